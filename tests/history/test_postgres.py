@@ -74,6 +74,8 @@ def test_records_come_back_as_from_a_file(url: str) -> None:
         assert replace(found, values=None) == replace(make_marked_evaluation(), values=None)  # type: ignore[arg-type]
         history.set_label(make_id(2), "main")
         assert history.find("main") == make_id(2)
+        assert history.add(history.copy()) == 0
+        assert {one.row["id"]: one.labels for one in history.copy()} == {make_id(1): (), make_id(2): ("main",)}
         assert history.prune(NOON + timedelta(days=9)) == [make_id(1)]
         assert [entry.labels for entry in history.entries()] == [("main",)]
 

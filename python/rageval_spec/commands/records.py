@@ -140,9 +140,12 @@ def export(place: str, form: str, **choice: Any) -> int:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_history_option
 def import_all(paths: tuple[Path, ...], place: str) -> int:
-    """Add results folders to the history, and records that could not be sent. What is there already stays.
+    """Add results folders to the history, records that could not be sent, or all records of another history's file.
+
+    What is there already stays.
 
     \b
+    rageval-spec history import .rageval/history.db --history "$HISTORY_URL"
     rageval-spec history import .rageval/history/*
     rageval-spec history import rageval-results/record-*.pending.json
     """

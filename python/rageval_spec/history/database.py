@@ -7,7 +7,7 @@ none. A record's id is its key: sending a record twice keeps one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -184,20 +184,19 @@ class History:
             )
         return version == len(MIGRATIONS)
 
-    def add(self, records: Sequence[StoredRecord]) -> None:
-        """Write records in one transaction. A record that is there already stays as it is."""
+    def add(self, records: Iterable[StoredRecord]) -> int:
+        """Write records in one transaction, and return how many are new. Those that are there already stay."""
         with self.connection.write():
-            for record in records:
-                self._add(record)
+            return sum([self._add(record) for record in records])
 
-    def _add(self, record: StoredRecord) -> None:
+    def _add(self, record: StoredRecord) -> bool:
         columns, marks = ", ".join(RECORD_COLUMNS), ", ".join("?" * len(RECORD_COLUMNS))
         added = self.connection.execute(
             f"INSERT INTO rageval_records ({columns}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING RETURNING id",
             [record.row[name] for name in RECORD_COLUMNS],
         )
         if not added:
-            return
+            return False
         columns, marks = ", ".join(AGGREGATE_COLUMNS), ", ".join("?" * len(AGGREGATE_COLUMNS))
         self.connection.execute_many(f"INSERT INTO rageval_aggregates ({columns}) VALUES ({marks})", record.aggregates)
         self.connection.execute_many(
@@ -206,6 +205,27 @@ class History:
         )
         for label in record.labels:
             self._set_label(record.row["id"], label, record.row["time"])
+        return True
+
+    def copy(self) -> Iterator[StoredRecord]:
+        """All records with everything that they hold, oldest first, one at a time; `add` takes them."""
+        for entry in reversed(self.entries()):
+            row, aggregates = (
+                self.connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {key} = ?", (entry.id,))
+                for columns, table, key in (
+                    (RECORD_COLUMNS, "rageval_records", "id"),
+                    (AGGREGATE_COLUMNS, "rageval_aggregates", "record_id"),
+                )
+            )
+            contents = self.connection.execute(
+                "SELECT part, content FROM rageval_contents WHERE record_id = ?", (entry.id,)
+            )
+            yield StoredRecord(
+                dict(zip(RECORD_COLUMNS, row[0], strict=True)),
+                aggregates,
+                {part: bytes(content) for part, content in contents},
+                entry.labels,
+            )
 
     def set_label(self, record_id: str, label: str) -> None:
         """Give a record a label. Another record loses it."""

@@ -12,12 +12,13 @@ from polars.testing import assert_frame_equal
 from rageval_spec.commands.history.changing import import_records
 from rageval_spec.commands.history.exporting import export_records
 from rageval_spec.data.record import Record
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.database import Chosen
 from rageval_spec.history.folder import save_evaluation, write_record
 from rageval_spec.history.recording import load_stored
 from rageval_spec.runner import Options, run
-from tests.history.records import make_marked_evaluation, opened
+from tests.history.records import make_id, make_marked_evaluation, make_record, opened
+from tests.sample_evaluation import make_hostile_evaluation
 from tests.tiny import write_spec
 
 
@@ -67,3 +68,21 @@ def test_an_imported_folder_is_the_evaluation_with_the_bounds_of_its_gates(tmp_p
     assert found.fingerprints == evaluation.fingerprints
     assert replace(found, values=None) == replace(evaluation, values=None)  # type: ignore[arg-type]
     assert (entry.gates[0]["min"], entry.gates[0]["target"], entry.outcome) == (0.1, 0.2, "pass")
+
+
+def test_a_history_is_imported_whole_into_another_one(tmp_path: Path) -> None:
+    records = [make_record(1, None, "main"), make_record(2, make_hostile_evaluation()), make_record(3)]
+    with opened(tmp_path / "old", *records) as old, opened(tmp_path / "new", make_record(3)) as new:
+        assert import_records(new, [tmp_path / "old" / "history.db"]) == "imported 2 records; 1 was there already\n"
+        assert new.entries() == old.entries()
+        assert [*new.copy()] == [*old.copy()]
+        assert export_records(new, Chosen(), "csv") == export_records(old, Chosen(), "csv")
+        assert load_stored(new, make_id(1)).label == "main"
+
+
+def test_a_file_that_is_no_history_imports_nothing(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("id,time\n")
+    with opened(tmp_path / "old", make_record(1)), opened(tmp_path / "new") as new:
+        with pytest.raises(UsageError, match=r"runs\.csv is neither a results folder, .* nor a history"):
+            import_records(new, [tmp_path / "old" / "history.db", tmp_path / "runs.csv"])
+        assert new.entries() == []

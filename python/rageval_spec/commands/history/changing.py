@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +13,13 @@ from rageval_spec.history import folder as saved
 from rageval_spec.history import pending
 from rageval_spec.history.commit import Checkout
 from rageval_spec.history.database import History, StoredRecord
+from rageval_spec.history.opening import open_history
 from rageval_spec.history.recording import Circumstances, build_record
 from rageval_spec.wording import count_noun
 
 _DIRTY = "-dirty"
+_SQLITE = b"SQLite format 3\0"
+"""How every SQLite file begins."""
 
 
 def label_record(history: History, record: str, label: str) -> str:
@@ -38,19 +41,40 @@ def remove_label(history: History, label: str) -> str:
 
 
 def import_records(history: History, paths: Sequence[Path]) -> str:
-    """Add results folders, folders of labels, and records that could not be sent; say how many are new.
+    """Add results folders, folders of labels, records that could not be sent, and the records of other histories.
+
+    All of them are added, or none. Says how many are new.
 
     Raises:
-        UsageError: a path is neither of these.
+        UsageError: a path is none of these.
         DataError: a file cannot be read.
+        HistoryError: another history cannot be read.
     """
-    records = [_read(path) for path in paths]
-    known = {entry.id for entry in history.entries()}
-    history.add(records)
-    added = {str(record.row["id"]) for record in records} - known
-    there = len({str(record.row["id"]) for record in records}) - len(added)
+    found: set[str] = set()
+
+    def read_all() -> Iterator[StoredRecord]:
+        for path in paths:
+            for record in _read_history(path) if _is_history(path) else [_read(path)]:
+                found.add(str(record.row["id"]))
+                yield record
+
+    added = history.add(read_all())
+    there = len(found) - added
     rest = f"; {there} {'was' if there == 1 else 'were'} there already" if there else ""
-    return f"imported {count_noun(len(added), 'record')}{rest}\n"
+    return f"imported {count_noun(added, 'record')}{rest}\n"
+
+
+def _is_history(path: Path) -> bool:
+    """Whether a path is a SQLite file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _read_history(path: Path) -> Iterator[StoredRecord]:
+    with open_history(path, create=False) as other:
+        yield from other.copy()
 
 
 def _read(path: Path) -> StoredRecord:
@@ -58,7 +82,7 @@ def _read(path: Path) -> StoredRecord:
         return pending.read(path)
     folder = path.parent if path.is_file() else path
     if not saved.holds_results(folder):
-        raise UsageError(f"{path} is neither a results folder nor a record that could not be sent")
+        raise UsageError(f"{path} is neither a results folder, nor a record that could not be sent, nor a history")
     record = saved.load_record(folder)
     written = datetime.fromtimestamp((folder / saved.RESULTS).stat().st_mtime, UTC)
     commit = record.commit or ""
