@@ -34,6 +34,7 @@ from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import ChatModel, Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.context import Origin
+from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reports.shared.outcomes import describe_verdict
 from rageval_spec.spec import load
@@ -69,7 +70,7 @@ class Options:
     overrides: Sequence[str] = ()
     limit: int | None = None
     only: Sequence[str] = ()
-    output: Path | None = Path("rageval-results")
+    output: Path | None = Path(RESULTS_FOLDER)
     store: Path | None = None
     no_store: bool = False
     save_as: str | None = None
@@ -158,7 +159,9 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
             display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
-            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
+            parts = build_parts(
+                spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
+            )
             check_wiring(spec, parts)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)

@@ -288,6 +288,8 @@ def test_changes_are_against_the_baseline_that_a_gate_names(here: Path) -> None:
     assert result.exit_code == 0
     assert "q4  tied  rr 0.000  was 1.000 (main), −1.000 worse\n" in result.stdout
     assert result.stderr.splitlines()[-1] == "wrote the results to second"
+    for text in (result.stdout, show("second")):
+        assert re.search(r"^One question in full: rageval-spec show q\d second$", text, re.MULTILINE)
     assert "rr           1.000  was 0.500 (main), +0.500 better" in show("q2", "second", "--system", "tied")
     regressed = show("--regressed", "second")
     assert re.findall(r"^q.*", regressed, re.MULTILINE) == [

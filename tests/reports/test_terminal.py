@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def render(evaluation: Evaluation, width: int | None = 80, digits: int = 4) -> str:
     node = TerminalNode(use="terminal", width=width, digits=digits)
-    return TerminalReport(node, Context("terminal")).render(evaluation).decode()
+    return TerminalReport(node, Context("terminal", output=Path("rageval-results"))).render(evaluation).decode()
 
 
 @pytest.mark.parametrize(

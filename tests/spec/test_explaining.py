@@ -31,6 +31,7 @@ class Node(Strict):
     level: Literal[1, 2, 3] = 1
     text: str = Field(default="x", min_length=1, max_length=5)
     url: str = Field(default="http://x", pattern="^https?://")
+    table: str = Field(default="t.csv", pattern=r"\.(csv|jsonl|xlsx)$")
     scale: tuple[int, ...] = ()
     words: list[Annotated[str, Field(min_length=2)]] = Field(default=["aa", "bb"], min_length=2)
     either: Literal["all"] | int | list[str] = "all"
@@ -89,6 +90,7 @@ def test_values_are_described_as_they_are_written(text: str, shown: str) -> None
         ("words: [aa]", "1:1 'words' must have at least 2 entries, but has 1"),
         ("words: []", "1:1 'words' must have at least 2 entries, but has none"),
         ("words: [aa, b]", "1:13 '1' must have at least 2 characters, not the text 'b'"),
+        ("table: t.xls", "1:8 'table' must end in .csv, .jsonl or .xlsx, not the text 't.xls'"),
         ("url: example.org", "1:6 'url' must begin with http:// or https://, not the text 'example.org'; "
          "write http://example.org"),
         ("url: localhost:8000/v1", "1:6 'url' must begin with http:// or https://, not the text "

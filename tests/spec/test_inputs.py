@@ -61,6 +61,21 @@ def test_reports_do_not_overwrite_each_other(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "report", [{"use": "samples", "path": "samples.parquet"}, {"use": "markdown", "path": "./results.json"}]
+)
+def test_reports_do_not_overwrite_the_results(tmp_path: Path, report: dict[str, str]) -> None:
+    (found,) = faults(tmp_path, reports=[report])
+    assert found == (
+        f"'{report['path']}' is a file that every evaluation writes to the folder of its results; "
+        "give this report another 'path:'"
+    )
+
+
+def test_reports_that_are_part_of_the_results_may_name_their_file(tmp_path: Path) -> None:
+    load(write_spec(tmp_path, reports=[{"use": "json", "path": "./results.json"}, "parquet"]))
+
+
 def test_files_can_be_checked_after_a_spec_is_loaded(tmp_path: Path) -> None:
     path = write_spec(tmp_path)
     spec = loads(path.read_text(), folder=tmp_path, check_files=False)

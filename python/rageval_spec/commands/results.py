@@ -14,14 +14,13 @@ from rageval_spec.history import folder as history
 from rageval_spec.history.finding import Places, find_newest, find_record, list_labels
 from rageval_spec.history.opening import exists, open_history
 from rageval_spec.history.results_folder import VALUES
+from rageval_spec.plugin.report import RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 HISTORY = "RAGEVAL_HISTORY"
 """The environment variable that holds the file or the address of the history."""
-LAST = "rageval-results"
-"""The folder that `run` writes to by default."""
 _SPECS = (".yaml", ".yml")
 
 
@@ -54,9 +53,9 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Op
         UsageError: there is no such folder, label or record; the message says what to do.
         DataError: the results cannot be read.
     """
-    if name is None and not is_results(LAST):
-        raise UsageError(f"there are no results in {LAST}; make them with: {PROGRAM} run spec.yaml")
-    name = LAST if name is None else name
+    if name is None and not is_results(RESULTS_FOLDER):
+        raise UsageError(f"there are no results in {RESULTS_FOLDER}; make them with: {PROGRAM} run spec.yaml")
+    name = RESULTS_FOLDER if name is None else name
     if is_results(name):
         path = Path(name).expanduser()
         return Opened(name, _load(path.parent if path.is_file() else path))

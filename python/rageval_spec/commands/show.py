@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.results import LAST, Opened, is_results, open_results
+from rageval_spec.commands.results import Opened, is_results, open_results
 from rageval_spec.diagnostics import make_json_visible, suggest
 from rageval_spec.errors import UsageError
+from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
 from rageval_spec.reports.shared.changes import list_baselines
+from rageval_spec.reports.shared.first import write_show
 from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
 from rageval_spec.wording import count_noun, make_visible
 
@@ -96,7 +97,7 @@ def _choose(request: Request) -> Shown:
     evaluation = results.evaluation
     baseline = None if request.baseline is None else _open_baseline(request.baseline, evaluation)
     if query_id is not None:
-        _require_question(evaluation, query_id)
+        _require_question(results, query_id)
     try:
         ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
     except NoBaselineError as error:
@@ -148,14 +149,15 @@ def _open_last(names: Sequence[str]) -> Opened:
     """The last results. If there are none, and the argument is a file or folder, the error is about that."""
     from pathlib import Path
 
-    if names and not is_results(LAST) and Path(names[0]).exists():
+    if names and not is_results(RESULTS_FOLDER) and Path(names[0]).exists():
         return open_results(names[0])
     return open_results()
 
 
-def _require_question(evaluation: Evaluation, query_id: str) -> None:
+def _require_question(results: Opened, query_id: str) -> None:
     import polars as pl
 
+    evaluation = results.evaluation
     tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
     known = pl.concat([table.unique(maintain_order=True) for table in tables])["query_id"].unique()
     if query_id in known:
@@ -165,7 +167,7 @@ def _require_question(evaluation: Evaluation, query_id: str) -> None:
     hint = suggest(query_id, known.sort().to_list())
     raise UsageError(
         f"there is no question '{query_id}'{f'; {hint}' if hint else ''}; the results have "
-        f"{count_noun(len(known), 'question')}, and the worst are listed by: {PROGRAM} show"
+        f"{count_noun(len(known), 'question')}, and the worst are listed by: {write_show(None, results.name)}"
     )
 
 
@@ -209,7 +211,7 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
             yield from draw_entry(card, _name(card, shown), _find_deciding(card, shown))
     if shown.cards and shown.query_id is None and not full:
         yield ""
-        yield Text(f"One question in full: {PROGRAM} show {make_visible(shown.cards[0].query_id)}", "dim")
+        yield Text(f"One question in full: {write_show(shown.cards[0].query_id, shown.results.name)}", "dim")
 
 
 def _find_deciding(card: Card, shown: Shown) -> CardValue | None:

@@ -29,6 +29,7 @@ from rageval_spec.data.results import Results
 from rageval_spec.data.tables import empty_samples
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.marks import make_mark
+from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
 if TYPE_CHECKING:
@@ -36,12 +37,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
 
-RESULTS = "results.json"
-VALUES = "values.parquet"
-BASELINES = "baselines.parquet"
-SAMPLES = "samples.parquet"
-FINDINGS = "findings.parquet"
-DOCUMENTS = "documents.parquet"
+RESULTS, VALUES, SAMPLES, FINDINGS, DOCUMENTS, BASELINES = RESULTS_FILES
 EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
 FILES = (RESULTS, VALUES, *EVIDENCE)
 """The files that a results folder always has, unless the samples are left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
@@ -89,6 +90,7 @@ def build_parts(
     fingerprint: Fingerprint | None = None,
     budget: Budget | None = None,
     tell: Callable[[str], None] = say_nothing,
+    output: Path | None = None,
 ) -> Parts:
     """Build the plugins of a spec.
 
@@ -98,6 +100,7 @@ def build_parts(
         fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
         budget: the limits on calls to endpoints; none by default.
         tell: called with sentences that the waiting user should see immediately.
+        output: the folder that the results are written to; None if they are not written.
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
@@ -117,6 +120,7 @@ def build_parts(
             spec.limits.concurrency,
             tell,
             origin,
+            output,
         )
         return registry.load(section, node.use)(node, context)
 

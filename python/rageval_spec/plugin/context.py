@@ -104,6 +104,7 @@ class Context:
         answers: where models store their answers.
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
+        output: the folder that the results are written to; None if they are not written.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Context:
     concurrency: int = 16
     tell: Callable[[str], None] = say_nothing
     origin: Origin | None = None
+    output: Path | None = None
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder."""

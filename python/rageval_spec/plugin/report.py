@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
+RESULTS_FOLDER = "rageval-results"
+"""The folder that an evaluation's results are written to by default."""
+RESULTS_FILES = (
+    "results.json",
+    "values.parquet",
+    "samples.parquet",
+    "findings.parquet",
+    "documents.parquet",
+    "baselines.parquet",
+)
+"""The files of a results folder, whose names no other report may have."""
+
+
 class ReportNode(Node):
     """A block under `reports:`; a report without required keys can be a bare string such as `terminal`."""
 

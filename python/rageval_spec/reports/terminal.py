@@ -41,7 +41,9 @@ class TerminalReport(Report[TerminalNode]):
         from rageval_spec.reports.shared.console import render_text
         from rageval_spec.reports.shared.evaluation_text import draw_evaluation
 
-        return render_text(lambda console: draw_evaluation(evaluation, self.node.digits, console), self.node.width)
+        return render_text(
+            lambda console: draw_evaluation(evaluation, self.node.digits, console, self.context.output), self.node.width
+        )
 
 
 PLUGIN = TerminalReport

@@ -259,6 +259,7 @@ def _spell(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
+_ENDINGS = re.compile(r"\\\.\((\w+(?:\|\w+)+)\)\$")
 _ADDRESS = "^https?://"
 _PATTERNS = {_ADDRESS: "begin with http:// or https://"}
 """Patterns of nodes, in words."""
@@ -271,10 +272,18 @@ _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "multiple_of": lambda c: f"be a multiple of {_spell(c['multiple_of'])}",
     "string_too_short": lambda c: f"have at least {_count(c['min_length'], 'character', 'characters')}",
     "string_too_long": lambda c: f"have at most {_count(c['max_length'], 'character', 'characters')}",
-    "string_pattern_mismatch": lambda c: _PATTERNS.get(c["pattern"], f"match {c['pattern']}"),
+    "string_pattern_mismatch": lambda c: _spell_pattern(c["pattern"]),
     "too_short": lambda c: f"have at least {_count(c['min_length'], 'entry', 'entries')}",
     "too_long": lambda c: f"have at most {_count(c['max_length'], 'entry', 'entries')}",
 }
+
+
+def _spell_pattern(pattern: str) -> str:
+    """What a text must do to match a pattern: in words if it is a known one, or a choice of endings of files."""
+    if found := _ENDINGS.fullmatch(pattern):
+        endings = [f".{ending}" for ending in found[1].split("|")]
+        return f"end in {', '.join(endings[:-1])} or {endings[-1]}"
+    return _PATTERNS.get(pattern, f"match {pattern}")
 
 
 _SIMPLEST = "overlap"

@@ -14,6 +14,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError
 from rageval_spec.kernels.bounds import name_special
 from rageval_spec.plugin import Context, Dataset, InputFile, Plugin, Report, System
+from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.spec.checking import PluginBlock
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
@@ -63,7 +64,7 @@ def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
 
 
 def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
-    """A diagnostic for every report that would overwrite an earlier one."""
+    """A diagnostic for every report that would overwrite an earlier one, or another file of the results."""
     first: dict[str, Place] = {}
     for block in blocks:
         if not isinstance(block.plugin, Report):
@@ -71,7 +72,11 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
         name = block.node.path or block.plugin.filename
         if name is None:
             continue
-        earlier = first.setdefault(os.path.normpath(name), block.place)
+        path = os.path.normpath(name)
+        if path in RESULTS_FILES and not (block.plugin.is_part_of_results and path == block.plugin.filename):
+            message = f"{quote(name)} is a file that every evaluation writes to the folder of its results"
+            yield block.place.diagnose(message, "duplicate-path", "give this report another 'path:'")
+        earlier = first.setdefault(path, block.place)
         if earlier is not block.place:
             message = f"this report and the one {earlier.where} both write {quote(name)}"
             yield block.place.diagnose(message, "duplicate-path", "give this one another 'path:', or remove it")

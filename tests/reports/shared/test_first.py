@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.reports.shared import first
-from rageval_spec.reports.shared.first import list_first
+from rageval_spec.reports.shared.first import list_first, write_show
 from tests.sample_evaluation import make_evaluation
 
 
@@ -48,3 +48,17 @@ def test_only_the_worst_are_shown() -> None:
 def test_a_huge_evaluation_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first, "_MOST_VALUES", 1)
     assert chosen(("bm25", "q1", 0.5, "scored"), ("bm25", "q2", 0.5, "scored")) == []
+
+
+@pytest.mark.parametrize(
+    ("query_id", "results", "command"),
+    [
+        ("q14", "rageval-results", "rageval-spec show q14"),
+        ("q14", "out/pr 7", "rageval-spec show q14 'out/pr 7'"),
+        ("<b>&#q=1", "main", "rageval-spec show '<b>&#q=1' main"),
+        ("-q", "rageval-results", "rageval-spec show -- -q"),
+        (None, "main", "rageval-spec show main"),
+    ],
+)
+def test_a_command_can_be_pasted_into_a_shell(query_id: str | None, results: str, command: str) -> None:
+    assert write_show(query_id, results) == command

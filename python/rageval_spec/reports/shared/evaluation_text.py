@@ -9,7 +9,7 @@ from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Gate
 from rageval_spec.data.note import NoteLevel
 from rageval_spec.reports.shared.card_text import draw_entry
 from rageval_spec.reports.shared.console import chop_name, list_lines, measure_width
-from rageval_spec.reports.shared.first import list_first
+from rageval_spec.reports.shared.first import list_first, write_show
 from rageval_spec.reports.shared.legend import (
     describe_bands,
     describe_legend,
@@ -24,6 +24,7 @@ from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import TypeAlias
 
     from rich.console import Console, JustifyMethod, RenderableType
@@ -57,8 +58,10 @@ _WHOLE_NAME = 24
 _SLICES_SHOWN = 12
 
 
-def draw_evaluation(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
-    """The blocks of the report, for a console of a certain width."""
+def draw_evaluation(
+    evaluation: Evaluation, digits: int, console: Console, folder: Path | None = None
+) -> Iterator[RenderableType]:
+    """The blocks of the report, for a console of a certain width. `folder` has the results, if they are written."""
     yield from _headline(evaluation, digits)
     for dataset in evaluation.datasets:
         yield _heading(evaluation, dataset)
@@ -71,7 +74,7 @@ def draw_evaluation(evaluation: Evaluation, digits: int, console: Console) -> It
     yield from _slices(evaluation, digits, console)
     for section in list_sections(evaluation, digits):
         yield from _section(section)
-    yield from _look_first(evaluation)
+    yield from _look_first(evaluation, folder)
     yield from list_lines(_note_lines(share_notes(evaluation)))
     yield from list_lines(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
@@ -141,7 +144,7 @@ def _section(section: Section) -> Iterator[RenderableType]:
     yield ""
 
 
-def _look_first(evaluation: Evaluation) -> Iterator[RenderableType]:
+def _look_first(evaluation: Evaluation, folder: Path | None) -> Iterator[RenderableType]:
     """The questions to look at first, each once."""
     from rich.text import Text
 
@@ -155,8 +158,9 @@ def _look_first(evaluation: Evaluation) -> Iterator[RenderableType]:
         names = [card.system, *([card.dataset] if several else [])]
         yield from draw_entry(card, names, None if metric is None else card.value(metric))
         yield ""
-    yield Text(f"One question in full: rageval-spec show {make_visible(found[0][0].query_id)}", "dim")
-    yield ""
+    if folder is not None:
+        yield Text(f"One question in full: {write_show(found[0][0].query_id, str(folder))}", "dim")
+        yield ""
 
 
 def _heading(evaluation: Evaluation, dataset: str) -> Text:
