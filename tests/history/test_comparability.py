@@ -119,7 +119,7 @@ def test_what_an_old_record_does_not_say_is_not_a_change_and_said_once() -> None
     [note] = list_notes(found, dict.fromkeys(METRICS, ()))
     assert (note.level, note.code) == ("note", "unknown_changes")
     assert note.message == (
-        "the baseline main did not record its questions, references and relevance judgements or its metrics, judges, "
+        "the baseline main did not record its questions, references and relevance judgements, or its metrics, judges, "
         "prompts and models, so it is not known whether they changed; to have them checked, record it again with this "
         "version"
     )

@@ -283,3 +283,8 @@ def test_a_percentile_is_compared_like_a_mean() -> None:
         "fail",
         "latency@p95 of bm25 has no interval of its difference from main, which 'decide: certain' needs",
     )
+
+
+def test_a_certain_share_is_shown_as_what_it_comes_to() -> None:
+    found = check(RELATIVE | CERTAIN, against=comparison(-0.05, baseline_mean=0.4))
+    assert "with the whole interval below the allowed -0.02 (5% of 0.400)" in found.reason

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.bands import Level, Scale
+from rageval_spec.data.comparability import Change
 from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
@@ -128,6 +129,13 @@ def test_changes_are_drawn_against_each_earlier_evaluation_that_a_gate_names(bro
             == "faithfulness v1 against last week +0.100 ▲ better [+0.050, +0.150] p = 0.0020"
         )
         assert plots.nth(1).locator("tbody tr").count() == 2
+    changes = (Change("references", "the references of 3 queries changed"),)
+    unlike = replace(evaluation, baselines=(replace(earlier, changes=changes),))
+    (tmp_path / "page.html").write_bytes(render(unlike))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        section = opened.page.locator("#overview section").nth(1)
+        assert "≠ is not comparable: the references of 3 queries changed." in section.inner_text()
+        assert "+0.100 ≠ not comparable" in re.sub(r"\s+", " ", section.locator("tbody tr").inner_text())
 
 
 def test_nothing_is_asked_for_and_nothing_is_blocked(browser: Browser, folder: Path) -> None:

@@ -186,6 +186,6 @@ def describe_unknown(comparability: Comparability, subject: str) -> str:
     if not unknown:
         return ""
     return (
-        f"{subject} did not record its {' or its '.join(unknown)}, so it is not known whether they changed; "
+        f"{subject} did not record its {', or its '.join(unknown)}, so it is not known whether they changed; "
         "to have them checked, record it again with this version"
     )

@@ -40,12 +40,21 @@ def _lack_interval(gate: GateNode, cell_name: str, need: str) -> Finding:
 
 
 class _Limit(NamedTuple):
-    """A drop that a gate allows: the amount, what a larger drop means, and the amount in words."""
+    """A drop that a gate allows: the amount, what a larger drop means, and the amount in words.
+
+    `share` says in brackets what the amount is a share of; "" if it is none.
+    """
 
     amount: float
     miss: Counted
-    told: str
+    shown: str
+    share: str = ""
     severity: Severity | None = None
+
+    @property
+    def told(self) -> str:
+        """`0.020`, or `0.021 (5% of 0.420)`."""
+        return self.shown + self.share
 
 
 def _list_limits(gate: GateNode, comparison: Comparison, size: float) -> list[_Limit]:
@@ -64,12 +73,9 @@ def _resolve(
 ) -> _Limit:
     base = comparison.baseline_mean or 0.0
     amount = drop.resolve(base)
-    told = tell_apart(size, amount)[1]
-    if drop.is_share:
-        told = f"{told} ({drop} of {format_number(abs(base))})"
-    if drop.is_share and base == 0:
-        told = f"{told}, so no drop is small enough; write the amount as a number"
-    return _Limit(amount, miss, told, severity)
+    share = f" ({drop} of {format_number(abs(base))})" if drop.is_share else ""
+    share += ", so no drop is small enough; write the amount as a number" if drop.is_share and base == 0 else ""
+    return _Limit(amount, miss, tell_apart(size, amount)[1], share, severity)
 
 
 def _find_allowed(limits: Iterable[_Limit]) -> float | None:
@@ -116,30 +122,29 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     """
     if comparison.interval is None:
         return _lack_interval(gate, cell_name, "decide: certain")
-    ends = comparison.interval.low, comparison.interval.high
-    change = comparison.difference
+    ends, change = (comparison.interval.low, comparison.interval.high), comparison.difference
     estimate = Estimate(change, *ends, comparison.queries)
-    certain = -ends[1] if not lower_is_better else ends[0]
     limits = _list_limits(gate, comparison, abs(change))
-    findings = []
-    for limit in limits:
-        if limit.miss == "pass":
-            continue
-        bound = limit.amount * (1 if lower_is_better else -1)
-        outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
-        said = f"the allowed {bound:+g}" if bound else "zero"
-        relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
-        counts_as = gate.on_inconclusive or "warn"
-        counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as
-        findings.append(Finding(outcome, "", relation, change, counts_as if outcome == "inconclusive" else None))
+    findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
     side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
     interval = f"{format_interval(comparison.interval)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
     sentence += _describe_accepted(comparison)
-    severity = _find_severity(limits, certain)
+    severity = _find_severity(limits, ends[0] if lower_is_better else -ends[1])
     relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
     return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
+
+
+def _decide_limit(gate: GateNode, limit: _Limit, estimate: Estimate, lower_is_better: bool) -> Finding:
+    """Whether the whole interval of a difference is within one limit. An undecided warning warns at most."""
+    bound = limit.amount * (1 if lower_is_better else -1)
+    outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
+    said = f"the allowed {bound:+g}{limit.share}" if bound else "zero"
+    relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
+    counts_as = gate.on_inconclusive or "warn"
+    counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as
+    return Finding(outcome, "", relation, estimate.point, counts_as if outcome == "inconclusive" else None)
 
 
 def _find_severity(limits: Iterable[_Limit], size: float) -> Severity | None:
