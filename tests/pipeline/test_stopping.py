@@ -361,6 +361,9 @@ def test_the_limits_of_a_spec_hold_over_all_rounds(app: App) -> None:
     stopping = outcome.evaluation.stopping
     assert stopping is not None
     assert [one.ending for one in stopping.datasets] == ["interrupted"]
+    assert "a limit was reached while the first 70 of 200 questions were asked, before every gate was decided" in notes(
+        outcome
+    )
 
 
 @pytest.mark.parametrize(("bound", "most"), [(0.45, 90), (0.6, 200)])

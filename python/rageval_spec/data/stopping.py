@@ -14,7 +14,8 @@ class Asked:
     """How many questions of a dataset were asked.
 
     Attributes:
-        asked, total: the number of questions that were asked, and of all questions.
+        asked, total: the number of questions that were asked, and of all questions. If a limit was reached, some of
+            those asked may have no answer.
         ending: why no more were asked.
         reason: the same as the end of a sentence, such as `every gate was decided`.
     """

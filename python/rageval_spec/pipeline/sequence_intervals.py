@@ -157,5 +157,9 @@ def _tell(asked: Asked) -> Iterator[Note]:
     if asked.ending == "decided":
         message = f"asked {asked.asked:,} of {questions}, in random order: {asked.reason}"
         yield Note("stopped_early", message, asked.dataset, count=asked.asked)
+    elif asked.ending == "interrupted":
+        drawn = questions if not asked.is_part else f"the first {asked.asked:,} of {questions}"
+        message = f"a limit was reached while {drawn} were asked, before every gate was decided"
+        yield Note("stopped_early", message, asked.dataset, count=asked.asked, level="warning")
     elif asked.ending == "all":
         yield Note("asked_all", f"asked all of {questions}: {asked.reason}", asked.dataset, count=asked.asked)
