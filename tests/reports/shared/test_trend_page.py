@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+from rageval_spec.data.trend import Break
 from rageval_spec.reports.shared.trend_page import write_trend
 from tests.browser import open_page, start_browser
 from tests.reports.shared.trends import make_trend
@@ -42,6 +44,13 @@ def test_long_series_have_few_dots_and_the_same_trend_gives_the_same_bytes() -> 
     chart = draw_charts(write_trend(make_trend(300)).decode())[0]
     assert len(list(chart.iter("circle"))) == 3
     assert write_trend(make_trend()) == write_trend(make_trend())
+
+
+def test_a_point_between_two_breaks_of_a_long_series_has_a_dot() -> None:
+    trend = make_trend(300)
+    series = replace(trend.series[0], breaks=(Break(9, "the questions changed"), Break(10, "the judge changed")))
+    chart = draw_charts(write_trend(replace(trend, series=(series,))).decode())[0]
+    assert len(list(chart.iter("circle"))) == 4
 
 
 def test_names_are_text() -> None:

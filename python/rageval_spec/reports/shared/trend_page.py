@@ -18,7 +18,8 @@ _STYLES = ("page.css", "overview.css", "trend.css")
 _WIDTH, _HEIGHT = 460.0, 150.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 10.0, 24.0
 _MOST_DOTS = 200
-"""Above this many points a chart has only the line, and the dots of its first and last point."""
+"""Above this many points a chart has only the line, and the dots of its ends, of changes, and of points without a
+line."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def _describe(series: Series) -> dict[str, Any]:
     """What the template draws of one series: texts and coordinates."""
     frame, points = _frame(series), series.points
     stretches = [points[start:end] for start, end in _list_stretches(series)]
+    alone = {start for start, end in _list_stretches(series) if end - start == 1}
     marks = {change.index: change for change in series.changes}
     last = len(points) - 1
     dots = [
@@ -83,7 +85,7 @@ def _describe(series: Series) -> dict[str, Any]:
             "kind": "" if index not in marks else "up" if marks[index].after > marks[index].before else "down",
         }
         for index, point in enumerate(points)
-        if len(points) <= _MOST_DOTS or index in (0, last) or index in marks
+        if len(points) <= _MOST_DOTS or index in (0, last) or index in marks or index in alone
     ]
     return {
         "metric": make_visible(series.metric),
