@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
+
+from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.evaluation import GateOutcome
 from rageval_spec.reports.shared.verdict import describe_headline
 from tests.sample_evaluation import make_evaluation
@@ -24,8 +27,18 @@ def test_a_drop_from_another_system_is_told_with_both_means() -> None:
     )
     graded = describe_headline(replace(evaluation, gates=(replace(drop, severity="medium"),)))
     assert graded.reason == "map fell from 0.358 (bm25) to 0.307 (dense), a regression of medium severity."
-    earlier = describe_headline(replace(evaluation, gates=(replace(drop, baseline="main"),)))
-    assert earlier.reason == "map of dense is below bm25."
+    unknown = describe_headline(replace(evaluation, gates=(replace(drop, baseline="main"),)))
+    assert unknown.reason == "map of dense is below bm25."
+
+
+def test_a_drop_from_an_earlier_evaluation_is_told_with_both_means() -> None:
+    drop = GateOutcome(0, "golden", "dense", "map", "fail", "drop from main ≤ 0.02", -0.25, "below", baseline="main")
+    rows = [("main", "golden", "dense", "map", query_id, number) for query_id, number in (("q1", 0.5), ("q2", 1.0))]
+    earlier = pl.DataFrame(rows, schema=empty_base_values().schema, orient="row")
+    evaluation = replace(make_evaluation(), gates=(drop,), load_base_values=lambda: earlier)
+    assert describe_headline(evaluation).reason == "map of dense fell from 0.750 (main) to 0.500."
+    sliced = replace(evaluation, gates=(replace(drop, slice="long"),))
+    assert describe_headline(sliced).reason == "below."
 
 
 def test_means_that_differ_read_differently() -> None:

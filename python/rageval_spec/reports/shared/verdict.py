@@ -72,17 +72,33 @@ def _explain(evaluation: Evaluation, digits: int) -> str:
 
 
 def _describe_fall(evaluation: Evaluation, gate: GateOutcome, digits: int) -> str:
-    """`token_f1 of v2 fell from 0.358 to 0.307.` for a gate on the difference from another system, else ""."""
-    if gate.baseline is None or gate.observed is None:
+    """`token_f1 fell from 0.358 (v1) to 0.307 (v2).` for a gate on the difference from a baseline, else ""."""
+    means = _find_means(evaluation, gate)
+    if means is None or means[0] == means[1]:
         return ""
+    verb = "fell" if means[1] < means[0] else "rose"
+    old, new = tell_apart(*means, digits=digits)
+    graded = f", a regression of {gate.severity} severity" if gate.severity else ""
+    if gate.baseline in evaluation.systems:
+        return f"{gate.metric} {verb} from {old} ({gate.baseline}) to {new} ({gate.system}){graded}."
+    return f"{gate.metric} of {gate.system} {verb} from {old} ({gate.baseline}) to {new}{graded}."
+
+
+def _find_means(evaluation: Evaluation, gate: GateOutcome) -> tuple[float, float] | None:
+    """The baseline's mean and the system's; for an earlier evaluation, those of the queries that both have."""
+    if gate.baseline is None or gate.observed is None:
+        return None
     before = evaluation.aggregate(gate.dataset, gate.baseline, gate.metric, gate.slice)
     now = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
-    if before is None or now is None or before.mean is None or now.mean is None or before.mean == now.mean:
-        return ""
-    verb = "fell" if now.mean < before.mean else "rose"
-    old, new = tell_apart(before.mean, now.mean, digits=digits)
-    graded = f", a regression of {gate.severity} severity" if gate.severity else ""
-    return f"{gate.metric} {verb} from {old} ({gate.baseline}) to {new} ({gate.system}){graded}."
+    if before is not None and now is not None and before.mean is not None and now.mean is not None:
+        return before.mean, now.mean
+    cell = {"dataset": gate.dataset, "system": gate.system, "metric": gate.metric}
+    earlier = evaluation.base_values.filter(baseline=gate.baseline, **cell).get_column("value")
+    if gate.slice is not None or earlier.is_empty():
+        return None
+    mean = earlier.mean()
+    assert isinstance(mean, float), "base values are numbers"
+    return mean, mean + gate.observed
 
 
 def _close(sentence: str) -> str:
