@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rageval_spec.calibration.joining import Item, Joined
-from rageval_spec.calibration.measuring import Calibration, measure_judge
+from rageval_spec.calibration.measuring import Calibration, measure_judge, promise
 from rageval_spec.data.labels import Label
 
 
@@ -110,3 +110,20 @@ def test_items_on_which_people_are_divided_are_neither_yes_nor_no() -> None:
     assert (found.items, found.yes, found.no) == (3, 1, 1)
     assert found.decisions == ()  # too few questions to hold some out
     assert found.is_few
+
+
+def test_a_promise_counts_one_answer_of_each_question() -> None:
+    items = tuple(("golden", system, f"q{number}", None) for number in range(100) for system in ("a", "b"))
+    joined = Joined("faithfulness", items, (0.9,) * 200, (1.0,) * 200, (), {})
+    found = promise(joined, 0.04, 0.95)
+    assert found.items == 100
+    assert found.wanted is not None and found.wanted.sent == 100
+    unkept = promise(joined, 0.01, 0.95)
+    assert unkept.wanted is None
+    assert unkept.best is not None and unkept.best.limit == pytest.approx(0.03)
+
+
+def test_answers_on_which_people_are_divided_count_as_wrong() -> None:
+    items = tuple(("golden", "a", f"q{number}", None) for number in range(100))
+    joined = Joined("faithfulness", items, (0.9,) * 100, (0.5,) * 100, (), {})
+    assert promise(joined, 0.5, 0.95).wanted is None

@@ -19,6 +19,7 @@ from rageval_spec.statistics.discrimination import (
     decide,
     discriminate,
 )
+from rageval_spec.statistics.guarantees import Guarantee, Point, find_best_limit, find_guarantee, trace_risk
 from rageval_spec.statistics.resampling import find_interval, number_clusters
 
 if TYPE_CHECKING:
@@ -128,6 +129,46 @@ def measure_judge(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> C
         ),
         unused=tuple(joined.unused.items()),
     )
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Whether a threshold can keep a promise about wrong answers.
+
+    Attributes:
+        wanted: the threshold that keeps the wanted limit; None if these labels cannot show one.
+        best: the smallest limit that these labels can show; None if they can show none.
+        curve: what thresholds do.
+        items: the labelled items that count: one of each question.
+    """
+
+    wanted: Guarantee | None
+    best: Guarantee | None
+    curve: tuple[Point, ...]
+    items: int
+
+
+def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> Promise:
+    """Find the threshold from which on at most a share of the answers is wrong.
+
+    An answer is wrong unless most of its labels say that it is right. Answers to one question are not independent, so
+    one of them is drawn.
+
+    Args:
+        joined: the judge's values and the labels.
+        limit: the largest share of wrong answers among those that are sent, between 0 and 1.
+        confidence: the probability with which the promise must be kept.
+        seed: the seed of the draw.
+    """
+    import numpy as np
+
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
+    chosen = {joined.items[place][:1] + joined.items[place][2:3]: int(place) for place in order}
+    rows = sorted(chosen.values())
+    values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= _BETWEEN
+    wanted = find_guarantee(values, is_wrong, limit, confidence)
+    best = wanted or find_best_limit(values, is_wrong, confidence)
+    return Promise(wanted, best, trace_risk(values, is_wrong, confidence), len(rows))
 
 
 def _decide_outside(

@@ -55,6 +55,14 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     help="A file of labels; can be repeated.",
 )  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
+@click.option(
+    "--guarantee", metavar="LIMIT",
+    help="Find the threshold from which on at most this share of the answers is wrong: 'wrong answers sent <= 2%'.",
+)  # fmt: skip
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    help="The probability with which the guarantee must hold.",
+)  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
 @shared.form_option
@@ -66,6 +74,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     \b
     rageval-spec calibrate --labels labels.csv
     rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
+    rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     """
     from rageval_spec.commands.calibrate.command import calibrate
 

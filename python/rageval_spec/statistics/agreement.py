@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics import resampling
@@ -38,17 +38,7 @@ Coefficient = Literal[
     "alpha-ordinal",
     "alpha-interval",
 ]
-COEFFICIENTS: tuple[Coefficient, ...] = (
-    "percent",
-    "kappa",
-    "kappa-linear",
-    "kappa-quadratic",
-    "fleiss",
-    "ac1",
-    "alpha-nominal",
-    "alpha-ordinal",
-    "alpha-interval",
-)
+COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 MISSING = -1
 """The code of an item that a rater did not rate."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.statistics.association import sum_groups
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Discrimination = Literal["auroc", "average_precision"]
 Decision = Literal["balanced_accuracy", "f1", "youden", "precision", "recall", "specificity", "kappa"]
 Criterion = Literal["f1", "youden"]
-DECISIONS: tuple[Decision, ...] = ("balanced_accuracy", "f1", "youden", "precision", "recall", "specificity", "kappa")
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
 
 
 @dataclass(frozen=True, slots=True)

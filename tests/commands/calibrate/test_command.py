@@ -95,3 +95,28 @@ def test_wrong_options_are_explained(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         show(results, label_all(tmp_path), metrics=metrics, scale=scale)
+
+
+def guarantee(results: str, labels: Path, limit: str) -> str:
+    text = calibrate(results, [labels], (), (), None, "text", guarantee=limit, confidence=0.9)
+    return " ".join(text.decode().split())
+
+
+@pytest.mark.parametrize("limit", ["10%", "wrong <= 10%", "wrong answers sent <= 10 %"])
+def test_a_promise_that_can_be_kept_names_its_threshold(results: str, tmp_path: Path, limit: str) -> None:
+    text = guarantee(results, label_all(tmp_path, 60), limit)
+    assert "✓ Send answers from 0.605 on: at most 10% of them are wrong, with 90% confidence." in text
+    assert "Of 60 labelled answers, 40 would be sent, 0 of them wrong." in text
+
+
+def test_a_promise_that_cannot_be_kept_says_what_can_be(results: str, tmp_path: Path) -> None:
+    text = guarantee(results, label_all(tmp_path, 60), "1%")
+    assert "✗ At most 1% cannot be promised with 60 labels; the best that can be is 5.6%, from 0.605 on" in text
+    assert "Even if no answer were wrong, 230 labels would be needed." in text
+    assert "Nothing can be promised" in guarantee(results, write(tmp_path, ["q0,faithfulness,ann,0"]), "5%")
+
+
+@pytest.mark.parametrize("limit", ["2", "0%", "100%", "right >= 98%"])
+def test_a_promise_that_cannot_be_read_is_explained(results: str, tmp_path: Path, limit: str) -> None:
+    with pytest.raises(UsageError, match="write the largest share of wrong answers, such as 2% or 'wrong <= 2%'"):
+        guarantee(results, label_all(tmp_path), limit)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.joining import Scale, join_labels
-from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, measure_judge
+from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, Promise, measure_judge, promise
 from rageval_spec.commands.results import open_results
 from rageval_spec.diagnostics import make_json_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text, tabulate
-from rageval_spec.wording import count_noun, format_interval, format_number, list_choices, make_visible
+from rageval_spec.statistics.guarantees import count_needed
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    list_choices,
+    make_visible,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,6 +46,7 @@ _NAMES: Mapping[str, str] = {
     "recall": "recall",
     "kappa": "Cohen's kappa with people",
 }
+_GUARANTEE = re.compile(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
 _POOR = 0.7
 """An AUROC below this is little better than guessing (0.5)."""
 
@@ -48,6 +58,9 @@ def calibrate(
     metrics: Sequence[str],
     scale: str | None,
     form: str,
+    *,
+    guarantee: str | None = None,
+    confidence: float = 0.95,
 ) -> bytes:
     """Compare a judge with people's labels, for each labelled metric, as text or JSON.
 
@@ -58,6 +71,8 @@ def calibrate(
         metrics: only these metrics; none for all that have labels.
         scale: the worst and the best label: `1..5`.
         form: `text` or `json`.
+        guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
+        confidence: the probability with which the promise must be kept.
 
     Raises:
         DataError: a file cannot be read, or labels do not fit the results.
@@ -67,11 +82,15 @@ def calibrate(
     evaluation = open_results(results).evaluation
     by_metric = _choose(evaluation, found, metrics)
     wanted = _read_scale(scale)
-    measured = [measure_judge(join_labels(evaluation, of, metric, wanted)) for metric, of in by_metric.items()]
+    limit = _read_guarantee(guarantee)
+    joined = [join_labels(evaluation, of, metric, wanted) for metric, of in by_metric.items()]
+    measured = [(measure_judge(one), None if limit is None else promise(one, limit, confidence)) for one in joined]
     if form == "json":
-        content = [asdict(one) for one in measured]
+        content = [{**asdict(one), "promise": None if sent is None else asdict(sent)} for one, sent in measured]
         return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n".encode()
-    return render_text(lambda _: (block for one in measured for block in _draw(one)))
+    return render_text(
+        lambda _: (block for one, sent in measured for block in (*_draw(one), *_draw_promise(sent, limit, confidence)))
+    )
 
 
 def _choose(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> dict[str, list[Label]]:
@@ -105,6 +124,18 @@ def _read_scale(scale: str | None) -> Scale | None:
     if found is None or not dots or found.low == found.high:
         raise UsageError(f"--scale {scale}: write the worst and the best label, such as 1..5")
     return found
+
+
+def _read_guarantee(guarantee: str | None) -> float | None:
+    if guarantee is None:
+        return None
+    found = _GUARANTEE.fullmatch(guarantee.strip())
+    limit = float(found[1]) / 100 if found else 0.0
+    if not 0 < limit < 1:
+        raise UsageError(
+            f"--guarantee '{guarantee}': write the largest share of wrong answers, such as 2% or 'wrong <= 2%'"
+        )
+    return limit
 
 
 def _draw(found: Calibration) -> Iterator[RenderableType]:
@@ -201,3 +232,53 @@ def _draw_means(found: Calibration) -> Iterator[RenderableType]:
     if mean.worth is not None and mean.rows > mean.labels:
         yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
     yield ""
+
+
+def _draw_promise(found: Promise | None, limit: float | None, confidence: float) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found is None or limit is None:
+        return
+    for sentence, style in _promise(found, limit, confidence):
+        yield Text(sentence, style)
+    yield ""
+    rows = [
+        (
+            format_number(one.threshold),
+            format_percent(one.coverage),
+            format_percent(one.risk),
+            format_percent(one.upper),
+        )
+        for one in found.curve
+    ]
+    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({confidence:.0%})")
+    yield tabulate(header, rows, {0, 1, 2, 3})
+    yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
+    yield ""
+
+
+def _promise(found: Promise, limit: float, confidence: float) -> Iterator[tuple[str, str]]:
+    kept = found.wanted
+    share, sure = format_percent(limit, 2), f"with {confidence:.0%} confidence"
+    if kept is not None:
+        yield (
+            f"✓ Send answers from {format_number(kept.threshold)} on: at most {share} of them are wrong, {sure}.",
+            "green",
+        )
+        yield f"Of {kept.labels} labelled answers, {kept.sent} would be sent, {kept.wrong} of them wrong.", ""
+    elif found.best is not None:
+        yield (
+            f"✗ At most {share} cannot be promised with {found.items} labels; the best that can be is "
+            f"{found.best.limit:.1%}, from {format_number(found.best.threshold)} on, {sure}.",
+            "red",
+        )
+        yield _say_needed(found, limit, confidence), ""
+    else:
+        yield f"✗ Nothing can be promised with {found.items} labels.", "red"
+
+
+def _say_needed(found: Promise, limit: float, confidence: float) -> str:
+    needed = count_needed(limit, 1 - confidence)
+    if found.items < needed:
+        return f"Even if no answer were wrong, {needed} labels would be needed."
+    return "A stricter judge, or more labels of answers with high values, would help."

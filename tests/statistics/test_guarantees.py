@@ -1,0 +1,126 @@
+"""Guarantees: by hand, exact tails, a slow reference, and how often the promise is broken."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from rageval_spec.statistics.guarantees import (
+    STARTS,
+    count_needed,
+    find_best_limit,
+    find_guarantee,
+    find_tail,
+    find_upper,
+    trace_risk,
+)
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def test_right_answers_alone_need_as_many_as_rule_the_limit_out() -> None:
+    # 0.95^58 = 0.051 and 0.95^59 = 0.0485: 58 right answers do not show "at most 5% wrong" with 95%, and 59 do.
+    assert count_needed(0.05, 0.05) == 59
+    values = np.full(59, 0.9)
+    found = find_guarantee(values, np.zeros(59, dtype=bool), 0.05, 0.95)
+    assert found is not None
+    assert (found.sent, found.wrong, found.labels, found.coverage) == (59, 0, 59, 1.0)
+    assert found.threshold == 0.0
+    assert find_guarantee(values[:58], np.zeros(58, dtype=bool), 0.05, 0.95) is None
+
+
+def test_the_threshold_lies_above_the_wrong_answers() -> None:
+    values = np.concatenate([np.full(100, 0.9), np.full(100, 0.3)])
+    is_wrong = values < 0.5
+    found = find_guarantee(values, is_wrong, 0.05, 0.95)
+    assert found is not None
+    assert 0.3 < found.threshold <= 0.9
+    assert (found.sent, found.wrong, found.coverage) == (100, 0, 0.5)
+
+
+@pytest.mark.parametrize(("wrong", "sent", "limit"), [(0, 10, 0.1), (3, 100, 0.05), (40, 1000, 0.05), (9, 10, 0.5)])
+def test_tails_are_scipys(wrong: int, sent: int, limit: float) -> None:
+    assert find_tail(wrong, sent, limit) == pytest.approx(stats.binom.cdf(wrong, sent, limit), abs=1e-12)
+    assert find_upper(wrong, sent, 0.9) == pytest.approx(stats.beta.ppf(0.9, wrong + 1, sent - wrong), abs=1e-9)
+
+
+def test_nothing_sent_and_everything_wrong_rule_nothing_out() -> None:
+    assert find_tail(0, 0, 0.1) == 1.0
+    assert find_tail(5, 5, 0.1) == 1.0
+    assert find_upper(5, 5, 0.95) == 1.0
+
+
+def find_slowly(values: Floats, is_wrong: Bools, limit: float, confidence: float) -> tuple[int, int] | None:
+    """Answers sent and wrong ones of the last threshold that some sequence accepts, one threshold after the other."""
+    count = len(STARTS)
+    while (
+        count and len(values) < math.ceil(math.log((1 - confidence) / count) / math.log(1 - limit)) * STARTS[count - 1]
+    ):
+        count -= 1
+    best = None
+    for start in STARTS[:count]:
+        error = (1 - confidence) / count
+        fewest = math.ceil(math.log(error) / math.log(1 - limit)) * start
+        for step in range(200, -1, -1):
+            sent = [wrong for value, wrong in zip(values, is_wrong, strict=True) if value >= step / 200]
+            if len(sent) < fewest:
+                continue
+            if stats.binom.cdf(sum(sent), len(sent), limit) > error:
+                break
+            best = max(best or (0, 0), (len(sent), sum(sent)))
+    return best
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([0.8, 0.95]))
+def test_the_threshold_is_that_of_the_slow_search(seed: int, limit: float, confidence: float) -> None:
+    random = np.random.default_rng(seed)
+    values = np.round(random.random(int(random.integers(1, 150))), 2)
+    is_wrong = random.random(len(values)) < 0.4 * (1 - values) ** 2
+    found = find_guarantee(values, is_wrong, limit, confidence)
+    expected = find_slowly(values, is_wrong, limit, confidence)
+    assert (None if found is None else (found.sent, found.wrong)) == expected
+
+
+@pytest.mark.parametrize("kind", ["steep", "at the limit", "slow"])
+def test_the_promise_is_broken_in_at_most_a_twentieth(kind: str) -> None:
+    def draw(count: int) -> tuple[Floats, Bools]:
+        values = random.beta(3, 1.5, count)
+        risks: dict[str, Floats] = {
+            "steep": 1 / (1 + np.exp(18 * (values - 0.45))),
+            "at the limit": np.full(count, 0.0505),
+            "slow": 0.3 * (1 - values),
+        }
+        risk: Floats = risks[kind]
+        return values, np.less(random.random(count), risk)
+
+    random = np.random.default_rng(8)
+    everything, wrong = draw(200_000)
+    broken = 0
+    for _ in range(300):
+        found = find_guarantee(*draw(300), 0.05, 0.95)
+        broken += found is not None and bool(wrong[everything >= found.threshold].mean() > 0.05)
+    assert broken / 300 <= 0.05
+
+
+def test_the_best_promise_is_the_smallest_limit_that_can_be_shown() -> None:
+    values, is_wrong = np.full(100, 0.9), np.zeros(100, dtype=bool)
+    best = find_best_limit(values, is_wrong, 0.95)
+    assert best is not None and best.limit == pytest.approx(0.03)  # 0.97^100 = 0.0476, 0.971^100 = 0.0527
+    assert find_guarantee(values, is_wrong, 0.029, 0.95) is None
+    assert find_best_limit(values[:2], ~is_wrong[:2], 0.95) is None
+
+
+def test_risk_is_traced_from_the_strictest_threshold_on() -> None:
+    values = np.linspace(0.01, 1, 100)
+    points = trace_risk(values, values < 0.3, 0.95)
+    assert [round(point.coverage, 2) for point in points] == sorted(round(point.coverage, 2) for point in points)
+    assert points[-1].coverage == 1.0
+    assert points[-1].risk == pytest.approx(0.29)
+    assert all(point.risk <= point.upper for point in points)
