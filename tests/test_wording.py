@@ -12,6 +12,7 @@ from rageval_spec.wording import (
     format_p_value,
     format_percent,
     format_probability,
+    format_signed,
     protect_cell,
     tell_apart,
 )
@@ -107,3 +108,7 @@ def test_a_probability_in_a_column_stands_without_its_name() -> None:
         "< 0.0001",
         "< 0.0001",
     ]
+
+
+def test_a_difference_has_its_sign() -> None:
+    assert [format_signed(number, 2) for number in (0.5, -0.5, 0.0)] == ["+0.50", "-0.50", "0.00"]

@@ -68,6 +68,11 @@ def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
     return f"[{format_number(interval.low, digits)}, {format_number(interval.high, digits)}]"
 
 
+def format_signed(number: float, digits: int = DIGITS) -> str:
+    """A difference: `+0.031`, `-0.012`, `0.000`."""
+    return ("+" if number > 0 else "") + format_number(number, digits)
+
+
 def tell_apart(
     first: float, second: float, formatter: Callable[[float, int], str] = format_number, digits: int = DIGITS
 ) -> tuple[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rageval_spec.calibration.bias import Bias, find_biases
 from rageval_spec.calibration.joining import Scale, join_labels
 from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, Promise, measure_judge, promise
 from rageval_spec.commands.results import open_results
@@ -22,6 +23,8 @@ from rageval_spec.wording import (
     format_interval,
     format_number,
     format_percent,
+    format_probability,
+    format_signed,
     list_choices,
     make_visible,
 )
@@ -78,19 +81,40 @@ def calibrate(
         DataError: a file cannot be read, or labels do not fit the results.
         UsageError: an option is wrong, or the results lack a labelled metric.
     """
-    found = read_labels(labels, read_columns(columns))
+    told = read_labels(labels, read_columns(columns))
     evaluation = open_results(results).evaluation
-    by_metric = _choose(evaluation, found, metrics)
+    by_metric = _choose(evaluation, told, metrics)
     wanted = _read_scale(scale)
     limit = _read_guarantee(guarantee)
     joined = [join_labels(evaluation, of, metric, wanted) for metric, of in by_metric.items()]
-    measured = [(measure_judge(one), None if limit is None else promise(one, limit, confidence)) for one in joined]
+    found = [
+        _Found(
+            measure_judge(one),
+            find_biases(evaluation, one),
+            None if limit is None else promise(one, limit, confidence),
+        )
+        for one in joined
+    ]
     if form == "json":
-        content = [{**asdict(one), "promise": None if sent is None else asdict(sent)} for one, sent in measured]
-        return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n".encode()
-    return render_text(
-        lambda _: (block for one, sent in measured for block in (*_draw(one), *_draw_promise(sent, limit, confidence)))
-    )
+        content = [asdict(one.calibration) | {"biases": one.biases, "promise": one.promise} for one in found]
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False, default=asdict)
+        return f"{make_json_visible(text)}\n".encode()
+    return render_text(lambda _: (block for one in found for block in _draw_all(one, limit, confidence)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of a judge on one metric."""
+
+    calibration: Calibration
+    biases: tuple[Bias, ...]
+    promise: Promise | None
+
+
+def _draw_all(found: _Found, limit: float | None, confidence: float) -> Iterator[RenderableType]:
+    yield from _draw(found.calibration)
+    yield from _draw_biases(found.biases)
+    yield from _draw_promise(found.promise, limit, confidence)
 
 
 def _choose(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> dict[str, list[Label]]:
@@ -231,6 +255,32 @@ def _draw_means(found: Calibration) -> Iterator[RenderableType]:
     yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
     if mean.worth is not None and mean.rows > mean.labels:
         yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
+    yield ""
+
+
+def _draw_biases(biases: Sequence[Bias]) -> Iterator[RenderableType]:
+    """What makes the judge err, in sentences, and the effects of all properties."""
+    from rich.text import Text
+
+    if not biases:
+        return
+    yield Text("What makes the judge err", "bold")
+    certain = [one for one in biases if one.is_significant]
+    for one in certain:
+        yield Text(make_visible(f"! {one}"), "yellow")
+    if not certain:
+        yield Text("Nothing that these labels can show.")
+    yield ""
+    rows = [
+        (
+            one.name,
+            format_signed(one.effect.slope),
+            format_interval(one.effect.interval),
+            format_probability(one.p_adjusted),
+        )
+        for one in biases
+    ]
+    yield tabulate(("property", "effect on the error", "95% interval", "adjusted p"), rows, {1, 3})
     yield ""
 
 

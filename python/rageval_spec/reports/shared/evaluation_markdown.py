@@ -21,7 +21,15 @@ from rageval_spec.reports.shared.outcomes import worst_first, worst_outcome
 from rageval_spec.reports.shared.sections import CAUSES, Section, describe_share, list_sections
 from rageval_spec.reports.shared.slice_causes import list_slice_counts
 from rageval_spec.reports.shared.verdict import describe_headline
-from rageval_spec.wording import ADJUSTED, format_interval, format_mean, format_number, format_probability, make_visible
+from rageval_spec.wording import (
+    ADJUSTED,
+    format_interval,
+    format_mean,
+    format_number,
+    format_probability,
+    format_signed,
+    make_visible,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.data.diagnosis import CauseCount
@@ -222,11 +230,7 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
 
 def _describe_difference(one: Comparison, digits: int) -> str:
     mark = "" if one.is_comparable else NOT_COMPARABLE
-    return " ".join(filter(None, (_signed(one.difference, digits), mark, format_interval(one.interval, digits))))
-
-
-def _signed(number: float, digits: int) -> str:
-    return ("+" if number > 0 else "") + format_number(number, digits)
+    return " ".join(filter(None, (format_signed(one.difference, digits), mark, format_interval(one.interval, digits))))
 
 
 def describe_provenance(evaluation: Evaluation) -> str:
