@@ -95,6 +95,7 @@ class App:
         return run(path, Options(output=self.folder / "out", **(options or {})))
 
 
+NAMES = {"app": "answer", "broken": "broken"}
 CLEAR = {"metric": "exact_match", "min": 0.45}
 
 
@@ -324,6 +325,30 @@ def test_the_plan_names_the_gate_that_needs_every_question(app: App) -> None:
     shown = plan(path).render()
     assert re.search(r"app +200 questions\n", shown)
     assert "all questions of rows are asked: the gate on latency@p95 needs them: it looks at a percentile" in shown
+
+
+def test_a_system_that_fails_does_not_keep_the_others_from_being_decided(app: App) -> None:
+    broken = APP + "def broken(question):\n    raise KeyError('no index')\n"
+    (app.folder / "stopped_app.py").write_text(broken)
+    systems = {name: {"use": "python", "function": f"stopped_app:{word}"} for name, word in NAMES.items()}
+    outcome = app.run(CLEAR, systems=systems)
+    assert 30 < len(app.asked) < 200
+    assert outcome.exit_code == BROKEN
+    assert f"asked {len(outcome.evaluation.values) // 2} of 200 questions, in random order: " in notes(outcome)[0]
+    assert notes(outcome)[0].endswith("every gate was decided, except where something failed")
+    found = {gate.system: gate.outcome for gate in outcome.evaluation.gates}
+    assert found == {"app": "pass", "broken": "fail"}
+
+
+def test_answers_that_are_kept_are_not_asked_in_any_round(app: App) -> None:
+    systems = {"app": {"use": "python", "function": "stopped_app:answer", "reuse": "always", "version": "1"}}
+    app.run(CLEAR, systems=systems)
+    first = app.asked
+    assert 30 <= len(first) < 200
+    app.run(CLEAR, systems=systems)
+    assert app.asked == []
+    app.run({"metric": "exact_match", "min": 0.6}, systems=systems)
+    assert not {*first} & {*app.asked}
 
 
 def test_datasets_have_their_own_rounds(app: App) -> None:

@@ -143,8 +143,8 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     yield _Outcome(evaluated=_list_evaluated(work, opened))
     outcomes = list(_evaluate_systems(work, opened, runs))
     yield from outcomes
-    told = stopper.describe(dataset, count, total, is_interrupted=work.budget.stopped is not None)
     done = Round(evaluated, asked, judged, order, count, *_sum_up(outcomes), edits)
+    told = stopper.describe(done, is_interrupted=work.budget.stopped is not None)
     yield _Outcome(asked=told, round=done if told.is_part else None)
 
 

@@ -105,12 +105,14 @@ class Stopper:
         order = shuffle(list_ids(asked.queries), self._spec.statistics.seed)
         return restrict(asked, order[: self.node.first])
 
-    def describe(self, dataset: str, count: int, total: int, *, is_interrupted: bool) -> Asked:
-        """How many questions were asked, and why no more."""
+    def describe(self, done: Round, *, is_interrupted: bool) -> Asked:
+        """How many questions were asked until the last round, and why no more."""
+        dataset, count, total = done.dataset, done.count, len(done.order)
         if is_interrupted:
             return Asked(dataset, count, total, "interrupted", "a limit was reached")
         if count < total:
-            return Asked(dataset, count, total, "decided", "every gate was decided")
+            rest = ", except where something failed" if done.failed else ""
+            return Asked(dataset, count, total, "decided", f"every gate was decided{rest}")
         reason = self.explain_all(dataset) or "not every gate was decided earlier"
         return Asked(dataset, count, total, "all", reason)
 
