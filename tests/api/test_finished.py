@@ -109,5 +109,14 @@ def test_what_was_saved_can_be_loaded(tmp_path: Path) -> None:
     assert loaded.values.select("query_id", "value").equals(finished.values.select("query_id", "value"))
     assert loaded.samples["answer"].to_list() == finished.samples["answer"].to_list()
     assert (loaded.outcome, loaded.gates) == (finished.outcome, finished.gates)
+    assert load_results(tmp_path / "out" / "results.json").values.equals(loaded.values)
     with pytest.raises(DataError, match=r"nowhere is not a results folder: it has no results\.json"):
         load_results(tmp_path / "nowhere")
+
+
+def test_a_wrong_key_of_a_report_says_what_to_write() -> None:
+    finished = FinishedEvaluation(BRIDGES)
+    with pytest.raises(UsageError, match="the report 'markdown' has no key 'digit'; did you mean 'digits'"):
+        finished.report("markdown", digit=3)
+    with pytest.raises(UsageError, match="the report 'markdown' has no key 'colour'; it has path, digits"):
+        finished.report("markdown", colour=True)

@@ -299,3 +299,20 @@ def test_changes_are_against_the_baseline_that_a_gate_names(here: Path) -> None:
     shutil.rmtree(here / ".rageval")
     assert show("--regressed", "second", "--baseline", "main") == regressed
     assert "q4  tied  rr 0.000  was 1.000 (good), −1.000 worse" in show("--regressed", "second", "--baseline", "good")
+
+
+def test_filters_that_need_the_samples_are_refused_where_the_results_leave_them_out(here: Path) -> None:
+    slices = [{"name": "a", "where": {"column": "question", "contains": "a"}}]
+    spec = write_spec(here, slices=slices, samples="none")
+    assert invoke("run", spec, "-q", "-o", "none").exit_code == 0
+    for noun, name in (("slice", "a"), ("cause", "retrieval")):
+        assert refuse("none", f"--{noun}", name).startswith(
+            f"these results do not say which questions have the {noun} '{name}', because their spec has 'samples: none'"
+        )
+
+
+def test_a_question_of_two_datasets_has_cards_not_systems(here: Path) -> None:
+    samples = [sample("q1", dataset=name) for name in ("golden", "silver")]
+    values = [value("q1", "token_f1", 0.5, dataset=name) for name in ("golden", "silver")]
+    save(answered(values, samples), here / "two")
+    assert show("two", "q1").startswith("support-bot: question q1, 2 cards\n")

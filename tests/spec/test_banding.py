@@ -96,3 +96,8 @@ def test_an_unknown_scale_is_told() -> None:
 
 def test_bands_are_part_of_the_digest() -> None:
     assert load("").digest != load("bands: published").digest != load("bands: medical").digest
+
+
+def test_a_fault_elsewhere_does_not_take_the_bands_of_a_gate_away() -> None:
+    gate = "gates: [{metric: token_f1, at_least: good}]"
+    assert fault(f"bands: {{token_f1: {{good: 0.7}}}}\n{gate}\nsamples: text").startswith("7: expected full, texts")

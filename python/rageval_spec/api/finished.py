@@ -225,6 +225,10 @@ class FinishedEvaluation:
         except ValidationError as error:
             found = error.errors(include_url=False)[0]
             key = ".".join(map(str, found["loc"]))
+            if found["type"] == "extra_forbidden":
+                known = [name for name in plugin.node_type.model_fields if name != "use"]
+                told = suggest(key, known) or f"it has {', '.join(known)}"
+                raise UsageError(f"the report '{word}' has no key '{key}'; {told}") from None
             raise UsageError(f"the report '{word}': {key}: {found['msg']}") from None
         with no_exit():
             content: bytes = plugin(node, Context(word)).render(self.data)
@@ -281,15 +285,18 @@ def load_results(folder: str | Path) -> FinishedEvaluation:
     """Load the folder that an evaluation's results were saved to.
 
     Args:
-        folder: what `run` on the command line wrote, what `.save` wrote, or a record under `.rageval/history`.
+        folder: what `run` on the command line wrote, what `.save` wrote, or a record under `.rageval/history`; the path
+            of its `results.json` will do.
 
     Raises:
         DataError: a file is missing or cannot be read; the message names it.
     """
     from rageval_spec.history.folder import RESULTS, load_record
 
-    if not (Path(folder) / RESULTS).exists():
+    if (path := Path(folder)).name == RESULTS:
+        path = path.parent
+    if not (path / RESULTS).is_file():
         raise DataError(
             f"{folder} is not a results folder: it has no {RESULTS}; `run(output=...)` or `.save` writes one"
         )
-    return FinishedEvaluation(load_record(Path(folder)).evaluation)
+    return FinishedEvaluation(load_record(path).evaluation)

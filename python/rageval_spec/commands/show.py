@@ -229,7 +229,8 @@ def _describe(shown: Shown) -> str:
     """`quickstart: the worst 10 of 160 questions, 4 systems`."""
     evaluation = shown.results.evaluation
     if shown.query_id is not None:
-        what = f"question {shown.query_id}, {count_noun(len(shown.cards), 'system')}"
+        noun = "card" if len(evaluation.datasets) > 1 else "system"
+        what = f"question {shown.query_id}, {count_noun(len(shown.cards), noun)}"
         what = what if shown.cards else f"question {shown.query_id} does not match the filter"
     else:
         what = _describe_list(shown, "card" if len(evaluation.systems) > 1 else "question")

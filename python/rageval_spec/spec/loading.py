@@ -201,7 +201,7 @@ def _resolve_bands(
     bands, diagnostics = resolve_bands(checked, metrics, places)
     names = {metric.name for metric in metrics}
     known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in names]
-    levels = [] if diagnostics else check_levels(known, bands, places)
+    levels = [] if diagnostics or checked.spec is None else check_levels(known, bands, places)
     return bands, [*diagnostics, *levels, *check_diagnosis(checked, metrics, places)]
 
 

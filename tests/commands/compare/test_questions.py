@@ -82,3 +82,14 @@ def test_a_renamed_system_is_matched_and_filters_apply() -> None:
     assert find_changes(after, before, Filter(limit=1)).shown[0].answer_before == "It is red."
     with pytest.raises(UsageError, match="unknown system 'v1'"):
         kinds(after, before, system="v1")
+
+
+def test_an_answer_that_one_of_the_results_does_not_hold_is_not_said_to_be_removed() -> None:
+    values = ([value("q1", "token_f1", 1.0)], [value("q1", "token_f1", 0.0)])
+    before = answered(values[0], [sample("q1", status="answered")])
+    (one,) = find_changes(answered(values[1], [sample("q1", status="answered", answer=None)]), before, Filter()).shown
+    assert (one.kind, one.answer_before, one.answer) == ("broken", None, None)
+    (one,) = find_changes(answered(values[1]), before, Filter()).shown
+    assert (one.kind, one.answer_before, one.answer) == ("broken", None, None)
+    (one,) = find_changes(answered(values[1], [sample("q1", status="failed", answer=None)]), before, Filter()).shown
+    assert (one.kind, one.answer is None, one.answer_before is None) == ("broken", True, False)

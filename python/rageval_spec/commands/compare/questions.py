@@ -45,7 +45,7 @@ class QuestionChange:
         metric: the metric that decided; None if no value did.
         before, after: its values; None without a metric.
         question: the text, of the later evaluation; "" if it is not recorded.
-        answer_before, answer: None if there is no answer.
+        answer_before, answer: None if there is no answer, and both if one of the results does not hold its answer.
         error: why there is no answer now.
         edited: the parts of the question that were edited in between: `reference`, `relevance judgements`.
     """
@@ -200,6 +200,8 @@ def _describe(
     for row in rows:
         dataset, system, query_id = (row[name] for name in KEY)
         text = now.get((dataset, system, query_id), {})
+        old = before.get((dataset, systems[system], query_id), {})
+        is_kept = _holds_answer(text) and _holds_answer(old)
         yield QuestionChange(
             dataset,
             system,
@@ -210,8 +212,8 @@ def _describe(
             row["before"],
             row["after"],
             question=text.get("question") or "",
-            answer_before=before.get((dataset, systems[system], query_id), {}).get("answer"),
-            answer=text.get("answer"),
+            answer_before=old.get("answer") if is_kept else None,
+            answer=text.get("answer") if is_kept else None,
             error=text.get("error"),
             edited=tuple(list_edited_parts(evaluation, earlier, dataset, query_id)),
         )
@@ -221,5 +223,11 @@ def _find_texts(evaluation: Evaluation, keys: Sequence[tuple[str, str, str]]) ->
     import polars as pl
 
     wanted = pl.DataFrame(keys, schema=dict.fromkeys(KEY, pl.String), orient="row")
-    rows = evaluation.find_samples(wanted).select(*KEY, "question", "answer", "error")
+    rows = evaluation.find_samples(wanted)
+    rows = rows.select(*KEY, "question", "answer", "error", is_failed(rows).alias("is_failed"))
     return {tuple(row[name] for name in KEY): row for row in rows.to_dicts()}
+
+
+def _holds_answer(text: Mapping[str, Any]) -> bool:
+    """Whether what is recorded of a question tells what the system answered: a text, or that it gave none."""
+    return text.get("answer") is not None or bool(text.get("is_failed"))

@@ -132,6 +132,8 @@ def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
     _require("system", wanted.system, evaluation.systems)
     _require("dataset", wanted.dataset, evaluation.datasets)
     _require("slice", wanted.slice, slices)
+    _require_kept(evaluation, "slice", wanted.slice)
+    _require_kept(evaluation, "cause", wanted.cause)
     if wanted.cause is not None and (known := _list_causes(evaluation)) is not None:
         _require("cause", wanted.cause, known)
     elif wanted.cause is not None:
@@ -144,6 +146,19 @@ def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
             raise UsageError(f"a bound needs a metric; name one of {', '.join(evaluation.metrics)}")
         return replace(wanted, metric=evaluation.metrics[0])
     return wanted
+
+
+def _require_kept(evaluation: Evaluation, noun: str, name: str | None) -> None:
+    """Raise `UsageError` if the results left out the samples, which say what slices and cause a question has."""
+    if (
+        name is not None
+        and evaluation.spec.get("samples") == "none"
+        and evaluation.select_samples("query_id").is_empty()
+    ):
+        raise UsageError(
+            f"these results do not say which questions have the {noun} '{name}', because their spec has "
+            "'samples: none'; run it again with 'samples: texts' or 'full'"
+        )
 
 
 def _require(noun: str, name: str | None, known: Sequence[str]) -> None:
