@@ -55,6 +55,14 @@ def test_cards_come_in_blocks() -> None:
     assert {told["question"] for told in made[1]["told"]} == {BLOCK}
 
 
+def test_each_block_has_the_samples_of_all_systems_for_its_questions() -> None:
+    for number, block in enumerate(blocks(4 * BLOCK)):
+        mine = range(number * BLOCK, (number + 1) * BLOCK)
+        assert [one["question"] for one in block["questions"]] == list(mine)
+        assert [(one["question"], one["system"]) for one in block["samples"]] == [(n, s) for n in mine for s in (0, 1)]
+        assert {one["question"] for one in block["told"]} <= set(mine)
+
+
 def test_samples_of_earlier_versions_are_enough() -> None:
     table = EVALUATION.samples
     older = table.drop("scores", "columns", "slices", "status", "cause")

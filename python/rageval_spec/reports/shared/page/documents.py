@@ -92,20 +92,32 @@ def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.Data
         contexts.append(
             explode_contexts(rows).select("row", "doc_id", length=text.str.len_chars().fill_null(0), **hashes)
         )
-        others.append(rows.drop("contexts", "context_ids"))
+        others.append(block.drop("contexts", "context_ids"))
         count += block.height
-    places = pl.concat(contexts).with_row_index("place")
-    shown = places.with_columns(first=pl.col("place").first().over("doc_id", "length", *_SEEDS))
-    is_first = shown.get_column("first") == shown.get_column("place")
-    documents = shown.filter(is_first).with_row_index("document").with_columns(pl.col("document").cast(pl.Int64))
-    numbered = shown.select("row", "first").join(
-        documents.select("first", "document"), on="first", how="left", maintain_order="left"
-    )
-    lists = numbered.group_by("row", maintain_order=True).agg(pl.col("document").alias("shown"))
-    referring = pl.concat(others).join(lists, on="row", how="left", maintain_order="left")
+    shown = pl.concat(contexts).with_row_index("place")
+    contexts.clear()
+    first = shown.select(pl.col("place").first().over("doc_id", "length", *_SEEDS)).to_series()
+    is_first = first == shown.get_column("place")
+    document = (is_first.cast(pl.UInt32).cum_sum() - 1).gather(first).alias("shown")
     part = (pl.col("length").cum_sum() // _CHARACTERS_EACH).rle_id().alias("part")
-    known = documents.select("document", "doc_id", part)
-    return Documents(known, is_first), _refer_to_judged(referring, known).drop("row")
+    known = shown.filter(is_first).select("doc_id", part).with_row_index("document")
+    lists = shown.select("row", document).group_by("row", maintain_order=True).agg("shown")
+    del shown, first, document
+    referring = pl.concat(others)
+    others.clear()
+    referring = referring.with_columns(align_rows(lists, referring.height))
+    return Documents(known, is_first), _refer_to_judged(referring, known)
+
+
+def align_rows(lists: pl.DataFrame, height: int) -> pl.Series:
+    """The second column of `lists` for rows 0 to `height`, null for those that `row`, the first, does not have.
+
+    The column can then stand beside those of a large table, which a join would copy.
+    """
+    import polars as pl
+
+    rows = pl.select(row=pl.int_range(height, dtype=pl.UInt32))
+    return rows.join(lists, on="row", how="left", maintain_order="left").to_series(1)
 
 
 def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
@@ -113,9 +125,10 @@ def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFram
     import polars as pl
 
     known = documents.filter(pl.col("doc_id").is_not_null()).unique("doc_id", keep="first").select("doc_id", "document")
-    judged = rows.select("row", "relevant").filter(pl.col("relevant").list.len() > 0).explode("relevant")
+    numbered = rows.select("relevant").with_row_index("row")
+    judged = numbered.filter(pl.col("relevant").list.len() > 0).explode("relevant")
     fields = judged.select("row", pl.col("relevant").struct.unnest())
     found = fields.join(known, on="doc_id", how="left", maintain_order="left")
     structs = found.select("row", relevant=pl.struct(pl.exclude("row")))
     lists = structs.group_by("row", maintain_order=True).agg("relevant")
-    return rows.drop("relevant").join(lists, on="row", how="left", maintain_order="left")
+    return rows.with_columns(align_rows(lists, rows.height))

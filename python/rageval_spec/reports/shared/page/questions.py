@@ -43,9 +43,13 @@ _OF_SAMPLE = (
 class Questions:
     """The questions and all that systems did with them, as tables that refer to one another by number.
 
+    The large columns are those of the evaluation and are never copied whole, only for the questions of one block.
+
     Attributes:
-        keys: `number, dataset, query_id, text` and what else is known of a question, in the order of datasets.
-        samples: a row for each question and system: `_OF_SAMPLE`, with `question` and `system` as numbers.
+        keys: `number, dataset, query_id, text, slices` of each question, in the order of datasets, and `row`, the row
+            of its first sample; null if it only has values.
+        samples: all samples, with `question` and `system` as numbers, and `_OF_QUESTION`. A sample of a dataset or a
+            system that the evaluation does not have has no number.
         values: `question, cell, value, status, reason, details`, with `cell` as a number.
         cells: system and metric of each cell, as numbers.
         documents: the documents of the contexts, without their texts.
@@ -70,20 +74,17 @@ class Questions:
         names = list(dict.fromkeys(self.keys.get_column("slices").explode(empty_as_null=True).drop_nulls().to_list()))
         places = {name: number for number, name in enumerate(names)}
         slices = [[places[name] for name in one or ()] for one in self.keys.get_column("slices").to_list()]
-        failed = self.samples.filter(pl.col("error").is_not_null())
+        samples = self.samples.select("question", "system", "status", "error", "cause").drop_nulls("system")
+        failed = samples.filter(pl.col("error").is_not_null())
         return {
             "dataset": [datasets[name] for name in self.keys.get_column("dataset").to_list()],
             "id": self.keys.get_column("query_id").to_list(),
             "text": self.keys.get_column("text").to_list(),
             "sliceNames": names,
             "slices": slices if names else [],
-            "causes": _group_causes(self.samples),
+            "causes": _group_causes(samples),
             "failed": {str(key[0]): rows.get_column("question").to_list() for key, rows in _split(failed, "system")},
-            "answering": self.samples.filter(pl.col("status") != "retrieved")
-            .get_column("system")
-            .unique()
-            .sort()
-            .to_list(),
+            "answering": samples.filter(pl.col("status") != "retrieved").get_column("system").unique().sort().to_list(),
             "cells": self._describe_cells(evaluation),
             "block": BLOCK,
         }
@@ -128,54 +129,92 @@ class Questions:
         """The values of one cell by question, null where there is none; `errors` lists the questions that failed."""
         import polars as pl
 
-        rows = self.values.filter(pl.col("cell") == number)
+        values = self.values.select("question", "value", "status", "cell", pl.col("details").is_not_null())
+        rows = values.filter(pl.col("cell") == number)
         system, metric = self.cells[number]
         return {
             "system": system,
             "metric": metric,
             "values": self._list_by_question(rows.select("question", "value")),
             "errors": rows.filter(pl.col("status") == "error").get_column("question").to_list(),
-            "told": bool(rows.get_column("details").is_not_null().any()),
+            "told": bool(rows.get_column("details").any()),
         }
 
     def blocks(self) -> Iterator[bytes]:
         """The cards of `BLOCK` questions each, as JSON: questions, samples and what judges told."""
         import polars as pl
 
-        questions = self.keys.select(pl.col("number").alias("question"), *_OF_QUESTION)
-        told = self.values.filter(pl.col("reason").is_not_null() | pl.col("details").is_not_null())
-        told = told.select("question", "cell", "reason", "details").sort("question", "cell", maintain_order=True)
-        samples = self.samples.sort("question", maintain_order=True)
+        samples = self.samples.select(_OF_SAMPLE)
+        rows = _Places(
+            samples.select("question", is_known=pl.col("question").is_not_null() & pl.col("system").is_not_null())
+        )
+        told = self.values.select("question", "cell", "reason", "details")
+        is_told = pl.col("reason").is_not_null() | pl.col("details").is_not_null()
+        told_rows = _Places(told.select("question", "cell", is_known=is_told))
         for start in range(0, self.count, BLOCK):
-            inside = pl.col("question").is_between(start, start + BLOCK, closed="left")
-            tables = {"questions": questions, "samples": samples, "told": told}
-            texts = (f'"{name}":{_write_rows(table.filter(inside))}' for name, table in tables.items())
+            tables = {
+                "questions": self._describe_questions(start),
+                "samples": _take(samples, rows.within(start, start + BLOCK)),
+                "told": _take(told, told_rows.within(start, start + BLOCK)),
+            }
+            texts = (f'"{name}":{_write_rows(table)}' for name, table in tables.items())
             yield ("{" + ",".join(texts) + "}").encode()
+
+    def _describe_questions(self, start: int) -> pl.DataFrame:
+        """The numbers of `BLOCK` questions from `start`, and `_OF_QUESTION`."""
+        keys = self.keys.slice(start, BLOCK)
+        known = _take(self.samples.select(_OF_QUESTION), keys.get_column("row"))
+        return known.insert_column(0, keys.get_column("number").alias("question"))
+
+
+class _Places:
+    """Finds the rows of a table that belong to some questions, in the order of the questions."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        """Sort the places of the rows.
+
+        Args:
+            rows: `question`, perhaps columns to sort by after it, and `is_known`, whether a row is wanted at all.
+        """
+        import polars as pl
+
+        wanted = rows.with_row_index("row").filter("is_known").drop("is_known")
+        ordered = wanted.sort(pl.exclude("row"), maintain_order=True)
+        self._questions, self._rows = ordered.get_column("question"), ordered.get_column("row")
+
+    def within(self, start: int, end: int) -> pl.Series:
+        """The rows of the questions from `start` to `end`, which is not among them."""
+        first, last = (int(self._questions.search_sorted(number, side="left")) for number in (start, end))
+        return self._rows.slice(first, last - first)
+
+
+def _take(table: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """Some rows of a table, by number; a row of nulls for null."""
+    import polars as pl
+
+    return table.select(pl.all().gather(rows))
 
 
 def collect_questions(evaluation: Evaluation) -> Questions:
     """The questions of an evaluation, those of its samples and those that only have values."""
     import polars as pl
 
-    documents, referring = number_documents(list_samples(evaluation))
+    documents, samples = number_documents(list_samples(evaluation))
     values = _complete_values(evaluation.values)
-    keys = _list_keys(evaluation.datasets, referring, values)
+    keys = _list_keys(evaluation.datasets, samples, values)
     number = keys.select(*_KEY, question="number")
     systems = {name: place for place, name in enumerate(evaluation.systems)}
-    of_sample = (
-        referring.select(*_KEY, *(name for name in _OF_SAMPLE if name != "question"))
-        .join(number, on=_KEY, how="inner", maintain_order="left")
-        .with_columns(pl.col("system").replace_strict(systems, default=None, return_dtype=pl.Int64))
-    )
-    del referring
-    cells, numbered = _number_cells(evaluation, values, number)
-    return Questions(
-        keys=keys,
-        samples=of_sample.filter(pl.col("system").is_not_null()).select(_OF_SAMPLE),
-        values=numbered,
-        cells=cells,
-        documents=documents,
-    )
+    system = pl.col("system").replace_strict(systems, default=None, return_dtype=pl.UInt32)
+    question = _find_numbers(samples, number)
+    numbered = samples.drop("dataset", "query_id", "question").with_columns(system, question)
+    cells, values = _number_cells(evaluation, values, number)
+    return Questions(keys, numbered, values, cells, documents)
+
+
+def _find_numbers(rows: pl.DataFrame, number: pl.DataFrame) -> pl.Series:
+    """The number of each row's question, null if it has none."""
+    found = rows.lazy().select(_KEY).join(number.lazy(), on=_KEY, how="left", maintain_order="left")
+    return found.select("question").collect().to_series()
 
 
 def list_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
@@ -211,25 +250,19 @@ def _list_keys(datasets: Sequence[str], samples: pl.DataFrame, values: pl.DataFr
     """Each question once, in the order of the datasets, then in that of the samples, then in that of the values."""
     import polars as pl
 
-    known = samples.select(*_KEY, pl.col("question").alias("text"), *_OF_QUESTION, "slices").unique(
-        _KEY, keep="first", maintain_order=True
-    )
+    known = samples.select(_KEY).with_row_index("row").unique(_KEY, keep="first", maintain_order=True)
     others = values.select(_KEY).unique(maintain_order=True).join(known, on=_KEY, how="anti", maintain_order="left")
     places = {name: place for place, name in enumerate(datasets)}
     order = pl.col("dataset").replace_strict(places, default=None, return_dtype=pl.Int64)
     joined = pl.concat([known, others], how="diagonal").filter(order.is_not_null())
-    return (
-        joined.sort(order, maintain_order=True).with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
-    )
+    keys = joined.sort(order, maintain_order=True).with_row_index("number")
+    return keys.hstack(_take(samples.select(pl.col("question").alias("text"), "slices"), keys.get_column("row")))
 
 
 def _number_cells(
     evaluation: Evaluation, values: pl.DataFrame, number: pl.DataFrame
 ) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
-    """The cells that have values, and the values with the numbers of their question and cell.
-
-    Names become numbers before the join, which would otherwise copy them for every value.
-    """
+    """The cells that have values, and the values with the numbers of their question and cell."""
     import polars as pl
 
     systems = {name: place for place, name in enumerate(evaluation.systems)}
@@ -238,17 +271,18 @@ def _number_cells(
         pl.col(name).replace_strict(places, default=None, return_dtype=pl.Int64)
         for name, places in (("system", systems), ("metric", metrics))
     )
-    placed = (
-        values.select(*_KEY, (metric * len(systems) + system).alias("cell"), "value", "status", "reason", "details")
-        .drop_nulls("cell")
-        .join(number, on=_KEY, how="inner", maintain_order="left")
-        .drop(_KEY)
-    )
-    pairs = [divmod(code, len(systems)) for code in placed.get_column("cell").unique().sort().to_list()]
-    numbered = placed.with_columns(pl.col("cell").rank("dense").cast(pl.Int64) - 1)
-    return tuple((system, metric) for metric, system in pairs), numbered.select(
-        "question", "cell", "value", "status", "reason", "details"
-    )
+    cell = values.select((metric * len(systems) + system).alias("cell")).to_series()
+    question = _find_numbers(values, number).set(cell.is_null(), None)
+    used = cell.filter(question.is_not_null()).unique().sort().to_list()
+    dense = cell.replace_strict(used, range(len(used)), default=None, return_dtype=pl.UInt32)
+    numbered = values.select(question, dense, "value", "status", "reason", "details")
+    pairs = [divmod(code, len(systems)) for code in used]
+    return tuple((system, metric) for metric, system in pairs), _drop_unknown(numbered)
+
+
+def _drop_unknown(values: pl.DataFrame) -> pl.DataFrame:
+    """The values of known questions. Without unknown ones, the table itself, because a filter would copy it."""
+    return values.drop_nulls("question") if values.get_column("question").has_nulls() else values
 
 
 def _group_causes(samples: pl.DataFrame) -> dict[str, dict[str, list[int]]]:
