@@ -144,3 +144,8 @@ def test_the_word_of_a_judge_asks_the_first_model() -> None:
 
 def test_what_cannot_be_computed_is_told() -> None:
     assert "\n  failed: ndcg@10 of answers on rows: it cannot be computed" in repr(judge(metrics=["ndcg@10"]))
+
+
+def test_the_text_form_says_why_nothing_could_be_scored() -> None:
+    finished = rageval_spec.judge([{"question": "Who?", "anwser": "Ada.", "contexts": ["Ada."]}], "faithfulness")
+    assert "faithfulness: 1 of 1 query could not be scored: the query has no answer" in repr(finished).splitlines()[-1]

@@ -103,6 +103,7 @@ def test_a_wrong_spec_raises_every_diagnostic(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"spec": "version: 1\nname: x"}, "spec: this is the text of a spec; write the path of its file"),
         ({"spec": 3}, "spec: write the path of a file, or a dict, not int"),
         ({"spec": "a.yaml", "folder": "b"}, "folder: only a dict needs it"),
         ({"spec": CONTENT, "limit": 0}, "limit: write a whole number above 0, not 0"),

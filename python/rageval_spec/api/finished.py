@@ -235,13 +235,17 @@ class FinishedEvaluation:
         return content
 
     def __repr__(self) -> str:
-        """The outcome, a line for each aggregate of all queries, and a line for each failure."""
+        """The outcome, a line for each aggregate of all queries and for each failure; why nothing could be scored."""
         lines = [f"{type(self).__name__}({self.data.name!r}, {self.outcome}: {self._describe()})"]
         wide = [max(map(len, column), default=0) for column in zip(*map(_name_row, self.data.aggregates), strict=True)]
         for aggregate in self.data.aggregates:
             names = "  ".join(f"{name:<{width}}" for name, width in zip(_name_row(aggregate), wide, strict=True))
             lines.append(f"  {names}  {describe_aggregate(aggregate)}")
         lines += (f"  failed: {make_visible(failure)}" for failure in self.data.failures)
+        if self.data.scored_nothing:
+            lines += (
+                f"  {make_visible(note.message)}" for note in self.data.notes if note.code == "unscorable_queries"
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

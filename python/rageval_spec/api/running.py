@@ -102,6 +102,8 @@ def _load(spec: str | Path | Mapping[str, Any], folder: str | Path | None, overr
         raise UsageError(f"spec: write the path of a file, or a dict, not {type(spec).__name__}")
     if folder is not None:
         raise UsageError("folder: only a dict needs it; the paths of a file start at the file's folder")
+    if isinstance(spec, str) and "\n" in spec:
+        raise UsageError("spec: this is the text of a spec; write the path of its file, or read it into a dict first")
     return load(Path(spec), overrides=overrides, option=ARGUMENT)
 
 
