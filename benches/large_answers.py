@@ -1,6 +1,6 @@
 """Measure the memory and processor time of an evaluation of 100,000 answers with three local metrics.
 
-    python benches/large_answers.py [--rows 100000] [--judge]
+    python benches/large_answers.py [--rows 100000] [--judge] [--reports json html]
 
 Writes the golden set and the answers (92 MB together) to a temporary folder, evaluates them in a separate process and
 prints its peak memory and processor time. `--judge` replaces rouge_l with faithfulness by the judge `overlap`.
@@ -31,14 +31,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--reports", nargs="+", default=["terminal", "json"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        size = write_files(Path(folder), options.rows, JUDGED if options.judge else LOCAL)
+        size = write_files(Path(folder), options.rows, JUDGED if options.judge else LOCAL, options.reports)
         print(f"{options.rows:,} rows, {size / 1e6:.0f} MB")
         measure(Path(folder), options.limit)
 
 
-def write_files(folder: Path, rows: int, metrics: list[object]) -> int:
+def write_files(folder: Path, rows: int, metrics: list[object], reports: list[str]) -> int:
     """Write the spec, the golden set and the answers; return their size in bytes."""
     random.seed(7)
     with (folder / "golden.jsonl").open("w") as golden, (folder / "answers.jsonl").open("w") as answers:
@@ -55,7 +56,7 @@ def write_files(folder: Path, rows: int, metrics: list[object]) -> int:
         "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
         "systems": {"bot": {"use": "file", "path": "answers.jsonl"}},
         "metrics": metrics,
-        "reports": ["terminal", "json"],
+        "reports": reports,
     }
     (folder / "spec.yaml").write_text(json.dumps(spec))
     return sum(path.stat().st_size for path in folder.iterdir())

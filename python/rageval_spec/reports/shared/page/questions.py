@@ -73,7 +73,8 @@ class Questions:
         datasets = {name: number for number, name in enumerate(evaluation.datasets)}
         names = list(dict.fromkeys(self.keys.get_column("slices").explode(empty_as_null=True).drop_nulls().to_list()))
         places = {name: number for number, name in enumerate(names)}
-        slices = [[places[name] for name in one or ()] for one in self.keys.get_column("slices").to_list()]
+        listed = self.keys.get_column("slices").to_list() if names else []
+        slices = [[places[name] for name in one or ()] for one in listed]
         samples = self.samples.select("question", "system", "status", "error", "cause").drop_nulls("system")
         failed = samples.filter(pl.col("error").is_not_null())
         return {
@@ -81,7 +82,7 @@ class Questions:
             "id": self.keys.get_column("query_id").to_list(),
             "text": self.keys.get_column("text").to_list(),
             "sliceNames": names,
-            "slices": slices if names else [],
+            "slices": slices,
             "causes": _group_causes(samples),
             "failed": {str(key[0]): rows.get_column("question").to_list() for key, rows in _split(failed, "system")},
             "answering": samples.filter(pl.col("status") != "retrieved").get_column("system").unique().sort().to_list(),
