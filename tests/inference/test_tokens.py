@@ -156,13 +156,13 @@ def test_transformers_reads_other_tokenizers(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": true}')
     slow = load_tokenizer(tmp_path, ["vocab.txt"], max_length=6, vocabulary=20)
     fast = tokenizer_in(tmp_path / "fast")
-    texts: list[str | tuple[str, str]] = [
-        "The cat", "", "the cat sat on a mat", ("cat", "dog ran the mat"), "a\ud800",
-    ]  # fmt: skip
+    texts: list[str | tuple[str, str]] = ["The cat", "", "the cat sat on a mat", ("cat", "dog ran the mat")]
     found, expected = slow.read(texts), fast.read(texts)
     assert [one.tolist() for one in found.ids] == [one.tolist() for one in expected.ids]
     assert [one.tolist() for one in found.type_ids] == [one.tolist() for one in expected.type_ids]
     assert found.truncated.tolist() == expected.truncated.tolist()
+    # A lone surrogate is read as U+FFFD, which some releases of transformers drop, and others take as a word.
+    assert slow.read(["a\ud800"]).ids[0].tolist() in ([2, 12, 3], [2, 12, 1, 3])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
