@@ -187,5 +187,27 @@ def test_a_percentile_is_compared_with_its_baseline(tmp_path: Path) -> None:
     assert found.interval.low < found.difference < found.interval.high
     assert found.p_value < 0.001
     assert gate.max_drop == pytest.approx(0.1938125)
-    assert "with the whole interval above the allowed +0.193812" in gate.reason
+    assert "with the whole interval above the allowed +0.194 (10% of 1.938)" in gate.reason
     assert "`latency@p95` | `bot` | `main` | +0.969" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_other_questions_make_a_gate_inconclusive_and_the_next_evaluation_can_be_compared_again(tmp_path: Path) -> None:
+    def rename_questions() -> None:
+        for name in ("golden", "answers"):
+            data = tmp_path / f"{name}.jsonl"
+            data.write_text(data.read_text().replace('"query_id": "', '"query_id": "new-'))
+
+    start(tmp_path)
+    rename_questions()
+    strict = {**GATE, "on_inconclusive": "fail"}
+    hard = {**GATE, "slice": "level=hard"}
+    lenient, strict_one, sliced = evaluate(tmp_path, [GATE, strict, hard], slices=["level"]).gates
+    assert (lenient.outcome, lenient.counts_as) == ("inconclusive", "warn")
+    assert lenient.reason == (
+        "token_f1 of bot cannot be compared with main: the questions are not the same; compared with main on 0 of 12 "
+        "queries: 12 are new, 12 were removed"
+    )
+    assert (strict_one.outcome, strict_one.counts_as) == ("inconclusive", "fail")
+    assert sliced.outcome == "inconclusive"
+    (again,) = evaluate(tmp_path, [{**GATE, "baseline": "previous"}]).gates
+    assert again.outcome == "pass"

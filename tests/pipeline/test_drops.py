@@ -287,4 +287,4 @@ def test_a_percentile_is_compared_like_a_mean() -> None:
 
 def test_a_certain_share_is_shown_as_what_it_comes_to() -> None:
     found = check(RELATIVE | CERTAIN, against=comparison(-0.05, baseline_mean=0.4))
-    assert "with the whole interval below the allowed -0.02 (5% of 0.400)" in found.reason
+    assert "with the whole interval below the allowed -0.020 (5% of 0.400)" in found.reason

@@ -93,6 +93,12 @@ def wait_for_baseline(gate: GateNode, cell_name: str) -> Finding:
     return Finding("inconclusive", sentence, counts_as=counts_as)
 
 
+def lack_shared_questions(gate: GateNode, cell_name: str) -> Finding:
+    """An inconclusive finding, because the questions of the dataset are others than those of the gate's baseline."""
+    sentence = f"{cell_name} cannot be compared with {gate.baseline}: the questions are not the same"
+    return Finding("inconclusive", sentence, counts_as=gate.on_inconclusive or "warn")
+
+
 def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[Change], cell_name: str) -> Finding:
     """An inconclusive finding: the numbers are not of one kind, so their difference says nothing about the system."""
     parts = ", ".join(dict.fromkeys(change.part for change in comparison.changes))
@@ -140,7 +146,8 @@ def _decide_limit(gate: GateNode, limit: _Limit, estimate: Estimate, lower_is_be
     """Whether the whole interval of a difference is within one limit. An undecided warning warns at most."""
     bound = limit.amount * (1 if lower_is_better else -1)
     outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
-    said = f"the allowed {bound:+g}{limit.share}" if bound else "zero"
+    written = f"{'+' if bound > 0 else '-'}{limit.shown}" if limit.share else f"{bound:+g}"
+    said = f"the allowed {written}{limit.share}" if bound else "zero"
     relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
     counts_as = gate.on_inconclusive or "warn"
     counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as

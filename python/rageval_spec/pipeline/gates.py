@@ -14,11 +14,13 @@ from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, rank_outcome
 from rageval_spec.history.comparability import describe_overlap
 from rageval_spec.pipeline.bounds import Finding, check_bounds, check_half, check_level, check_scored, describe_scored
-from rageval_spec.pipeline.drops import check_drop, describe_drop, wait_for_baseline
+from rageval_spec.pipeline.drops import check_drop, describe_drop, lack_shared_questions, wait_for_baseline
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.wording import format_percent
 
 _MOST_NAMES_SHOWN = 12
+_FEWEST_SHARED = 2
+"""A comparison needs as many questions as an interval does."""
 
 
 class Directed(Protocol):
@@ -160,7 +162,16 @@ class _Checker:
         if gate.baseline in self.missing:
             yield wait_for_baseline(gate, cell_name)
         elif gate.baseline is not None:
-            yield check_drop(gate, self._find_comparison(gate, cell), cell, cell_name, lower_is_better)
+            comparison = self._find_comparison(gate, cell)
+            if comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
+                yield lack_shared_questions(gate, cell_name)
+            else:
+                yield check_drop(gate, comparison, cell, cell_name, lower_is_better)
+
+    def _has_other_questions(self, gate: GateNode, cell: Aggregate) -> bool:
+        """Whether the data shares too few questions with the baseline for any comparison."""
+        wanted = (gate.baseline, cell.dataset)
+        return any((one.baseline, one.dataset) == wanted and one.same < _FEWEST_SHARED for one in self.overlaps)
 
     def _describe_overlap(self, gate: GateNode, cell: Aggregate) -> str:
         """How many queries were compared, if the data of an earlier evaluation has others."""

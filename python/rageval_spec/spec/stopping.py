@@ -96,7 +96,9 @@ def check_stopping(
     *,
     can_ask: bool = True,
 ) -> Iterator[Diagnostic]:
-    """An error without gates, because nothing else decides; a warning for each gate that needs every question.
+    """Warnings where every question is asked: without gates, and for each gate that needs all of them.
+
+    Specs without gates are no mistake: a baseline is recorded with `--set 'gates=[]'`.
 
     `gates` are those of the spec by their index, `metrics` those that are right, by name. `can_ask` says whether any
     system may answer questions.
@@ -105,8 +107,8 @@ def check_stopping(
     if node is None or place is None:
         return
     if not gates:
-        message = "the spec has no gates, so there is nothing to decide"
-        yield place.diagnose(message, "stopping", "add 'gates:', or remove 'stopping:' to ask every question")
+        message = "the spec has no gates, so there is nothing to decide and every question is asked, despite 'stopping'"
+        yield place.diagnose(message, "stopping", None, "warning")
     elif not can_ask:
         message = "no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated"
         yield place.diagnose(message, "stopping", "remove it", "warning")
