@@ -8,14 +8,20 @@ identifiers. In reasons, control characters are escaped, and a reason that looks
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.reports.shared.escaping import escape_column
 from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
+
+
+_TEXTS: Mapping[str, Callable[[str], str]] = {"reason": protect_cell, "details": make_json_visible}
 
 
 class CsvNode(ReportNode):
@@ -30,15 +36,10 @@ class CsvReport(Report[CsvNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """CSV text (RFC 4180) in UTF-8, with a header and lines that end with a line feed."""
-        import polars as pl
-
-        texts = {"reason": protect_cell, "details": make_json_visible}
-        shown = [
-            pl.col(name).map_elements(write, return_dtype=pl.String)
-            for name, write in texts.items()
-            if name in evaluation.values.columns
-        ]
-        return evaluation.values.with_columns(shown).write_csv().encode()
+        values, stream = evaluation.values, BytesIO()
+        shown = [escape_column(values[name], write) for name, write in _TEXTS.items() if name in values.columns]
+        values.with_columns(shown).write_csv(stream)
+        return stream.getvalue()
 
 
 PLUGIN = CsvReport

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.tables import empty_samples
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.reports.shared.escaping import IN_LINES, escape_column
 from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ COLUMNS = (
     "slices",
     "columns",
 )
-NEEDS_PROTECTION = (
-    r"^[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\x00-\x09\x0B-\x1F\x7F-\x9F\u2028\u2029\u202A-\u202E\u2066-\u2069]"
-)
-"""Matches, in polars, the texts that `protect_lines` changes."""
 _KEYS = ("dataset", "system", "query_id")
 _BLOCK = 4096
 
@@ -79,20 +76,13 @@ def flatten(block: pl.DataFrame) -> pl.DataFrame:
 
 
 def _flatten_column(column: pl.Series) -> pl.Series:
-    """The column as it stands in a spreadsheet. Most texts need no protection, so they are searched and left alone.
-
-    Texts of a list often come again in other rows, so each is searched once.
-    """
+    """The column as it stands in a spreadsheet. Texts of lists come again in other rows, so each is searched once."""
     import polars as pl
 
-    pieces = column
     if column.dtype == pl.List(pl.String):
-        pieces, column = column.explode(empty_as_null=True).unique(), column.list.join("\n\n")
-    if column.dtype != pl.String or not pieces.str.contains(NEEDS_PROTECTION).any():
-        return column
-    found = column.str.contains(NEEDS_PROTECTION).fill_null(False)
-    protected = column.filter(found).map_elements(protect_lines, return_dtype=pl.String)
-    return column.scatter(found.arg_true(), protected)
+        pieces = column.explode(empty_as_null=True).unique()
+        return escape_column(column.list.join("\n\n"), protect_lines, IN_LINES, pieces)
+    return escape_column(column, protect_lines, IN_LINES) if column.dtype == pl.String else column
 
 
 def protect_lines(text: str) -> str:

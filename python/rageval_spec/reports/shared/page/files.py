@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LARGEST = 25_000_000
 """The size in bytes from which on a page becomes a folder."""
 INDEX = "index.html"
-_THREADS = 4
+_THREADS = 2
 _AHEAD = 8
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BLOCK = 250
 """The number of questions whose cards are in one part."""
 _FIGURES = 6
-_ROWS_AT_ONCE = 512
+_ROWS_AT_ONCE = 2048
 _KEY = ("dataset", "query_id")
 _OF_QUESTION = ("references", "reference_contexts", "answerable", "group", "condition", "columns")
 _OF_SAMPLE = (
