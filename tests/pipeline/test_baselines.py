@@ -211,3 +211,22 @@ def test_other_questions_make_a_gate_inconclusive_and_the_next_evaluation_can_be
     assert sliced.outcome == "inconclusive"
     (again,) = evaluate(tmp_path, [{**GATE, "baseline": "previous"}]).gates
     assert again.outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"datasets": {"more": {"use": "jsonl", "path": "golden.jsonl"}}}, "dataset 'more'"),
+        ({"systems": {"better": {"use": "file", "path": "answers.jsonl"}}}, "system 'better'"),
+        ({"metrics": ["exact_match"], "judges": {}}, "metric 'exact_match'"),
+    ],
+)
+def test_what_a_baseline_does_not_have_yet_is_inconclusive(tmp_path: Path, changes: dict[str, Any], part: str) -> None:
+    start(tmp_path)
+    (metric,) = changes.get("metrics", ["token_f1"])
+    gates = [{**GATE, "metric": metric}, {**GATE, "metric": metric, "on_inconclusive": "fail"}]
+    first, strict = evaluate(tmp_path, gates, "later", **changes).gates
+    assert (first.outcome, first.counts_as, strict.counts_as) == ("inconclusive", "warn", "fail")
+    assert first.reason.endswith(f"has nothing to be compared with yet: main has no {part}")
+    (again,) = evaluate(tmp_path, [{**GATE, "metric": metric, "baseline": "later"}], **changes).gates
+    assert again.outcome == "pass"

@@ -93,6 +93,12 @@ def wait_for_baseline(gate: GateNode, cell_name: str) -> Finding:
     return Finding("inconclusive", sentence, counts_as=counts_as)
 
 
+def lack_part(gate: GateNode, cell_name: str, part: str) -> Finding:
+    """An inconclusive finding, because the gate's baseline is of before `part` was added to the spec."""
+    sentence = f"{cell_name} has nothing to be compared with yet: {gate.baseline} has no {part}"
+    return Finding("inconclusive", sentence, counts_as=gate.on_inconclusive or "warn")
+
+
 def lack_shared_questions(gate: GateNode, cell_name: str) -> Finding:
     """An inconclusive finding, because the questions of the dataset are others than those of the gate's baseline."""
     sentence = f"{cell_name} cannot be compared with {gate.baseline}: the questions are not the same"

@@ -14,7 +14,7 @@ from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, rank_outcome
 from rageval_spec.history.comparability import describe_overlap
 from rageval_spec.pipeline.bounds import Finding, check_bounds, check_half, check_level, check_scored, describe_scored
-from rageval_spec.pipeline.drops import check_drop, describe_drop, lack_shared_questions, wait_for_baseline
+from rageval_spec.pipeline.drops import check_drop, describe_drop, lack_part, lack_shared_questions, wait_for_baseline
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.wording import format_percent
 
@@ -35,6 +35,22 @@ class Directed(Protocol):
         """Whether the metric is meant for only some of the queries."""
 
 
+class Parts(Protocol):
+    """What an evaluation evaluated."""
+
+    @property
+    def datasets(self) -> Collection[str]:
+        """The names of its datasets."""
+
+    @property
+    def systems(self) -> Collection[str]:
+        """The names of its systems."""
+
+    @property
+    def metrics(self) -> Collection[str]:
+        """The names of its metrics."""
+
+
 def check_gates(
     gates: Sequence[GateNode],
     aggregates: Sequence[Aggregate],
@@ -44,6 +60,7 @@ def check_gates(
     bands: Mapping[str, Scale] | None = None,
     slices: Sequence[SliceResult] = (),
     missing: Collection[str] = (),
+    earlier: Mapping[str, Parts] | None = None,
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
@@ -63,8 +80,9 @@ def check_gates(
         bands: the scale of each metric that has one, for `at_least`.
         slices: the slices of the evaluation, which gates can name.
         missing: the baselines of which there is no evaluation yet.
+        earlier: the earlier evaluations by the names that gates use, for the parts that they do not have.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing)
+    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing, earlier or {})
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -78,6 +96,7 @@ class _Checker:
         bands: Mapping[str, Scale],
         slices: Sequence[SliceResult],
         missing: Collection[str],
+        earlier: Mapping[str, Parts],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
@@ -86,6 +105,7 @@ class _Checker:
         self.bands = bands
         self.slices = slices
         self.missing = missing
+        self.earlier = earlier
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
@@ -163,10 +183,24 @@ class _Checker:
             yield wait_for_baseline(gate, cell_name)
         elif gate.baseline is not None:
             comparison = self._find_comparison(gate, cell)
-            if comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
+            if new := self._find_new_part(gate, cell):
+                yield lack_part(gate, cell_name, new)
+            elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
                 yield lack_shared_questions(gate, cell_name)
             else:
                 yield check_drop(gate, comparison, cell, cell_name, lower_is_better)
+
+    def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
+        """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""
+        earlier = self.earlier.get(gate.baseline or "")
+        if earlier is None:
+            return None
+        parts = (
+            ("dataset", cell.dataset, earlier.datasets),
+            ("system", cell.system, earlier.systems),
+            ("metric", cell.metric, earlier.metrics),
+        )
+        return next((f"{kind} '{name}'" for kind, name, names in parts if name not in names), None)
 
     def _has_other_questions(self, gate: GateNode, cell: Aggregate) -> bool:
         """Whether the data shares too few questions with the baseline for any comparison."""

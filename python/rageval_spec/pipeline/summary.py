@@ -83,6 +83,7 @@ def judge(
             spec.bands,
             numbers.results,
             find_missing(spec, earlier),
+            earlier,
         ),
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
