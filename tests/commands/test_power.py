@@ -60,6 +60,8 @@ def test_a_share_is_of_the_mean_of_the_baseline_where_that_is_known(tmp_path: Pa
     found = next(row for row in rows(spec, "--from", tmp_path / "out") if row["system"] == "flat")
     assert found["max_drop"] == pytest.approx(amount)
     assert found["needed"] == count_queries(float(str(found["sd"])), amount, 0.1)
+    shown = invoke("plan", spec, "--power", "--from", tmp_path / "out").stdout
+    assert f"  {float(f'{amount:.4g}'):g}: " in shown
     (stated,) = rows(spec, "--sd", "0.2")
     assert (stated["max_drop"], stated["needed"]) == (None, None)
 

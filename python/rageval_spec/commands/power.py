@@ -216,6 +216,11 @@ def _draw_row(row: _Row) -> tuple[str, ...]:
     smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
     needs = "" if row.max_drop is None else "a max_drop above 0"
     if row.needed is not None:
-        needs = f"{row.max_drop:g}: {count_noun(row.needed, 'question')}"
+        needs = f"{_show_amount(row.max_drop or 0)}: {count_noun(row.needed, 'question')}"
     counts = (str(row.queries), format_number(row.sd), f"{row.alpha:g}")
     return (row.dataset, row.system, row.metric, row.baseline, *counts, smallest, needs)
+
+
+def _show_amount(drop: float) -> str:
+    """An amount as it was written; that of a share of a mean with at most four digits."""
+    return f"{float(f'{drop:.4g}'):g}"

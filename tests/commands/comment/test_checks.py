@@ -33,6 +33,13 @@ def test_a_gate_on_another_system_keeps_its_comparison_beside_a_baseline() -> No
     assert check.base == "0.412 (bm25)"
 
 
+def test_the_base_of_a_gate_on_an_earlier_evaluation_is_its_number_on_the_compared_questions() -> None:
+    asked = replace(EVALUATION.comparisons[1], system="bm25", baseline="main", baseline_mean=0.4567)
+    evaluation = replace(EVALUATION, gates=(replace(EVALUATION.gates[0], baseline="main"),), baselines=(asked,))
+    shown = {check.name: check.base for check in list_checks(evaluation, None)}
+    assert "0.457 (main)" in shown.values()
+
+
 def test_with_a_baseline_the_base_is_its_number() -> None:
     checks = list_checks(EVALUATION, Opened("main", make_evaluation(metrics={"ndcg@10": (0.4, 0.5, 0.6)})))
     assert [(one.head, one.base) for one in checks[:3]] == [("0.412", "0.400"), ("0.488", "0.500"), ("0.512", "0.600")]

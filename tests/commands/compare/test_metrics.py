@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rageval_spec.commands.compare.metrics import MetricChange
 from rageval_spec.commands.compare.metrics import compare_metrics as compare_known
-from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
 from rageval_spec.history.comparability import find_comparability
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
@@ -61,3 +63,13 @@ def test_a_metric_whose_data_changed_is_not_worse_but_not_comparable() -> None:
     assert found.comparison is not None
     assert [change.told for change in found.comparison.changes] == ["the reference of 1 query changed"]
     assert (found.comparison.is_comparable, found.is_worse) == (False, None)
+
+
+def test_the_interval_is_that_of_the_gate_which_holds_though_the_evaluation_stopped_early() -> None:
+    ordinary = compare_metrics(evaluation(AFTER), evaluation(BEFORE))[0].comparison
+    assert ordinary is not None
+    sequence = Interval(-0.6, 0.4, 0.95, "betting")
+    gated = replace(ordinary, baseline="main", interval=sequence)
+    found = compare_metrics(evaluation(AFTER, baselines=(gated,)), evaluation(BEFORE))[0].comparison
+    assert found is not None
+    assert (ordinary.interval != sequence, found.interval) == (True, sequence)

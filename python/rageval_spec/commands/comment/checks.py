@@ -14,7 +14,7 @@ from rageval_spec.reports.shared.evaluation_markdown import SIGNS
 from rageval_spec.reports.shared.legend import is_improvement, significance_mark
 from rageval_spec.reports.shared.markup import escape, quote_cell
 from rageval_spec.reports.shared.outcomes import worst_first
-from rageval_spec.wording import format_interval, format_mean, tell_apart
+from rageval_spec.wording import format_interval, format_mean, format_number, tell_apart
 
 if TYPE_CHECKING:
     from rageval_spec.commands.results import Opened
@@ -94,6 +94,8 @@ class _Table:
             return Check(name, shown, "–", "", None)
         base = self.evaluation.aggregate(cell.dataset, test.baseline, cell.metric, cell.slice)
         shown, before = _tell_apart(head, base)
+        if base is None and test.baseline_mean is not None:
+            before = format_number(test.baseline_mean)
         return Check(name, shown, f"{before} ({test.baseline})", _describe_test(test, self.evaluation), test)
 
     def _find_test(self, cell: Cell) -> Comparison | None:

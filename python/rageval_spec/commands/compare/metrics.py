@@ -72,8 +72,10 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     compared = {name: metric for name, metric in metrics.items() if name in asked or not is_percentile(metric)}
     every = (evaluation.values, values, known.baseline, compared, settings)
     found = compare_evaluations(*every, has_percentiles=True).comparisons
-    adjusted = adjust_table(found, _list_gated(evaluation, found))
-    tests = {one.cell: one for one in known.mark(adjusted)}
+    gated = _list_gated(evaluation, found)
+    intervals = {one.cell: one.interval for one in gated}
+    adjusted = [replace(one, interval=intervals.get(one.cell, one.interval)) for one in adjust_table(found, gated)]
+    tests = {one.cell: one for one in known.mark(tuple(adjusted))}
     changes = []
     for after in evaluation.aggregates:
         before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
@@ -86,11 +88,12 @@ def _list_gated(evaluation: Evaluation, found: Sequence[Comparison]) -> list[Com
     """The comparisons that gates of the evaluation have made already, whatever name they know the baseline by.
 
     They belong to the family of the gates, and have its p-value. Equal differences and p-values show that they are the
-    same: both are computed from the values alone.
+    same: both are computed from the values alone. The gates know more of the interval: where not all questions were
+    asked, it is one that holds nevertheless.
     """
     numbers = [(one.cell, one.difference, one.p_value, one.queries) for one in found]
     return [
-        replace(one, p_adjusted=gated.p_adjusted)
+        replace(one, p_adjusted=gated.p_adjusted, interval=gated.interval)
         for one, own in zip(found, numbers, strict=True)
         for gated in evaluation.baselines
         if (gated.cell, gated.difference, gated.p_value, gated.queries) == own
