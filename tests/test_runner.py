@@ -280,6 +280,17 @@ def test_an_unknown_baseline_is_reported_before_anything_is_computed(tmp_path: P
     assert Counting.asked == []
 
 
+@pytest.mark.parametrize("label", ["", "previous"])
+def test_a_label_that_cannot_be_set_is_reported_before_anything_is_computed(
+    tmp_path: Path, install: Install, label: str
+) -> None:
+    install("systems", "counting", Counting)
+    Counting.asked.clear()
+    with pytest.raises(UsageError, match="label"):
+        evaluate(tmp_path, {"save_as": label}, systems={"costly": {"use": "counting"}})
+    assert Counting.asked == []
+
+
 def test_a_broken_evaluation_is_not_saved_as_a_baseline(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", Failing)
     systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}

@@ -15,6 +15,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
+from rageval_spec.history.finding import check_label
 from rageval_spec.history.recorder import Recorder
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.pipeline.baselines import find_baselines
@@ -151,6 +152,8 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         KeyboardInterrupt: the evaluation was interrupted; it says what was spent until then, if anything.
     """
     options = options or Options()
+    if options.save_as is not None:
+        check_label(options.save_as)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
         spec, notes = _load(source, options)

@@ -127,3 +127,17 @@ def test_a_run_is_compared_with_a_record_and_gated_by_one(tmp_path: Path, monkey
     assert invoke("run", path, "-q").exit_code == 0
     write_spec(tmp_path, gates=[{"metric": "rr", "baseline": "absent", "max_drop": 0.1}])
     assert "neither a label" in invoke("run", path, "-q").output
+
+
+@pytest.mark.usefixtures("history")
+def test_an_outcome_that_no_record_can_have_is_refused() -> None:
+    refused = invoke("history", "list", "--outcome", "failed")
+    assert refused.exit_code == 2
+    assert "'failed' is not one of 'pass', 'warn', 'fail', 'error'" in refused.stderr
+
+
+@pytest.mark.usefixtures("history")
+def test_a_label_does_not_hide_a_word_for_the_newest_record() -> None:
+    refused = invoke("history", "label", "10001", "previous")
+    assert refused.exit_code == 2
+    assert "the label 'previous' already means the newest record of its kind; choose another" in refused.stderr

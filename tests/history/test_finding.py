@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.database import HistoryError
-from rageval_spec.history.finding import Places, find_record, list_labels
+from rageval_spec.history.finding import Places, check_label, find_record, list_labels
 from rageval_spec.history.folder import RECORD, save_evaluation
 from tests.history.records import make_id, make_marked_evaluation, make_record, opened
 
@@ -120,3 +120,10 @@ def test_a_database_that_cannot_be_read_does_not_hide_labels_and_folders(tmp_pat
     assert find_record("labels/main", places).evaluation.name == "support-bot"
     with pytest.raises(HistoryError, match="is not a database"):
         find_record("nightly", places)
+
+
+@pytest.mark.parametrize("label", ["previous", "branch:main", "commit:abc", "", " ", "x" * 300])
+def test_a_new_label_must_not_hide_another_name_or_be_impossible(label: str) -> None:
+    with pytest.raises(UsageError, match="label"):
+        check_label(label)
+    check_label("main")

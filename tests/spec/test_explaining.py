@@ -23,6 +23,10 @@ class Span(Strict):
     end: int = 0
 
 
+class Named(Strict):
+    style: Literal["plain", "exact"] = "plain"
+
+
 class Node(Strict):
     count: int = Field(default=1, ge=1, le=3_000_000)
     share: float = Field(default=0.5, gt=0, lt=1)
@@ -36,6 +40,7 @@ class Node(Strict):
     words: list[Annotated[str, Field(min_length=2)]] = Field(default=["aa", "bb"], min_length=2)
     either: Literal["all"] | int | list[str] = "all"
     span: Span | None = None
+    node: Named | None = None
     ends: Span | int = 0
     base_url: str = ""
     as_: str = Field(default="", alias="as")
@@ -85,6 +90,7 @@ def test_values_are_described_as_they_are_written(text: str, shown: str) -> None
         ("count: 3000001", "1:8 'count' must be at most 3000000, not the number 3000001"),
         ("share: 0", "1:8 'share' must be above 0, not the number 0"),
         ("share: 1", "1:8 'share' must be below 1, not the number 1"),
+        ("share: 95", "1:8 'share' must be below 1, not the number 95; for 95% write 0.95"),
         ('text: ""', "1:1 'text' must not be empty"),
         ("text: abcdef", "1:7 'text' must have at most 5 characters, not the text 'abcdef'"),
         ("words: [aa]", "1:1 'words' must have at least 2 entries, but has 1"),
@@ -120,7 +126,9 @@ def test_bounds_are_explained_in_words(text: str, expected: str) -> None:
         ("scale: 0 .. 10", "expected a list, found the text '0 .. 10'; write [0, 10]"),
         ("scale: one", "expected a list, found the text 'one'; write [one]"),
         ("scale: {a: 1}", "expected a list, found a mapping; begin each entry with '- '"),
-        ("span: 3", "expected a mapping, found the number 3"),
+        ("share: 95%", "expected a number, found the text '95%'; write 0.95"),
+        ("span: 3", "expected a mapping, found the number 3; the known keys are start, end"),
+        ("node: exact", "expected a mapping, found the text 'exact'; write {style: exact}"),
         ("either: 1.5", "expected a whole number, a list or all, found the number 1.5"),
         ("either: al", "expected a whole number, a list or all, found the text 'al'; did you mean 'all'?"),
         ("either: [1]", 'expected text, found the number 1; quote it: "1"'),

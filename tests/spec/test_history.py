@@ -38,7 +38,9 @@ def test_the_address_is_a_secret() -> None:
         ("{use: postgres}", "5:16: 'use: postgres' needs the address of a database; add 'url: ${secret:HISTORY_URL}'"),
         ("{use: sqlite, url: x}", "'use: sqlite' has no 'url'; write 'use: postgres', or remove 'url'"),
         ("{use: none, path: x}", "'use: none' has no 'path'"),
-        ("postgres", "expected a mapping, none or sqlite"),
+        ("postgres", "expected a mapping, none or sqlite, found the text 'postgres'; write {use: postgres}"),
+        ("my.db", "expected a mapping, none or sqlite, found the text 'my.db'; the known keys are use, path, url"),
+        ("no", "found no, which YAML reads as false; write none"),
         ("{use: mysql}", "postgres"),
     ],
 )

@@ -45,6 +45,9 @@ def test_impossible_settings_are_refused_where_they_stand() -> None:
         "5:36: 'first' must be at least 2, not the number 1",
         "5:46: 'batch' must be at least 1, not the number 0",
     ]
+    expected = "expected a mapping, found"
+    assert faults("decided") == [f"5:11: {expected} the text 'decided'; write {{when: decided}}"]
+    assert faults("true") == [f"5:11: {expected} true; the known keys are when, confidence, first, batch"]
     assert faults("{confidence: 1}") == ["5:24: 'confidence' must be below 1, not the number 1"]
 
 

@@ -57,7 +57,11 @@ def records() -> None:
 @records.command("list")
 @_history_option
 @_choice_options
-@click.option("--outcome", metavar="OUTCOME", help="Only records with this outcome: pass, warn, fail, ...")
+@click.option(
+    "--outcome",
+    type=click.Choice(["pass", "warn", "fail", "error"]),
+    help="Only records with this outcome; error: the evaluation broke.",
+)
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N records.")
 @shared.form_option
 def list_all(place: str, form: str, **choice: Any) -> int:

@@ -102,6 +102,17 @@ def _find_in_both(name: str, places: Places, labelled: Path | None, folder: Path
     raise _explain(name, places)
 
 
+def check_label(label: str) -> None:
+    """Check a new label, before anything is spent on what it names.
+
+    Raises:
+        UsageError: it is empty, too long, or one of the words that mean the newest record of a kind.
+    """
+    saved.check_label(label)
+    if label == PREVIOUS or label.startswith((f"{BRANCH}:", f"{COMMIT}:")):
+        raise UsageError(f"the label '{label}' already means the newest record of its kind; choose another")
+
+
 def list_labels(places: Places) -> tuple[str, ...]:
     """All labels, sorted: those of folders and those of the database. A database that cannot be read has none."""
     names = {*saved.labels(places.labels)}

@@ -55,7 +55,7 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER, 
         UsageError: the label is empty, or too long for a file name.
         DataError: the folder cannot be written.
     """
-    _check_label(label)
+    check_label(label)
     target = history / _folder_name(label)
     draft = target.with_name(f".{target.name}.{uuid4().hex}")
     try:
@@ -101,7 +101,12 @@ def _previous(target: Path) -> Path:
     return target.with_name(f".{target.name}{_PREVIOUS}")
 
 
-def _check_label(label: str) -> None:
+def check_label(label: str) -> None:
+    """Check that a label can name a folder.
+
+    Raises:
+        UsageError: it is empty or too long.
+    """
     if not label.strip():
         raise UsageError("a label must not be empty")
     if len(_folder_name(label)) > _LONGEST_NAME:

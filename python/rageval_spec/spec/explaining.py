@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -31,9 +31,10 @@ _EXPECTED = {
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "a mapping"),
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
 }
-_MOST_KEYS_SHOWN = 20
+_MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 20, 6
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
 """A range of numbers in the usual notations: `1-5`, `0..1`."""
+_PERCENTAGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*%")
 
 
 class Block(NamedTuple):
@@ -190,7 +191,8 @@ def _explain_value(block: Block, group: Sequence[_Finding]) -> Iterable[Diagnost
         telling = [finding for finding in group if finding.kind not in _EXPECTED]
         return [_explain_one(block, telling[0])]
     words = [*dict.fromkeys(expected), *choices]
-    return [_explain_mismatch(group[0], _join(words), choices)]
+    hint = _hint_mismatch(group[0].node, _join(words), choices) or _hint_keys(block, group[0])
+    return [_explain_mismatch(group[0], _join(words), choices, hint)]
 
 
 def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
@@ -223,7 +225,7 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
         return finding.place.diagnose(f"{subject} must not be empty", "bounds")
     if bound := _BOUNDS.get(finding.kind):
         message = f"{subject} must {bound(finding.context)}, not {describe(finding.node)}"
-        return finding.place.diagnose(message, "bounds", _hint_address(finding))
+        return finding.place.diagnose(message, "bounds", _hint_address(finding) or _hint_share(finding))
     message = re.sub(r"^(Value|Assertion) error, ", "", finding.message)
     return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "value")
 
@@ -236,6 +238,13 @@ def _hint_address(finding: _Finding) -> str | None:
     text = _written(finding.node)
     is_host = re.fullmatch(r"[\w.-]+(:[0-9]+)?(/\S*)?", text) and ("." in text or ":" in text)
     return f"write http://{cut(text)}" if is_host and finding.context.get("pattern") == _ADDRESS else None
+
+
+def _hint_share(finding: _Finding) -> str | None:
+    """A hint for a percentage where a share is meant; below 5, it is more likely just out of bounds."""
+    value, highest = getattr(finding.node, "value", None), finding.context.get("lt", finding.context.get("le"))
+    is_likely = highest == 1 and isinstance(value, int | float) and 5 <= value <= 100
+    return f"for {value:g}% write {value / 100:g}" if is_likely else None
 
 
 def _written(node: YamlNode) -> str:
@@ -358,9 +367,8 @@ def _hint_name(node: YamlNode, section: ReferredSection) -> str:
 
 
 def _hint_names(block: Block, finding: _Finding) -> str | None:
-    """A hint for a key that takes named blocks, or a list of their names."""
-    node = finding.node
-    if getattr(node, "value", "") is None:
+    """A hint for a key that takes a mapping or a list of names."""
+    if getattr(node := finding.node, "value", "") is None:
         return None
     if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
         return f"give each block a name: {_example_block(finding.path[0], node)}"
@@ -372,7 +380,18 @@ def _hint_names(block: Block, finding: _Finding) -> str | None:
         return names + (
             ", and the numbers under 'weights:'" if has_numbers and "weights" in list_keys(block.model) else ""
         )
-    return None
+    return _hint_keys(block, finding)
+
+
+def _hint_keys(block: Block, finding: _Finding) -> str | None:
+    """A hint for a word or number where a mapping is expected: the key that takes it, or all keys if they are few."""
+    models = [*models_at(block.model, finding.path)]
+    if len(models) != 1 or not isinstance(finding.node, YamlScalar):
+        return None
+    for name, field in models[0].model_fields.items():
+        if finding.node.text in get_args(field.annotation):
+            return f"write {{{field.alias or name}: {finding.node.text}}}"
+    return _list(list_keys(models[0])) if len(models[0].model_fields) <= _MOST_KEYS_HINTED else None
 
 
 def _example_block(section: Any, node: YamlNode) -> str:
@@ -393,12 +412,16 @@ def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str
     if isinstance(node.value, str):
         near = suggest(node.value, choices) if choices else None
         return near or _hint_text(node, expected)
+    if node.value is False and "none" in choices:
+        return "write none"
     return f'quote it: "{cut(node.text)}"' if "text" in expected or node.text in choices else None
 
 
 def _hint_text(node: YamlScalar, expected: str) -> str | None:
     if "number" in expected and is_number_elsewhere(node.text):
         return f"write {spell_number(node.text)}: YAML 1.1 reads {cut(node.text)} as text"
+    if expected == "a number" and (share := _PERCENTAGE.fullmatch(node.text.strip())):
+        return f"write {float(share[1]) / 100:g}"
     if expected == "a list":
         bounds = _RANGE.fullmatch(node.text.strip())
         return f"write [{', '.join(bounds.groups())}]" if bounds else f"write [{cut(node.text)}]"

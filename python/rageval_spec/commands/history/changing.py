@@ -13,6 +13,7 @@ from rageval_spec.history import folder as saved
 from rageval_spec.history import pending
 from rageval_spec.history.commit import Checkout
 from rageval_spec.history.database import History, StoredRecord
+from rageval_spec.history.finding import check_label
 from rageval_spec.history.opening import open_history
 from rageval_spec.history.recording import Circumstances, build_record
 from rageval_spec.wording import count_noun
@@ -23,7 +24,12 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def label_record(history: History, record: str, label: str) -> str:
-    """Give a record a label, and say so."""
+    """Give a record a label, and say so.
+
+    Raises:
+        UsageError: there is no such record, or it cannot be a label.
+    """
+    check_label(label)
     record_id = find_id(history, record)
     history.set_label(record_id, label)
     return f"{label}: record {record_id[:SHOWN_ID]}\n"
