@@ -32,8 +32,8 @@ _EXPECTED = {
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
 }
 _MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 20, 6
+# A range of numbers in the usual notations, `1-5` or `0..1`, and a percentage.
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
-"""A range of numbers in the usual notations: `1-5`, `0..1`."""
 _PERCENTAGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*%")
 
 
@@ -243,8 +243,8 @@ def _hint_address(finding: _Finding) -> str | None:
 def _hint_share(finding: _Finding) -> str | None:
     """A hint for a percentage where a share is meant; below 5, it is more likely just out of bounds."""
     value, highest = getattr(finding.node, "value", None), finding.context.get("lt", finding.context.get("le"))
-    is_likely = highest == 1 and isinstance(value, int | float) and 5 <= value <= 100
-    return f"for {value:g}% write {value / 100:g}" if is_likely else None
+    is_share = highest == 1 and isinstance(value, int | float)
+    return f"for {value:g}% write {value / 100:g}" if is_share and value and 5 <= value <= 100 else None
 
 
 def _written(node: YamlNode) -> str:
