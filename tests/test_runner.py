@@ -336,6 +336,24 @@ def test_a_report_is_written_whole_or_not_at_all(
     assert "results.json" in contents(tmp_path / "out") and "exploding.txt" not in contents(tmp_path / "out")
 
 
+@pytest.mark.parametrize("filename", [None, "texts.txt"])
+def test_a_report_that_returns_no_bytes_is_named(tmp_path: Path, install: Install, filename: str | None) -> None:
+    name = filename
+
+    class Texts(Report[ReportNode]):
+        node_type = ReportNode
+        filename = name
+
+        def render(self, evaluation: Evaluation) -> bytes:
+            return "text"  # type: ignore[return-value]
+
+    install("reports", "texts", Texts)
+    outcome = evaluate(tmp_path, reports=[{"use": "texts"}])
+    assert str(outcome.lost_reports[0]) == (
+        "the report 'texts' could not be made: TypeError: render() returned str, and must return bytes"
+    )
+
+
 def test_a_report_of_several_files_is_a_folder(tmp_path: Path, install: Install) -> None:
     class Wide(Report[ReportNode]):
         node_type = ReportNode

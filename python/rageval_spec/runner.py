@@ -356,7 +356,7 @@ def _make_report(report: Report[Any], evaluation: Evaluation, output: Path) -> _
     try:
         with no_exit():
             if name is None:
-                return _Reports(shown=(report.render(evaluation),))
+                return _Reports(shown=(_check_content(report.render(evaluation)),))
             return _Reports(written=(_write_files(output / name, report.render_files(evaluation)),))
     except RagevalError as error:
         return _Reports(errors=(error,))
@@ -364,6 +364,12 @@ def _make_report(report: Report[Any], evaluation: Evaluation, output: Path) -> _
         broken = RagevalError(f"the report '{report.node.use}' could not be made: {type(error).__name__}: {error}")
         broken.__cause__ = error
         return _Reports(errors=(broken,))
+
+
+def _check_content(content: object) -> bytes:
+    if not isinstance(content, bytes):
+        raise TypeError(f"render() returned {type(content).__name__}, and must return bytes")
+    return content
 
 
 def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> _Reports:
@@ -382,7 +388,7 @@ def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}_files")
     last = path
     for name, content in files:
-        last = write_report(folder / name if name else path, content)
+        last = write_report(folder / name if name else path, _check_content(content))
     if last != path:
         path.unlink(missing_ok=True)
     return last
