@@ -112,5 +112,9 @@ def test_absent_metrics_and_records_are_errors(tmp_path: Path) -> None:
         collect(tmp_path, [])
     with pytest.raises(UsageError, match="no record has the metric 'mapp'; did you mean 'map'"):
         collect(tmp_path, [make_record(1)], metric="mapp")
-    with pytest.raises(UsageError, match="'map' has no numbers for this dataset, system and slice"):
+    with pytest.raises(UsageError, match="no record has the system 'none'; the systems are "):
         collect(tmp_path, [], system="none")
+    with pytest.raises(UsageError, match="no record has the dataset 'none'; the datasets are "):
+        collect(tmp_path, [], metric=None, dataset="none")
+    with pytest.raises(UsageError, match="no record has the slice 'level=x'"):
+        collect(tmp_path, [], slice="level=x")

@@ -56,7 +56,8 @@ def collect_trend(history: History, chosen: Chosen, wanted: Wanted) -> Trend:
     name = chosen.name or entries[0].name
     of_name = [entry for entry in reversed(entries) if entry.name == name]
     rows = _collect_numbers(history, chosen, wanted, {entry.id for entry in of_name})
-    if wanted.metric is not None and not any(metric == wanted.metric for metric, *_ in rows):
+    is_restricted = any(one is not None for one in (wanted.metric, wanted.dataset, wanted.system, wanted.slice))
+    if is_restricted and not any(wanted.metric in (None, metric) for metric, *_ in rows):
         raise _explain(history, chosen, wanted, {entry.id for entry in of_name})
     series = [_build_series(key, found, of_name) for key, found in rows.items()]
     series.sort(key=lambda one: one.metric != wanted.metric and one.metric.startswith(_LATENCY))
@@ -85,11 +86,21 @@ def _read_numbers(history: History, chosen: Chosen, wanted: Wanted) -> Iterator[
 
 
 def _explain(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) -> UsageError:
-    known = sorted({one.metric for one in history.numbers(None, chosen) if one.record_id in ids})
-    if wanted.metric in known:
-        return UsageError(f"'{wanted.metric}' has no numbers for this dataset, system and slice")
-    hint = suggest(wanted.metric or "", known) or f"the metrics are {', '.join(known)}"
-    return UsageError(f"no record has the metric '{wanted.metric}'; {hint}")
+    """Why nothing matches: the first of the wanted names that no record has, with those that there are."""
+    numbers = [one for one in history.numbers(None, chosen) if one.record_id in ids]
+    names = (
+        ("metric", wanted.metric, {one.metric for one in numbers}),
+        ("dataset", wanted.dataset, {one.dataset for one in numbers}),
+        ("system", wanted.system, {one.system for one in numbers}),
+        ("slice", wanted.slice, {one.slice for one in numbers if one.slice is not None}),
+    )
+    for kind, name, there in names:
+        if name is not None and name not in there:
+            known = sorted(there)
+            hint = suggest(name, known) or (f"the {kind}s are {', '.join(known)}" if known else f"there are no {kind}s")
+            return UsageError(f"no record has the {kind} '{name}'; {hint}")
+    what = "no metric has" if wanted.metric is None else f"'{wanted.metric}' has no"
+    return UsageError(f"{what} numbers for this dataset, system and slice")
 
 
 def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[Entry]) -> Series:
