@@ -73,3 +73,8 @@ def test_run_takes_the_arguments_of_the_function(tmp_path: Path) -> None:
     evaluation = RAGEVAL.run(write_spec(tmp_path), limit=1, store=None)
     assert evaluation.data.aggregates[0].total == 1
     RAGEVAL.assert_passes(evaluation)
+
+
+def test_both_numbers_are_of_the_questions_that_were_compared() -> None:
+    later, earlier = evaluate(0.5, count=20), evaluate(0.7, count=400)
+    assert "fell from 0.701 (the baseline) to 0.501" in complaint(later, earlier)

@@ -120,7 +120,10 @@ def _refuse(one: MetricChange, name: str) -> str:
 def _describe(one: MetricChange, name: str) -> str:
     """`faithfulness of v2 on golden fell from 0.853 (main) to 0.812 [-0.080, -0.002], p = 0.0123 on 40 questions`."""
     before, after = "–", "–"
-    if one.before.mean is not None and one.after.mean is not None:
+    if one.comparison is not None and one.comparison.baseline_mean is not None:
+        base = one.comparison.baseline_mean
+        before, after = tell_apart(base, base + one.comparison.difference)
+    elif one.before.mean is not None and one.after.mean is not None:
         before, after = tell_apart(one.before.mean, one.after.mean)
     verb = "fell" if (one.difference or 0.0) < 0 else "rose"
     told = f"{one.after.metric} of {one.after.system} on {one.after.dataset} {verb} from {before} ({name}) to {after}"

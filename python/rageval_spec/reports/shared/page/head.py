@@ -21,7 +21,6 @@ def dump_head(evaluation: Evaluation, questions: Questions, digits: int, title: 
     results = Results.of(evaluation).content()
     gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
     notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
-    legend = [pair for dataset in evaluation.datasets for pair in describe_legend(evaluation, dataset)]
     head: dict[str, Any] = {
         "title": title,
         "digits": digits,
@@ -29,10 +28,24 @@ def dump_head(evaluation: Evaluation, questions: Questions, digits: int, title: 
         "results": results,
         "gates": gates,
         "notes": notes,
-        "legend": list(dict.fromkeys(legend)),
+        "legend": _list_legend(evaluation),
         "significance": SIGNIFICANCE,
         "frequent_causes": [dataclasses.asdict(one.count) for one in list_frequent_causes(evaluation)],
         "questions": questions.describe(evaluation),
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
     return dump_json(head)
+
+
+def _list_legend(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The marks of all tables. One that has another meaning in another dataset names its datasets."""
+    meanings: dict[str, dict[str, list[str]]] = {}
+    for dataset in evaluation.datasets:
+        for sign, meaning in describe_legend(evaluation, dataset):
+            meanings.setdefault(sign, {}).setdefault(meaning, []).append(dataset)
+    legend = []
+    for sign, of in meanings.items():
+        marked = {dataset for datasets in of.values() for dataset in datasets}
+        for meaning, datasets in of.items():
+            legend.append((sign, meaning if marked.issubset(datasets) else f"{', '.join(datasets)}: {meaning}"))
+    return legend
