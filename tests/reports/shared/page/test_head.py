@@ -26,9 +26,7 @@ def test_the_head_holds_the_results_and_what_the_page_says_of_them() -> None:
 def test_a_mark_with_two_meanings_names_the_datasets() -> None:
     evaluation = make_evaluation(("golden", "other"), ("bm25",), {"map": (0.3,)})
     sequence = Interval(0.1, 0.5, 0.95, "betting")
-    aggregates = [
-        replace(one, interval=sequence) if one.dataset == "golden" else one for one in evaluation.aggregates
-    ]
+    aggregates = [replace(one, interval=sequence) if one.dataset == "golden" else one for one in evaluation.aggregates]
     stopped = replace(evaluation, aggregates=tuple(aggregates))
     legend = json.loads(dump_head(stopped, collect_questions(stopped), 3, "Nightly"))["legend"]
     assert [meaning for sign, meaning in legend if sign == "[ ]"] == [
