@@ -81,6 +81,9 @@ def test_two_evaluations_tell_the_spread_of_their_differences(spec: Path, tmp_pa
         invoke("run", spec, "-o", tmp_path / name)
     found = rows(spec, "--from", tmp_path / "a", "--from", tmp_path / "b")
     assert {row["system"]: row["sd"] for row in found} == {"bm25": 0.0, "flat": 0.0}
+    both = ("--from", tmp_path / "a", "--from", tmp_path / "b")
+    assert "An sd of 0 says nothing about the spread" in invoke("plan", spec, "--power", *both).stdout
+    assert "An sd of 0" not in invoke("plan", spec, "--power", "--sd", "0.2").stdout
 
 
 def test_a_stated_spread_needs_no_earlier_values(spec: Path) -> None:

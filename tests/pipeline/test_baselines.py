@@ -208,6 +208,8 @@ def test_other_questions_make_a_gate_inconclusive_and_the_next_evaluation_can_be
         "queries: 12 are new, 12 were removed"
     )
     assert (strict_one.outcome, strict_one.counts_as) == ("inconclusive", "fail")
+    way_out = "; to record a first one that passes, run with --set 'gates=[]'"
+    assert way_out in strict_one.reason
     assert sliced.outcome == "inconclusive"
     (again,) = evaluate(tmp_path, [{**GATE, "baseline": "previous"}]).gates
     assert again.outcome == "pass"
@@ -228,5 +230,6 @@ def test_what_a_baseline_does_not_have_yet_is_inconclusive(tmp_path: Path, chang
     first, strict = evaluate(tmp_path, gates, "later", **changes).gates
     assert (first.outcome, first.counts_as, strict.counts_as) == ("inconclusive", "warn", "fail")
     assert first.reason.endswith(f"has nothing to be compared with yet: main has no {part}")
+    assert strict.reason == f"{first.reason}; to record a first one that passes, run with --set 'gates=[]'"
     (again,) = evaluate(tmp_path, [{**GATE, "metric": metric, "baseline": "later"}], **changes).gates
     assert again.outcome == "pass"

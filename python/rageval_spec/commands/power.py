@@ -35,6 +35,10 @@ _UNPAIRED = (
     "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated.\n"
     "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B\n"
 )
+_EQUAL = (
+    "An sd of 0 says nothing about the spread: all differences are the same. Give evaluations that "
+    "differ,\nor state a spread with --sd\n"
+)
 
 
 _Cell: TypeAlias = tuple[str, str, str]
@@ -209,6 +213,7 @@ def _draw(spec: Spec, rows: Sequence[_Row], source: str) -> str:
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
     title = f"{spec.name}: the smallest drop that can be shown ({format_percent(POWER)} power, paired test, {source})"
     remark = _UNPAIRED if any(row.baseline == "another evaluation" for row in rows) else ""
+    remark += _EQUAL if any(row.sd == 0 for row in rows) else ""
     return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
 
 

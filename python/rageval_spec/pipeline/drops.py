@@ -87,22 +87,24 @@ def wait_for_baseline(gate: GateNode, cell_name: str) -> Finding:
     """An inconclusive finding, because no evaluation can be the gate's baseline yet."""
     branch = (gate.baseline or "").partition(":")[2]
     absent = f"no evaluation on the branch {branch} has passed" if branch else "there is no earlier evaluation"
+    return _wait(gate, f"{cell_name} has nothing to be compared with yet: {absent}")
+
+
+def _wait(gate: GateNode, sentence: str) -> Finding:
+    """An inconclusive finding until there is another baseline; how to record one if the gate does not let it pass."""
     counts_as = gate.on_inconclusive or "warn"
     way_out = "; to record a first one that passes, run with --set 'gates=[]'" if counts_as == "fail" else ""
-    sentence = f"{cell_name} has nothing to be compared with yet: {absent}{way_out}"
-    return Finding("inconclusive", sentence, counts_as=counts_as)
+    return Finding("inconclusive", sentence + way_out, counts_as=counts_as)
 
 
 def lack_part(gate: GateNode, cell_name: str, part: str) -> Finding:
     """An inconclusive finding, because the gate's baseline is of before `part` was added to the spec."""
-    sentence = f"{cell_name} has nothing to be compared with yet: {gate.baseline} has no {part}"
-    return Finding("inconclusive", sentence, counts_as=gate.on_inconclusive or "warn")
+    return _wait(gate, f"{cell_name} has nothing to be compared with yet: {gate.baseline} has no {part}")
 
 
 def lack_shared_questions(gate: GateNode, cell_name: str) -> Finding:
     """An inconclusive finding, because the questions of the dataset are others than those of the gate's baseline."""
-    sentence = f"{cell_name} cannot be compared with {gate.baseline}: the questions are not the same"
-    return Finding("inconclusive", sentence, counts_as=gate.on_inconclusive or "warn")
+    return _wait(gate, f"{cell_name} cannot be compared with {gate.baseline}: the questions are not the same")
 
 
 def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[Change], cell_name: str) -> Finding:
