@@ -4,7 +4,11 @@
 
 Makes questions, documents and the answers of two systems, evaluates them, and opens the page from its file, three times
 each. "opened" is the time until the page has drawn itself, "list" until the list of questions has, "search" the longest
-of ten keystrokes until the list shows what they find. With `--answers 0`, the cost of all reports is not measured.
+of ten keystrokes until the list shows what they find.
+
+Then it evaluates that many answers with JSON alone, with all reports and with a workbook: once with metrics that only
+compare strings, where reports weigh most, and once with those of `specs/quickstart.yaml`, which also embed sentences.
+`--answers 0` leaves this out.
 """
 
 from __future__ import annotations
@@ -31,6 +35,11 @@ SEARCH = "the quota of"
 TIMES = 3
 ROUNDS = 7
 METRICS: list[Any] = ["token_f1", "latency", {"use": "faithfulness", "judge": "overlap"}]
+EMBEDDED: list[Any] = [
+    {"use": "faithfulness", "judge": "embedding", "as": "grounding"},
+    {"use": "completeness", "judge": "embedding"},
+]
+"""The other metrics of answers of `specs/quickstart.yaml`."""
 REPORTS: dict[str, list[Any]] = {
     "only JSON": ["json"],
     "all reports": ["json", "html", "markdown", "junit", "csv", "parquet", "samples", "openmetrics", "codequality"],
@@ -57,7 +66,8 @@ def main() -> None:
         for count in options.questions:
             measure_page(Path(folder) / str(count), count, options.documents)
         if options.answers:
-            compare_reports(Path(folder) / "reports", options.answers, options.documents)
+            compare_reports(Path(folder) / "strings", options.answers, options.documents, METRICS, ROUNDS)
+            compare_reports(Path(folder) / "models", options.answers, options.documents, [*METRICS, *EMBEDDED], 3)
 
 
 def measure_page(folder: Path, count: int, documents: int) -> None:
@@ -116,12 +126,12 @@ def try_page(browser: Browser, path: Path) -> tuple[float, float, float]:
     return opened, listed, longest
 
 
-def compare_reports(folder: Path, count: int, documents: int) -> None:
+def compare_reports(folder: Path, count: int, documents: int, metrics: Sequence[Any], rounds: int) -> None:
     """An evaluation with all reports, or with a workbook, and the same with JSON alone: medians, taken in turns."""
     found: dict[str, list[float]] = {name: [] for name in REPORTS}
     for name, reports in REPORTS.items():
-        write_files(folder / name, count, documents, reports)
-    for _ in range(ROUNDS):
+        write_files(folder / name, count // len(SYSTEMS), documents, reports, metrics)
+    for _ in range(rounds):
         for name, times in found.items():
             command = [sys.executable, "-m", "rageval_spec", "run", "spec.yaml", "--quiet", "--no-store", "-o", "out"]
             start = time.perf_counter()
@@ -129,12 +139,14 @@ def compare_reports(folder: Path, count: int, documents: int) -> None:
             times.append(time.perf_counter() - start)
     medians = {name: statistics.median(times) for name, times in found.items()}
     alone = medians["only JSON"]
-    print(f"\n{count:,} questions and {len(SYSTEMS)} systems, medians of {ROUNDS}")
+    print(f"\n{count:,} answers of {len(SYSTEMS)} systems, {len(metrics)} metrics, medians of {rounds}")
     for name, median in medians.items():
-        print(f"{name:<15}{median:>6.2f} s  {median / alone - 1:+.1%}")
+        print(f"{name:<15}{median:>6.2f} s  {median / alone - 1:+.1%}", flush=True)
 
 
-def write_files(folder: Path, count: int, documents: int, reports: Sequence[Any]) -> None:
+def write_files(
+    folder: Path, count: int, documents: int, reports: Sequence[Any], metrics: Sequence[Any] = METRICS
+) -> None:
     """A spec with its data: `count` questions, a corpus of as many documents, and the answers of two systems."""
     folder.mkdir(parents=True)
     random.seed(7)
@@ -165,7 +177,7 @@ def write_files(folder: Path, count: int, documents: int, reports: Sequence[Any]
         "name": "bench",
         "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
         "systems": {system: {"use": "file", "path": f"{system}.jsonl"} for system in SYSTEMS},
-        "metrics": METRICS,
+        "metrics": list(metrics),
         "gates": [{"metric": "faithfulness", "min": 0.1}],
         "reports": list(reports),
     }
