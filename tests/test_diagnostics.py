@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, SpecError, make_json_visible, make_visible, suggest
+from rageval_spec.diagnostics import (
+    NOWHERE,
+    Diagnostic,
+    Position,
+    SpecError,
+    dump_visible,
+    make_json_visible,
+    make_visible,
+    suggest,
+)
 
 
 @given(st.text(), st.booleans())
@@ -80,3 +89,11 @@ def test_visible_json_means_the_same() -> None:
 def test_a_diagnostic_outside_a_text_begins_with_its_key_path() -> None:
     diagnostic = Diagnostic("systems.bm25.k1", NOWHERE, "'k1' must be above 0", "value", "write 0.9")
     assert str(diagnostic) == "systems.bm25.k1: 'k1' must be above 0; write 0.9"
+
+
+def test_json_for_a_terminal_means_the_same_and_shows_what_is_hidden() -> None:
+    text = dump_visible({"b": "\x1b[31m é", "a": [1]}, sort_keys=True)
+    assert text == '{\n  "a": [\n    1\n  ],\n  "b": "\\u001b[31m é"\n}\n'
+    assert json.loads(text) == {"a": [1], "b": "\x1b[31m é"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dump_visible(float("nan"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from rageval_spec.errors import SPEC_WRONG, RagevalError
@@ -114,6 +114,18 @@ def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
     if strict:
         return "".join(c if c.isprintable() or c in keep else _escape(c) for c in text)
     return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+
+
+def dump_visible(content: object, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None) -> str:
+    """`content` as indented JSON with a final line feed, made visible; `sort_keys` and `default` are those of `json`.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    import json
+
+    text = json.dumps(content, sort_keys=sort_keys, indent=2, ensure_ascii=False, allow_nan=False, default=default)
+    return f"{make_json_visible(text)}\n"
 
 
 def make_json_visible(text: str) -> str:

@@ -72,7 +72,7 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> tuple[Bias, ...]:
     changes = dict(_list_changes(evaluation, joined, samples))
     predictors = {name: np.array(numbers, dtype=float) for name, (_, numbers) in changes.items()}
     errors = np.array(joined.judged) - np.array(joined.labelled)
-    effects = regress(errors, predictors, [item[:1] + item[2:3] for item in joined.items])
+    effects = regress(errors, predictors, joined.questions)
     adjusted = kernels.holm([effect.p_value for effect in effects]) if effects else []
     return tuple(
         Bias(effect.name, changes[effect.name][0], effect, p_value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import is_supported
@@ -18,6 +19,11 @@ CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enou
 """What the classes that labels of claims can have stand for."""
 Item = tuple[str, str, str, int | None]
 """Dataset, system, query and claim."""
+
+
+def question_of(item: Item) -> tuple[str, str]:
+    """The dataset and query of an item. Items of one question are not independent."""
+    return item[0], item[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Joined:
     labels: tuple[Label, ...]
     others: Mapping[Item, float]
     unused: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def questions(self) -> tuple[tuple[str, str], ...]:
+        """The question of each item."""
+        return tuple(map(question_of, self.items))
 
 
 def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, scale: Scale | None = None) -> Joined:

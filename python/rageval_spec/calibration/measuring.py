@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec.calibration.joining import Joined
+from rageval_spec.calibration.joining import Joined, question_of
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.agreement import Agreement, Ratings, measure_agreement
 from rageval_spec.statistics.association import Association, associate
@@ -88,7 +88,7 @@ def measure_judge(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> C
     import numpy as np
 
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
-    questions = [item[:1] + item[2:3] for item in joined.items]
+    questions = joined.questions
     sides = labelled != _BETWEEN
     is_yes = labelled[sides] > _BETWEEN
     decided = [question for question, counts in zip(questions, sides, strict=True) if counts]
@@ -125,7 +125,7 @@ def measure_judge(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> C
             labelled,
             np.array([*joined.others.values()], dtype=float),
             clusters=questions,
-            other_clusters=[item[:1] + item[2:3] for item in joined.others],
+            other_clusters=[question_of(item) for item in joined.others],
         ),
         unused=tuple(joined.unused.items()),
     )
@@ -163,7 +163,7 @@ def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> 
     import numpy as np
 
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
-    chosen = {joined.items[place][:1] + joined.items[place][2:3]: int(place) for place in order}
+    chosen = {joined.questions[place]: int(place) for place in order}
     rows = sorted(chosen.values())
     values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= _BETWEEN
     wanted = find_guarantee(values, is_wrong, limit, confidence)
@@ -200,10 +200,9 @@ def _compare_people(joined: Joined, *, resamples: int, seed: int) -> Agreement:
     items = [*dict.fromkeys(label.item for label in joined.labels)]
     people = [*dict.fromkeys(label.annotator for label in joined.labels)]
     ratings = Ratings.of({(label.item, label.annotator): label.value for label in joined.labels}, items, people)
-    numbers = len(ratings.categories) > 2 and not any(isinstance(one, str) for one in ratings.categories)
     return measure_agreement(
         ratings,
-        "alpha-interval" if numbers else "alpha-nominal",
+        "alpha-interval" if ratings.is_scale else "alpha-nominal",
         clusters=[item[:2] for item in items],
         resamples=resamples,
         seed=seed,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 
 from rageval_spec.api.ranking import evaluate_with
 from rageval_spec.api.results import Results
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import NothingScoredError
 from rageval_spec.kernels import RankingOptions, parse_measure
 
@@ -52,7 +51,7 @@ class Scores:
             content["ties"] = self.results.tie_range
         if self.per_query:
             content["queries"] = self._per_query()
-        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+        return dump_visible(content)
 
     def _lines(self) -> Iterator[str]:
         if self.per_query:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rageval_spec.commands.results import Opened, is_results, open_results
-from rageval_spec.diagnostics import make_json_visible, suggest
+from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
@@ -193,8 +192,7 @@ def _to_json(shown: Shown) -> bytes:
         "matching": shown.matching,
         "cards": [asdict(card) for card in shown.cards],
     }
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+    return dump_visible(content).encode("utf-8", "backslashreplace")
 
 
 def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:

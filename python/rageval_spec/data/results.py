@@ -33,7 +33,7 @@ from rageval_spec.data.evaluation import (
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.data.stopping import Stopping
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
@@ -170,8 +170,7 @@ class Results:
 
     def dump(self) -> bytes:
         """The results as JSON text, in UTF-8."""
-        text = json.dumps(self.content(), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+        return dump_visible(self.content(), sort_keys=True).encode("utf-8", "backslashreplace")
 
 
 def _shared_fields() -> Iterator[str]:

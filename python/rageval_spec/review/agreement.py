@@ -139,7 +139,7 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
 
 def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
     """The coefficients that fit: by the number of annotators, and by whether the values have an order."""
-    is_ordered = _is_ordered(ratings)
+    is_ordered = ratings.is_scale
     chosen: list[Coefficient] = ["percent"]
     if ratings.codes.shape[1] == 2:
         chosen.append("kappa")
@@ -151,10 +151,6 @@ def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
     if not is_ordered:
         return [*chosen, "alpha-nominal"]
     return [*chosen, "alpha-ordinal" if len(ratings.categories) <= MOST_ORDERED else "alpha-interval"]
-
-
-def _is_ordered(ratings: Ratings) -> bool:
-    return len(ratings.categories) > 2 and not any(isinstance(value, str) for value in ratings.categories)
 
 
 def _choose_deciding(found: Sequence[Agreement], largest: float) -> Agreement:
@@ -169,7 +165,7 @@ def _compare_pairs(
 ) -> Iterator[PairAgreement]:
     if len(annotators) > MOST_PAIRED:
         return
-    kappa: Coefficient = "kappa-quadratic" if _is_ordered(ratings) else "kappa"
+    kappa: Coefficient = "kappa-quadratic" if ratings.is_scale else "kappa"
     for first, second in itertools.combinations(range(len(annotators)), 2):
         pair = ratings.pair(first, second)
         percent = measure_agreement(pair, "percent", clusters=clusters, **drawn)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
+    from rageval_spec.statistics.resampling import Floats
 
 Coefficient = Literal[
     "percent",
@@ -102,6 +102,11 @@ class Ratings:
         for (item, rater), rating in ratings.items():
             codes[rows[item], columns[rater]] = places[rating]
         return cls(codes, known)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether there are more than two categories, all of them numbers, so that their order counts."""
+        return len(self.categories) > 2 and not any(isinstance(one, str) for one in self.categories)
 
     def pair(self, first: int, second: int) -> Ratings:
         """The ratings of two raters."""

@@ -7,15 +7,14 @@ from them. Weights of 1 give the ordinary coefficient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Statistic: TypeAlias = Callable[[Floats], Floats]
+    from rageval_spec.statistics.resampling import Floats, Statistic
 
 Association = Literal["pearson", "spearman", "kendall", "mae", "bias"]
 MOST_PAIRED = 5000

@@ -11,7 +11,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.resampling import number_clusters
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
+    from rageval_spec.statistics.resampling import Floats
 
 METHOD = "ppi++"
 LABELS_ALONE = "student-t"

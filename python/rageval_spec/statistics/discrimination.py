@@ -6,9 +6,9 @@ a number for each resample: not a number where it is undefined, because only one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from rageval_spec.statistics.association import sum_groups
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Statistic: TypeAlias = Callable[[Floats], Floats]
+    from rageval_spec.statistics.resampling import Floats, Statistic
 
 Discrimination = Literal["auroc", "average_precision"]
 Decision = Literal["balanced_accuracy", "f1", "youden", "precision", "recall", "specificity", "kappa"]
@@ -99,9 +98,7 @@ def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: 
     misses = np.bincount(places, weights=~is_positive, minlength=len(levels))
     found, wrong = (np.cumsum(counts[::-1])[::-1].astype(float) for counts in (hits, misses))
     scores = getattr(_Counts(found, wrong, yes - found, (len(values) - yes) - wrong), criterion)
-    best = int(np.nanargmax(scores))
-    threshold = levels[0] if best == 0 else (levels[best - 1] + levels[best]) / 2
-    return Choice(float(threshold), float(scores[best]))
+    return _choose(levels, scores, int(np.nanargmax(scores)))
 
 
 def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted: float) -> Choice | None:
@@ -120,9 +117,13 @@ def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted:
     enough = np.flatnonzero(precision >= wanted)
     if not len(enough):
         return None
-    best = int(enough[0])
-    threshold = levels[0] if best == 0 else (levels[best - 1] + levels[best]) / 2
-    return Choice(float(threshold), float(precision[best]))
+    return _choose(levels, precision, int(enough[0]))
+
+
+def _choose(levels: Floats, scores: Floats, place: int) -> Choice:
+    """The threshold that takes the level at a place as yes, and no level below it."""
+    threshold = levels[0] if place == 0 else (levels[place - 1] + levels[place]) / 2
+    return Choice(float(threshold), float(scores[place]))
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:

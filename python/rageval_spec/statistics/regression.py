@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.corrected import find_t
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
+    from rageval_spec.statistics.resampling import Floats
 
 METHOD = "hc3"
 CLUSTERED = "cluster-robust"

@@ -17,6 +17,11 @@ def write(folder: Path, rows: list[str], name: str = "labels.csv") -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def good_labels(folder: Path) -> Path:
     rows = [f"q{number},faithfulness,{who},{number % 2}" for number in range(20) for who in ("ann", "bob")]
     return write(folder, [*rows, "q20,faithfulness,ann,1", "q20,faithfulness,bob,0"])

@@ -20,7 +20,7 @@ from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.note import Note
 from rageval_spec.data.results import Results
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.reports.shared.console import chop_name, list_lines, measure_width, render_text
 from rageval_spec.reports.shared.legend import HIGHER, LOWER, SIGNIFICANCE
 from rageval_spec.reports.shared.markup import escape, format_table, quote_cell
@@ -372,8 +372,7 @@ def _to_json(benchmark: Benchmark) -> bytes:
             for timing in benchmark.outcome.timings
         ],
     }
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+    return dump_visible(content).encode("utf-8", "backslashreplace")
 
 
 _COLUMNS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from rageval_spec.calibration.bias import Bias, find_biases
 from rageval_spec.calibration.joining import Scale, join_labels
 from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, Promise, measure_judge, promise
 from rageval_spec.commands.results import open_results
-from rageval_spec.diagnostics import make_json_visible, suggest
+from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text, tabulate
@@ -97,8 +96,7 @@ def calibrate(
     ]
     if form == "json":
         content = [asdict(one.calibration) | {"biases": one.biases, "promise": one.promise} for one in found]
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False, default=asdict)
-        return f"{make_json_visible(text)}\n".encode()
+        return dump_visible(content, default=asdict).encode()
     return render_text(lambda _: (block for one in found for block in _draw_all(one, limit, confidence)))
 
 
@@ -191,7 +189,7 @@ def _conclude(found: Calibration) -> Iterator[tuple[str, str]]:
     if auroc is None or auroc.value is None:
         yield (
             "All labels say the same, which does not show whether the judge tells right from wrong: "
-            + f"label {_rare(found)}.",
+            f"label {_rare(found)}.",
             "yellow",
         )
     elif auroc.interval is not None and auroc.interval.low < 0.5 < auroc.interval.high:

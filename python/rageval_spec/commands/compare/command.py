@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
@@ -11,7 +10,7 @@ from rageval_spec.commands.compare.differences import list_differences
 from rageval_spec.commands.compare.metrics import MetricChange, compare_metrics
 from rageval_spec.commands.compare.questions import QuestionChange, QuestionChanges, find_changes
 from rageval_spec.commands.results import Opened, open_results
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
 from rageval_spec.history.comparability import find_comparability
 from rageval_spec.reports.shared.changes import match_systems
@@ -60,8 +59,7 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
     after = open_results(second)
     found = _compare(open_results(first, after.evaluation), after, wanted)
     if form == "json":
-        text = json.dumps(_to_json(found), indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+        return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
     if form == "markdown":
         from rageval_spec.commands.compare.markdown import write_comparison
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rageval_spec.commands.history.choosing import find_id
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.history.database import Chosen, Entry, History, Number
 from rageval_spec.wording import format_number, make_visible
 
@@ -20,7 +19,7 @@ def list_records(history: History, chosen: Chosen, form: str) -> str:
     """One line for each record, newest first, or a JSON list."""
     entries = history.entries(chosen)
     if form == "json":
-        return _dump([describe_entry(entry) for entry in entries])
+        return dump_visible([describe_entry(entry) for entry in entries])
     if not entries:
         return "no records\n"
     head = ("record", "time (UTC)", "outcome", "name", "labels", "branch", "commit", "cost")
@@ -33,17 +32,13 @@ def show_record(history: History, name: str, form: str) -> str:
     entry = history.entry(find_id(history, name))
     numbers = list(history.numbers_of(entry.id))
     if form == "json":
-        return _dump({**describe_entry(entry), "numbers": [one._asdict() for one in numbers]})
+        return dump_visible({**describe_entry(entry), "numbers": [one._asdict() for one in numbers]})
     return "".join(f"{line}\n" for line in _show(entry, numbers))
 
 
 def describe_entry(entry: Entry) -> dict[str, Any]:
     """An entry in JSON types."""
     return {**asdict(entry), "time": entry.time.isoformat(), "labels": list(entry.labels)}
-
-
-def _dump(content: Any) -> str:
-    return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n"
 
 
 def _summarize(entry: Entry) -> tuple[str, ...]:

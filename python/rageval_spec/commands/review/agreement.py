@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text, tabulate
@@ -59,7 +58,7 @@ def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: S
             raise UsageError(f"no label has the metric '{metric}'; the labels have {list_choices(known) or 'none'}")
     found = compare_annotators([label for label in labels if not metrics or label.metric in metrics])
     if form == "json":
-        return _dump(found)
+        return dump_visible([_to_json(one) for one in found]).encode()
     return render_text(lambda _: (block for one in found for block in _draw(one)))
 
 
@@ -207,11 +206,6 @@ def _describe_item(one: Disagreement) -> tuple[str, str]:
 def _show(value: Value) -> str:
     text = value if isinstance(value, str) else f"{value:g}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _dump(found: Sequence[MetricAgreement]) -> bytes:
-    content = [_to_json(one) for one in found]
-    return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n".encode()
 
 
 def _to_json(found: MetricAgreement) -> dict[str, Any]:
