@@ -10,10 +10,14 @@ from io import BytesIO
 from pathlib import Path
 
 _ASSETS = Path(__file__).parent / "assets"
-_STYLES = ("page.css", "overview.css", "questions.css")
+_STYLES = ("page.css", "overview.css", "texts.css", "questions.css")
 _SCRIPTS = (
     "elements.js",
     "numbers.js",
+    "parts.js",
+    "marks.js",
+    "theme.js",
+    "keyboard.js",
     "data.js",
     "claims.js",
     "charts.js",
@@ -29,16 +33,30 @@ _SCRIPTS = (
 
 
 def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -> bytes:
-    """The page as HTML.
+    """The page of the report `html`.
 
     Args:
         title: the title of the window.
         parts: the names and the base64 texts of the parts that the page itself holds.
         has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
     """
+    return build_page(title, parts, _read_style(), _read_script(), has_files)
+
+
+def build_page(
+    title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False
+) -> bytes:
+    """A page as HTML, with a policy that allows its own style and script and nothing else.
+
+    Args:
+        title: the title of the window.
+        parts: the names and the base64 texts of the parts of the data that the page itself holds.
+        style: the style, as CSS.
+        script: the script, as `join_scripts` gives it.
+        has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
+    """
     import jinja2
 
-    style, script = _read_style(), _read_script()
     own = "'self' " if has_files else ""
     policy = (
         f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
@@ -64,7 +82,12 @@ def _read_style() -> str:
 
 @cache
 def _read_script() -> str:
-    return '\n(() => {\n"use strict";\n' + "".join(map(read_asset, _SCRIPTS)) + "})();\n"
+    return join_scripts(map(read_asset, _SCRIPTS))
+
+
+def join_scripts(scripts: Iterable[str]) -> str:
+    """The texts of several scripts as one function, so that their names stay out of the window's."""
+    return '\n(() => {\n"use strict";\n' + "".join(scripts) + "})();\n"
 
 
 def read_asset(name: str) -> str:

@@ -1,10 +1,5 @@
 // Reads what judges told about a value: claims with their verdicts, places and evidence.
 
-const VERDICTS = {
-  supported: { sign: "✓", kind: "good", word: "supported" },
-  contradicted: { sign: "✗", kind: "bad", word: "contradicted" },
-  not_enough_info: { sign: "?", kind: "weak", word: "not supported" },
-};
 const SUPPORTED_FROM = 0.5;
 
 /** The verdict of a claim; from its score, if the judge gives only scores. */
@@ -73,18 +68,6 @@ function looksLike(claim, passage) {
   const words = new Set(passage.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
   const own = claim.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   return !own.length || passage.includes(claim) || own.some((word) => words.has(word));
-}
-
-/** For each character as Python counts them, its place in the UTF-16 text; one more for the end. */
-function countPoints(text) {
-  const places = [];
-  let at = 0;
-  for (const character of text) {
-    places.push(at);
-    at += character.length;
-  }
-  places.push(at);
-  return places;
 }
 
 /** Where a passage occurs in a text, whatever the case and white space; "..." stands for an omission. */

@@ -15,7 +15,7 @@ function drawTop() {
       "data-view": view }, text))),
     el("div", { class: "tools" },
       el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)",
-        on: { click: showHelp } }, "?"),
+        on: { click: () => showKeys(KEYS) } }, "?"),
       el("button", { type: "button", class: "icon", id: "theme", on: { click: changeTheme } })));
   applyTheme(readTheme());
 }
@@ -123,18 +123,8 @@ function drawSteps() {
 const KEYS = [["j", "Next question"], ["k", "Previous question"], ["/", "Search"], ["Enter", "Read the chosen question"],
   ["Esc", "Close, or leave the search"], ["o", "Overview"], ["?", "These keys"]];
 
-function showHelp() {
-  document.querySelector("dialog")?.remove();
-  const dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keyboard shortcuts"),
-    el("dl", { class: "keys" }, KEYS.map(([key, text]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)))),
-    el("button", { type: "button", class: "toggle", on: { click: () => dialog.close() } }, "Close"));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
-
 function pressKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog")) return;
+  if (isForOthers(event)) return;
   const isField = event.target.closest?.("input, select, textarea");
   if (event.key === "Escape") {
     if (isField) isField.blur();
@@ -143,7 +133,7 @@ function pressKey(event) {
   }
   if (isField) return;
   const keys = {
-    j: () => step(1), k: () => step(-1), o: () => { location.hash = ""; }, "?": showHelp,
+    j: () => step(1), k: () => step(-1), o: () => { location.hash = ""; }, "?": () => showKeys(KEYS),
     "/": () => { if (current.view !== "questions") change({}); list.focus(); },
     Enter: () => event.target.closest?.(".list") && document.getElementById("card-title")?.focus(),
   };
@@ -155,38 +145,6 @@ function pressKey(event) {
 function step(by) {
   if (current.view !== "questions") change({});
   list.move(by);
-}
-
-const THEMES = { auto: ["◐", "Theme of the device"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] };
-
-function readTheme() {
-  try {
-    return localStorage.getItem("rageval-theme") ?? "auto";
-  } catch {
-    return "auto"; // a page in a sandbox has no storage
-  }
-}
-
-function applyTheme(theme) {
-  const [sign, text] = THEMES[theme] ?? THEMES.auto;
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-  const button = document.getElementById("theme");
-  button.textContent = sign;
-  button.setAttribute("aria-label", `${text}; change`);
-  button.title = text;
-  button.dataset.now = theme;
-}
-
-function changeTheme() {
-  const names = Object.keys(THEMES);
-  const next = names[(names.indexOf(document.getElementById("theme").dataset.now) + 1) % names.length];
-  applyTheme(next);
-  try {
-    localStorage.setItem("rageval-theme", next);
-  } catch {
-    // the choice then lasts as long as the page
-  }
 }
 
 async function start() {
