@@ -43,9 +43,7 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
     return build_page(title, parts, _read_style(), _read_script(), has_files)
 
 
-def build_page(
-    title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False
-) -> bytes:
+def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False) -> bytes:
     """A page as HTML, with a policy that allows its own style and script and nothing else.
 
     Args:
