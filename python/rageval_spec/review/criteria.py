@@ -1,0 +1,138 @@
+"""Criteria: what people are asked about an answer, on which scale, and how they should decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rageval_spec.errors import UsageError
+
+Kind: TypeAlias = Literal["yes_no", "rating", "claims"]
+VERDICTS = ("supported", "contradicted", "not_enough_info")
+"""What people can say of a claim; the words are those of judges."""
+MOST_GRADES = 11
+_RATING = re.compile(r"(-?[0-9]{1,3})(?:\.\.|-)(-?[0-9]{1,3})")
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewCriterion:
+    """One thing that people judge about each answer, or about each of its claims.
+
+    Attributes:
+        name: the metric that the labels belong to: `faithfulness`.
+        kind: `yes_no` or `rating` (a whole number from `low` to `high`) for the whole answer; `claims` for one of
+            `VERDICTS` for each claim that the metric's judge found.
+        low, high: the worst and the best grade of a rating; 0 and 1 for the other kinds.
+        question: what is asked, as a sentence: "Does everything that the answer says follow from the contexts?"
+        guidelines: how to decide; several lines of plain text, "" if there is nothing to add.
+    """
+
+    name: str
+    kind: Kind
+    question: str
+    guidelines: str = ""
+    low: int = 0
+    high: int = 1
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that people can enter, as they are written: `yes, no`, `1, 2, 3, 4, 5`, or `VERDICTS`."""
+        if self.kind == "claims":
+            return VERDICTS
+        if self.kind == "yes_no":
+            return ("yes", "no")
+        return tuple(map(str, range(self.low, self.high + 1)))
+
+    @property
+    def scale(self) -> str:
+        """The scale as the command line names it: `yes_no`, `claims` or `1..5`."""
+        return f"{self.low}..{self.high}" if self.kind == "rating" else self.kind
+
+
+def make_criterion(name: str, scale: str = "yes_no", summary: str = "") -> ReviewCriterion:
+    """The criterion of a metric on a scale.
+
+    Args:
+        name: the metric. For names that are known (`faithfulness`, `completeness`, `relevance`, `fluency` and others),
+            there are a question and guidelines.
+        scale: `yes_no`, `claims`, or the worst and the best grade: `1..5`.
+        summary: what the metric measures, in a sentence; shown for names that are not known.
+
+    Raises:
+        UsageError: there is no such scale.
+    """
+    known = next((text for word, text in _KNOWN.items() if word in name.casefold()), None)
+    question = known[0] if known else f"Is the answer good by '{name}'?"
+    told = [known[1] if known else summary]
+    if scale == "claims":
+        told.append(_CLAIMS)
+        return ReviewCriterion(name, "claims", "What do the contexts say of each claim?", _join(told))
+    if scale == "yes_no":
+        told.append(_YES_NO)
+        return ReviewCriterion(name, "yes_no", question, _join(told))
+    low, high = _read_grades(scale)
+    told.append(_RATINGS.format(low=low, high=high))
+    return ReviewCriterion(name, "rating", question, _join(told), low, high)
+
+
+def _read_grades(scale: str) -> tuple[int, int]:
+    found = _RATING.fullmatch(scale.strip())
+    if found is None:
+        raise UsageError(f"'{scale}' is not a scale; write yes_no, claims, or the worst and the best grade: 1..5")
+    low, high = int(found[1]), int(found[2])
+    if not 1 <= high - low < MOST_GRADES:
+        raise UsageError(f"the scale {scale} must have 2 to {MOST_GRADES} grades, the worst first: 1..5")
+    return low, high
+
+
+def _join(texts: list[str]) -> str:
+    return "\n".join(filter(None, texts))
+
+
+GENERAL = """Judge each answer by what is on the page, not by what you know or could look up.
+Judge each criterion by itself: an answer can be complete and wrong.
+Do not reward length, style or confidence.
+If you cannot decide, leave the field empty and write why into the comment."""
+"""Guidelines that hold for all criteria."""
+_YES_NO = "yes: it holds for the whole answer. no: at least one part of the answer breaks it."
+_RATINGS = "{high}: nothing to improve. {low}: useless or wrong. If you hesitate between two grades, take the lower one."
+_CLAIMS = """supported: a context says it, in these or other words.
+contradicted: a context says otherwise.
+not_enough_info: no context says it, even if it is true."""
+_FACTS = (
+    "Does everything that the answer says follow from the contexts?",
+    "Check names, numbers, dates, units and conditions one by one.\n"
+    "What is true but not in the contexts does not follow from them.\n"
+    "An answer that says that it does not know claims nothing.",
+)
+_COMPLETE = (
+    "Does the answer contain everything that the question asks for?",
+    "Compare it with the reference, if there is one. Other words for the same thing count.\n"
+    "A part of the question that stays open counts as missing.",
+)
+_RELEVANT = (
+    "Does the answer address the question, without straying from it?",
+    "Whether it is true does not matter here.\nText that nobody asked for makes it worse.",
+)
+_FLUENT = (
+    "Is the answer well written?",
+    "Grammar, spelling, clear sentences, the language of the question. Whether it is true does not matter here.",
+)
+_CORRECT = (
+    "Does the answer say the same as the reference?",
+    "Compare facts, not words. Additions that do not contradict the reference are allowed.",
+)
+_CONCISE = ("Is everything in the answer needed?", "Repetitions, introductions and asides make it worse.")
+_KNOWN: Mapping[str, tuple[str, str]] = {
+    "faithful": _FACTS,
+    "ground": _FACTS,
+    "factual": _FACTS,
+    "complete": _COMPLETE,
+    "relevan": _RELEVANT,
+    "fluen": _FLUENT,
+    "correct": _CORRECT,
+    "concis": _CONCISE,
+}
+"""A question and guidelines, by a part of the criterion's name."""
