@@ -97,7 +97,9 @@ Do not reward length, style or confidence.
 If you cannot decide, leave the field empty and write why into the comment."""
 """Guidelines that hold for all criteria."""
 _YES_NO = "yes: it holds for the whole answer. no: at least one part of the answer breaks it."
-_RATINGS = "{high}: nothing to improve. {low}: useless or wrong. If you hesitate between two grades, take the lower one."
+_RATINGS = (
+    "{high}: nothing to improve. {low}: useless or wrong. If you hesitate between two grades, take the lower one."
+)
 _CLAIMS = """supported: a context says it, in these or other words.
 contradicted: a context says otherwise.
 not_enough_info: no context says it, even if it is true."""

@@ -269,9 +269,7 @@ def _make(
         *chosen.key,
         question=row["question"],
         answer=row["answer"],
-        contexts=tuple(
-            ReviewContext(text or "", ids[at] if at < len(ids) else None) for at, text in enumerate(texts)
-        ),
+        contexts=tuple(ReviewContext(text or "", ids[at] if at < len(ids) else None) for at, text in enumerate(texts)),
         references=tuple(row["references"] or ()),
         claims=tuple(claims),
         judged=judged,
