@@ -86,3 +86,8 @@ def test_a_label_says_its_system_if_several_have_the_metric() -> None:
     with pytest.raises(DataError, match=r"labels\.csv:2: the label does not say its system, .*: v1, v2; add a column"):
         join_labels(both, [label("q1", 1.0)], METRIC)
     assert join_labels(both, [label("q1", 1.0, system="v2")], METRIC).items == (("golden", "v2", "q1", None),)
+
+
+def test_answers_that_were_rarely_chosen_for_labelling_weigh_more() -> None:
+    assert join(label("q1", 1.0, probability=0.5), label("q2", 0.0, probability=1.0)).weights == (2.0, 1.0)
+    assert join(label("q1", 1.0), label("q2", 0.0)).weights is None

@@ -87,3 +87,17 @@ def test_nobody_judges_an_item_twice(tmp_path: Path) -> None:
 def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:
     with pytest.raises(DataError, match=rf"labels\.csv:2: {message}"):
         read_labels([write(tmp_path, f"id,value,claim\n{row}\n")])
+
+
+def test_a_label_says_why_and_how_likely_its_answer_was_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,value,reason,probability\nq1,1,low + random,0.25\nq2,1,,\n")
+    first, second = read_labels([path])
+    assert (first.reasons, first.probability) == (("low", "random"), 0.25)
+    assert (second.reasons, second.probability) == ((), None)
+
+
+@pytest.mark.parametrize("probability", ["0", "1.5", "-1", "nan", "often"])
+def test_a_probability_lies_above_0_and_at_most_at_1(tmp_path: Path, probability: str) -> None:
+    path = write(tmp_path, f"id,value,probability\nq1,1,{probability}\n")
+    with pytest.raises(DataError, match=rf"labels\.csv:2: the probability is '{probability}'; it must be above 0"):
+        read_labels([path])

@@ -135,3 +135,41 @@ def test_t_is_scipys(degrees: int, share: float) -> None:
 def test_t_needs_a_degree_of_freedom() -> None:
     with pytest.raises(ValueError, match="at least one degree of freedom"):
         find_t(0.9, 0)
+
+
+@pytest.mark.parametrize("worst", [20, 100])
+def test_labelling_the_worst_answers_besides_some_at_random_does_not_bias_the_mean(worst: int) -> None:
+    # The lowest values are labelled for certain, the others with a probability of 0.1.
+    random = np.random.default_rng(8)
+    hits, means, naive = 0, [], []
+    for _ in range(400):
+        truth = (random.random(600) < 0.7).astype(np.float64)
+        judged = np.clip(np.where(truth > 0, random.beta(4, 2, 600), random.beta(2, 3, 600)) + 0.15, 0, 1)
+        chosen = np.zeros(600, dtype=bool)
+        chosen[random.choice(600, 60, replace=False)] = True
+        lowest = np.argsort(judged)[:worst]
+        chosen[lowest] = True
+        chance = np.full(600, 0.1)
+        chance[lowest] = 1.0
+        parts = (judged[chosen], truth[chosen], judged[~chosen])
+        found, alike = correct_mean(*parts, weights=1 / chance[chosen]), correct_mean(*parts)
+        assert found.interval is not None
+        hits += found.interval.low <= 0.7 <= found.interval.high
+        means.append(found.value)
+        naive.append(alike.labelled)
+    assert 0.92 <= hits / 400 <= 0.98
+    assert np.mean(means) == pytest.approx(0.7, abs=0.01)
+    assert np.mean(naive) < 0.6
+
+
+def test_equal_weights_are_no_weights() -> None:
+    random = np.random.default_rng(9)
+    parts = (random.random(30), random.random(30), random.random(50))
+    assert correct_mean(*parts, weights=np.full(30, 7.0)) == correct_mean(*parts)
+
+
+def test_unequal_weights_of_one_cluster_give_no_interval() -> None:
+    judged, labelled, others = np.array([0.2, 0.9]), np.array([0.0, 1.0]), np.array([0.5])
+    found = correct_mean(judged, labelled, others, weights=np.array([1.0, 4.0]), clusters=["q1", "q1"])
+    assert found.interval is None
+    assert found.labelled == pytest.approx(0.8)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from rageval_spec.calibration.sampling import Sampling, describe_sampling, weigh
 from rageval_spec.data.assessment import is_supported
 from rageval_spec.data.labels import Label, digest_answer
 from rageval_spec.errors import DataError
@@ -49,6 +50,8 @@ class Joined:
         labels: all labels of these items.
         others: the judge's values of the items without a label, by item; claims if claims were labelled.
         unused: labels that belong to nothing, counted by the reason.
+        weights: one over the probability with which each item was chosen for labelling; None if all count alike.
+        sampling: how the items were chosen.
     """
 
     metric: str
@@ -58,6 +61,8 @@ class Joined:
     labels: tuple[Label, ...]
     others: Mapping[Item, float]
     unused: Mapping[str, int] = field(default_factory=dict)
+    weights: tuple[float, ...] | None = None
+    sampling: Sampling | None = None
 
     @cached_property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -109,6 +114,8 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
         labels=tuple(label for of in found.values() for label in of),
         others={item: value for item, value in values.items() if item not in means},
         unused=dict(unused),
+        weights=weigh([*found.values()]),
+        sampling=describe_sampling([*found.values()]),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.calibration.joining import Joined, question_of
+from rageval_spec.calibration.sampling import Sampling
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.agreement import Agreement, Ratings, measure_agreement
 from rageval_spec.statistics.association import Association, associate
@@ -61,6 +62,7 @@ class Calibration:
         people: how well the people agree with one another (Krippendorff's alpha), if items have several labels.
         mean: the judge's mean, corrected by the labels.
         unused: labels that belong to nothing, counted by the reason.
+        sampling: how the labelled items were chosen; None if it is not known.
     """
 
     metric: str
@@ -76,6 +78,7 @@ class Calibration:
     people: Agreement
     mean: CorrectedMean
     unused: tuple[tuple[str, int], ...]
+    sampling: Sampling | None = None
 
     @property
     def is_few(self) -> bool:
@@ -124,10 +127,12 @@ def measure_judge(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> C
             judged,
             labelled,
             np.array([*joined.others.values()], dtype=float),
+            weights=None if joined.weights is None else np.array(joined.weights),
             clusters=questions,
             other_clusters=[question_of(item) for item in joined.others],
         ),
         unused=tuple(joined.unused.items()),
+        sampling=joined.sampling,
     )
 
 

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 
 _DIGEST_LENGTH = 16
+RANDOM_REASONS = frozenset({"random", "slice"})
+"""The reasons of answers that were drawn at random from all answers, or from all of a slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Label:
         answer: the digest of the answer, as `digest_answer` gives it; "" if it is not said.
         claim: the claim's number within the answer, from 0; None if the whole answer was judged.
         time, comment: as the file has them, "" if it does not.
+        reason: why the answer was chosen for labelling: `random`, `low + unsure`; "" if it is not said.
+        probability: how likely it was to be chosen, above 0 and at most 1; None if it is not said.
         place: where the label stands: `labels.csv:12`.
     """
 
@@ -34,12 +38,19 @@ class Label:
     claim: int | None = None
     time: str = ""
     comment: str = ""
+    reason: str = ""
+    probability: float | None = None
     place: str = ""
 
     @property
     def item(self) -> tuple[str, str, str, str, int | None]:
         """What was judged: labels with the same item and metric judge the same thing."""
         return (self.dataset, self.query_id, self.system, self.answer, self.claim)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The words of `reason`."""
+        return tuple(word for part in self.reason.split("+") if (word := part.strip()))
 
 
 def digest_answer(text: str) -> str:

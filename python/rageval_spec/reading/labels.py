@@ -24,6 +24,8 @@ KNOWN_AS: Mapping[str, tuple[str, ...]] = {
     "claim": ("claim",),
     "time": ("time", "created_at", "timestamp"),
     "comment": ("comment", "note"),
+    "reason": ("reason",),
+    "probability": ("probability", "selection_probability"),
 }
 """The columns that each part of a label is read from: the first that a file has."""
 _NEEDED = ("query_id", "value")
@@ -111,14 +113,30 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         raise DataError(f"{place}: the label has a value and no {names['query_id']}")
     if claim and not claim.isdecimal():
         raise DataError(f"{place}: {names['claim']} is '{claim}'; a claim is a number from 0")
-    parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment")
+    parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment", "reason")
     return Label(
         query_id=query_id,
         value=value,
         claim=int(claim) if claim else None,
+        probability=_read_probability(text("probability"), place),
         place=place,
         **{part: text(part) for part in parts},
     )
+
+
+def _read_probability(text: str, place: str) -> float | None:
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= 1:
+        raise DataError(
+            f"{place}: the probability is '{text}'; it must be above 0 and at most 1. It says how likely the answer "
+            "was to be chosen for labelling; rename the column if it means something else"
+        )
+    return found
 
 
 def _read_value(found: object, place: str) -> float | str | None:

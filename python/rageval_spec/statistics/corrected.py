@@ -71,13 +71,17 @@ def correct_mean(
     With the weight `w` of the judge, the estimate is `mean(labelled - w * judged) + w * mean(unlabelled)`; `w` is the
     one with the least variance, `cov(labelled, judged) / (var(judged) * (1 + n / N))`.
 
+    If rows were chosen for labelling with unequal probabilities, the other rows are not like all rows either. Then the
+    estimate is `mean(labelled - w * judged) + w * mean(judged and unlabelled)`, its first mean weighted by one over the
+    probabilities (Zrnic and Candès, 2024: active inference).
+
     Args:
         judged: the judge's values on the labelled rows.
         labelled: what people said of the same rows, on the same scale. For a comparison of two systems, both are
             differences of the systems.
         unlabelled: the judge's values on the other rows; may be empty.
         weights: for each labelled row, one over the probability with which it was chosen for labelling; by default all
-            rows were equally likely.
+            rows were equally likely, which equal weights mean too.
         clusters, other_clusters: what each labelled, and each other, row belongs to; rows of a cluster are not
             independent, and a cluster may have rows of both kinds. By default each row is its own.
         confidence: the level of the intervals.
@@ -94,6 +98,9 @@ def correct_mean(
     counts = np.ones_like(labelled) if weights is None else np.asarray(weights, dtype=float)
     counts = counts / counts.sum()
     members = number_clusters(clusters, len(labelled))
+    if len(unlabelled) and counts.min() < counts.max():
+        others = _number_others(clusters, members, other_clusters, len(unlabelled))
+        return _correct_unequal(judged, labelled, unlabelled, counts, members, others, confidence)
     weight = _choose_weight(judged, labelled, len(unlabelled), counts) if len(unlabelled) else 0.0
     errors = labelled - weight * judged
     value = float(counts @ errors) + (weight * float(unlabelled.mean()) if len(unlabelled) else 0.0)
@@ -116,6 +123,59 @@ def correct_mean(
         weight=weight,
         worth=len(labelled) * alone / variance if variance > 0 else None,
     )
+
+
+def _correct_unequal(
+    judged: Floats,
+    labelled: Floats,
+    unlabelled: Floats,
+    counts: Floats,
+    members: NDArray[np.int64],
+    others: NDArray[np.int64],
+    confidence: float,
+) -> CorrectedMean:
+    """The corrected mean if rows were chosen with unequal probabilities; `counts` add up to 1.
+
+    The estimate is linear in the judge's weight: `first + w * second`. Each cluster has its part of both, and `w` makes
+    the sum of the squared parts smallest.
+    """
+    import numpy as np
+
+    everything = np.concatenate([judged, unlabelled])
+    alone, mean = float(counts @ labelled), float(everything.mean())
+    size = int(max(members.max(), others.max())) + 1
+    first = np.bincount(members, weights=counts * (labelled - alone), minlength=size)
+    second = np.bincount(np.concatenate([members, others]), weights=(everything - mean) / len(everything))
+    second = second - np.bincount(members, weights=counts * (judged - counts @ judged), minlength=size)
+    spread = float(second @ second)
+    weight = -float(first @ second) / spread if spread > _NOTHING else 0.0
+    value = alone + weight * (mean - float(counts @ judged))
+    clusters, degrees = int(members.max()) + 1, count_effective(counts, members) - 1
+    scale = clusters / (clusters - 1) if clusters >= _FEWEST else math.nan
+    variance = float(((first + weight * second) ** 2).sum()) * scale
+    variance_alone = float((first**2).sum()) * scale
+    return CorrectedMean(
+        value=value,
+        interval=_make_interval(value, variance, degrees, confidence, METHOD),
+        judged=mean,
+        labelled=alone,
+        labelled_interval=_make_interval(alone, variance_alone, degrees, confidence, LABELS_ALONE),
+        labels=len(labelled),
+        rows=len(everything),
+        weight=weight,
+        worth=len(labelled) * variance_alone / variance if variance > 0 else None,
+    )
+
+
+def count_effective(counts: Floats, members: NDArray[np.int64]) -> int:
+    """The number of equally weighted clusters that tell as much as these: Kish's `sum(w)**2 / sum(w**2)`, at least 2.
+
+    One for a single cluster.
+    """
+    import numpy as np
+
+    of_clusters = np.bincount(members, weights=counts)
+    return min(len(of_clusters), max(_FEWEST, round(float(of_clusters.sum() ** 2 / (of_clusters**2).sum()))))
 
 
 def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats) -> float:

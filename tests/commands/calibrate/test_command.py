@@ -120,3 +120,11 @@ def test_a_promise_that_cannot_be_kept_says_what_can_be(results: str, tmp_path: 
 def test_a_promise_that_cannot_be_read_is_explained(results: str, tmp_path: Path, limit: str) -> None:
     with pytest.raises(UsageError, match="write the largest share of wrong answers, such as 2% or 'wrong <= 2%'"):
         guarantee(results, label_all(tmp_path), limit)
+
+
+def test_labels_of_the_worst_answers_count_by_how_likely_they_were_chosen(results: str, tmp_path: Path) -> None:
+    rows = [f"q{number},faithfulness,ann,no,low + random,1" for number in range(0, 60, 3)]
+    rows += [f"q{number},faithfulness,ann,yes,random,0.25" for number in range(1, 60, 3)][:10]
+    text = show(results, write(tmp_path, rows, "query_id,metric,annotator,value,reason,probability"))
+    assert "labels alone 0.667" in text  # 10 rows stand for 40, beside 20 that stand for themselves
+    assert "The labelled answers were chosen with unequal probabilities, from 0.25 to 1." in text

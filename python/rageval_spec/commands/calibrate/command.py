@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.calibration.bias import Bias, find_biases
 from rageval_spec.calibration.joining import Scale, join_labels
 from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, Promise, measure_judge, promise
+from rageval_spec.calibration.sampling import explain_sampling
 from rageval_spec.commands.results import open_results
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import UsageError
@@ -253,6 +254,8 @@ def _draw_means(found: Calibration) -> Iterator[RenderableType]:
     yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
     if mean.worth is not None and mean.rows > mean.labels:
         yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
+    for sentence in explain_sampling(found.sampling) if found.sampling else ():
+        yield Text(make_visible(sentence), "yellow")
     yield ""
 
 
