@@ -35,6 +35,7 @@ def list_sections() -> str:
         "Systems that retrieve": [word for word, answers in can_answer.items() if not answers],
         "Systems that answer": [word for word, answers in can_answer.items() if answers],
         "Models": _list_words("models"),
+        "Labels": _list_words("labels"),
         "Reports": _list_words("reports"),
     }
     text = " ".join(f"{title}: {_quote(words)}." for title, words in lists.items())

@@ -18,6 +18,7 @@ from rageval_spec.plugin import (
     Dataset,
     Engine,
     Judge,
+    Labels,
     Measured,
     Metric,
     MetricNode,
@@ -28,8 +29,8 @@ from rageval_spec.plugin import (
 from tests.command_line import invoke
 
 BASES: Mapping[registry.Section, type] = {
-    "datasets": Dataset, "systems": System, "models": Model, "judges": Judge, "metrics": Metric, "reports": Report,
-    "engines": Engine,
+    "datasets": Dataset, "systems": System, "models": Model, "judges": Judge, "labels": Labels, "metrics": Metric,
+    "reports": Report, "engines": Engine,
 }  # fmt: skip
 
 

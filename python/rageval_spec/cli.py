@@ -230,10 +230,9 @@ def _add_section(section: Any, noun: str, example: str) -> None:
         return PASSED
 
 
-_add_section("datasets", "dataset", "jsonl")
-_add_section("systems", "system", "http")
-_add_section("judges", "judge", "claims")
-_add_section("reports", "report", "markdown")
+for _words in (("datasets", "dataset", "jsonl"), ("systems", "system", "http"), ("judges", "judge", "claims"),
+               ("labels", "source of labels", "csv"), ("reports", "report", "markdown")):  # fmt: skip
+    _add_section(*_words)
 
 
 @cli.group(invoke_without_command=True)

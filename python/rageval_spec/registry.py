@@ -18,10 +18,18 @@ from rageval_spec.errors import UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Section = Literal["datasets", "systems", "models", "judges", "metrics", "reports", "engines"]
+Section = Literal["datasets", "systems", "models", "judges", "labels", "metrics", "reports", "engines"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-_KINDS: Mapping[Section, str] = {section: section.removesuffix("s").capitalize() for section in SECTIONS}
+_KINDS: Mapping[Section, str] = {
+    section: section.capitalize() if section == "labels" else section.removesuffix("s").capitalize()
+    for section in SECTIONS
+}
 """The name of each section's contract class in `rageval_spec.plugin`."""
+
+
+def name_one(section: str) -> str:
+    """What messages call one block of a section: `dataset`, `source of labels`."""
+    return "source of labels" if section == "labels" else section.removesuffix("s")
 
 
 @cache

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.calibration.joining import Joined, Scale, join_labels
+from rageval_spec.calibration.joining import Joined, join_labels
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.data.labels import Label, Scale, digest_answer
 from rageval_spec.errors import DataError
 from tests.answered_evaluation import ANSWER, CLAIMS, answered, sample, value
 

@@ -9,7 +9,7 @@ from rageval_spec.commands.plugins import describe_plugin, list_plugins
 from rageval_spec.errors import UsageError
 from tests.command_line import invoke
 
-SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "reports")
+SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "labels", "reports")
 WORDS = [(section, word) for section in SECTIONS for word in registry.words(section)]
 
 
@@ -63,7 +63,7 @@ def test_an_unknown_word_suggests_the_nearest_or_lists_all() -> None:
         describe_plugin("reports", "pdf")
 
 
-@pytest.mark.parametrize("section", ["datasets", "systems", "judges", "reports"])
+@pytest.mark.parametrize("section", ["datasets", "systems", "judges", "labels", "reports"])
 def test_every_section_has_a_command(section: registry.Section) -> None:
     listed = invoke(section)
     assert (listed.exit_code, listed.stdout) == (0, list_plugins(section))

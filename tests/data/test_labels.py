@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from rageval_spec.data.labels import Label, digest_answer
+import pytest
+
+from rageval_spec.data.labels import Label, Scale, average_labels, digest_answer
+from rageval_spec.errors import DataError
 
 
 def test_a_label_belongs_to_the_text_that_it_was_given_to() -> None:
@@ -13,3 +16,31 @@ def test_labels_of_one_claim_by_two_people_judge_the_same_item() -> None:
     ann, bob = (Label("q1", "faithfulness", 1.0, name, system="bot", claim=2) for name in ("ann", "bob"))
     assert ann.item == bob.item == ("", "q1", "bot", "", 2)
     assert Label("q1", "faithfulness", 1.0, "ann", system="bot", claim=3).item != ann.item
+
+
+def label(value: float | str, annotator: str = "ann", *, adjudicated: bool = False) -> Label:
+    return Label("q1", "faithfulness", value, annotator, adjudicated=adjudicated, place="l.csv:2")
+
+
+def test_several_labels_are_averaged_on_their_scale() -> None:
+    assert average_labels([label(1.0), label(0.0, "bob")]) == 0.5
+    assert average_labels([label(4), label(2, "bob")], Scale(1, 5)) == 0.5
+    assert average_labels([label(5), label(4, "bob")], Scale(5, 1)) == 0.125  # 5 is the worst
+    assert average_labels([label("supported"), label("not_enough_info", "bob")]) == 0.5
+
+
+def test_an_adjudicated_label_counts_instead_of_the_others() -> None:
+    assert average_labels([label(1.0), label(1.0, "bob"), label(0.0, "eve", adjudicated=True)]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "message"),
+    [
+        ("good", None, r"l\.csv:2: 'good' is not a number; labels that .* are numbers, yes, no, or one of supported"),
+        (4, None, r"the label 4 lies outside the scale from 0 to 1; name the scale, worst first: scale: \[1, 5\]"),
+        (0, Scale(1, 5), "the label 0 lies outside the scale from 1 to 5"),
+    ],
+)
+def test_a_label_off_the_scale_is_refused(value: float | str, scale: Scale | None, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        average_labels([label(value)], scale, "scale: [1, 5]")

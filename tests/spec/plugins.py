@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec import registry
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.labels import Label
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import (
@@ -18,6 +19,8 @@ from rageval_spec.plugin import (
     DatasetNode,
     InputFile,
     JudgeName,
+    Labels,
+    LabelsNode,
     Metric,
     MetricNode,
     Model,
@@ -188,6 +191,17 @@ class Cascade(Plugin[CascadeNode]):
     node_type = CascadeNode
 
 
+class PeopleNode(LabelsNode):
+    path: str = Field(description="Where.")
+
+
+class People(Labels[PeopleNode]):
+    node_type = PeopleNode
+
+    def read(self) -> Sequence[Label]:
+        return ()
+
+
 class FaithfulNode(MetricNode):
     judge: JudgeName = Field(description="Which judge.")
     models: dict[str, ModelName] = Field(default={}, description="The model of a language.")
@@ -237,6 +251,7 @@ PLUGINS: dict[str, dict[str, Any]] = {
     },
     "models": {"http": Http, "onnx": Onnx},
     "judges": {"binary": Binary, "cascade": Cascade},
+    "labels": {"people": People},
     "metrics": {
         "faithful": Faithful,
         **{word: _load("metrics", word) for word in ("map", "ndcg", "precision", "recall")},

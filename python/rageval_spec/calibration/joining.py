@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.sampling import Sampling, describe_sampling, weigh
 from rageval_spec.data.assessment import is_supported
-from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.data.labels import Label, Scale, average_labels, digest_answer
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
-CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
-"""What the classes that labels of claims can have stand for."""
 Item = tuple[str, str, str, int | None]
 """Dataset, system, query and claim."""
 
@@ -25,18 +23,6 @@ Item = tuple[str, str, str, int | None]
 def question_of(item: Item) -> tuple[str, str]:
     """The dataset and query of an item. Items of one question are not independent."""
     return item[0], item[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The labels that stand for the worst and the best: `Scale(1, 5)`."""
-
-    low: float = 0.0
-    high: float = 1.0
-
-    def place(self, value: float) -> float:
-        """A label as a number from 0 to 1."""
-        return (value - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True)
@@ -105,7 +91,7 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
     if not found:
         told = "; ".join(f"{count} {reason}" for reason, count in unused.items())
         raise DataError(f"none of the {len(labels)} labels of {metric} belongs to a value of these results: {told}")
-    means = {item: _average(of, scale) for item, of in found.items()}
+    means = {item: average_labels(of, scale) for item, of in found.items()}
     return Joined(
         metric=metric,
         items=tuple(means),
@@ -166,22 +152,3 @@ def _only(there: set[str], what: str, label: Label, order: Iterable[str], metric
             f"add a column '{what}'"
         )
     return next(iter(there), "")
-
-
-def _average(labels: Sequence[Label], scale: Scale | None) -> float:
-    return sum(_read(label, scale or Scale()) for label in labels) / len(labels)
-
-
-def _read(label: Label, scale: Scale) -> float:
-    value = CLASSES.get(label.value) if isinstance(label.value, str) else scale.place(label.value)
-    if value is None:
-        raise DataError(
-            f"{label.place}: '{label.value}' is not a number; labels for a calibration are numbers, yes, no, or one of "
-            f"{', '.join(CLASSES)}"
-        )
-    if not 0 <= value <= 1:
-        raise DataError(
-            f"{label.place}: the label {label.value:g} lies outside the scale from {scale.low:g} to {scale.high:g}; "
-            "name the scale, worst first: --scale 1..5"
-        )
-    return value

@@ -202,9 +202,10 @@ def _decide_outside(
 
 def _compare_people(joined: Joined, *, resamples: int, seed: int) -> Agreement:
     """Krippendorff's alpha of the labels of these items."""
-    items = [*dict.fromkeys(label.item for label in joined.labels)]
-    people = [*dict.fromkeys(label.annotator for label in joined.labels)]
-    ratings = Ratings.of({(label.item, label.annotator): label.value for label in joined.labels}, items, people)
+    labels = [label for label in joined.labels if not label.adjudicated]
+    items = [*dict.fromkeys(label.item for label in labels)]
+    people = [*dict.fromkeys(label.annotator for label in labels)]
+    ratings = Ratings.of({(label.item, label.annotator): label.value for label in labels}, items, people)
     return measure_agreement(
         ratings,
         "alpha-interval" if ratings.is_scale else "alpha-nominal",

@@ -1,4 +1,4 @@
-"""What `rageval-spec judges`, `systems`, `datasets` and `reports` print: a section's words, or everything about one."""
+"""What `rageval-spec judges`, `labels`, `systems` and others print: a section's words, or everything about one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _find_word(section: registry.Section, name: str) -> str:
     folded = name.casefold().replace("-", "_")
     meant = next((word for word in words if folded == word or folded in load(section, word).known_as), None)
     if meant is None:
-        singular = section.removesuffix("s")
+        singular = registry.name_one(section)
         hint = (
             suggest_model(section, name) or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
         )

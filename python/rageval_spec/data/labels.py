@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rageval_spec.errors import DataError
+
+CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
+"""What the classes that labels of claims can have stand for."""
 _DIGEST_LENGTH = 16
 RANDOM_REASONS = frozenset({"random", "slice"})
 """The reasons of answers that were drawn at random from all answers, or from all of a slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The labels that stand for the worst and the best: `Scale(1, 5)`."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def place(self, value: float) -> float:
+        """A label as a number from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,7 @@ class Label:
         time, comment: as the file has them, "" if it does not.
         reason: why the answer was chosen for labelling: `random`, `low + unsure`; "" if it is not said.
         probability: how likely it was to be chosen, above 0 and at most 1; None if it is not said.
+        adjudicated: whether the label settles what annotators disagreed on, and counts instead of theirs.
         place: where the label stands: `labels.csv:12`.
     """
 
@@ -41,6 +59,7 @@ class Label:
     reason: str = ""
     probability: float | None = None
     place: str = ""
+    adjudicated: bool = False
 
     @property
     def item(self) -> tuple[str, str, str, str, int | None]:
@@ -56,3 +75,33 @@ class Label:
 def digest_answer(text: str) -> str:
     """A digest of an answer's text. A label that names it belongs to this text and to no other."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_DIGEST_LENGTH]
+
+
+def average_labels(labels: Sequence[Label], scale: Scale | None = None, setting: str = "--scale 1..5") -> float:
+    """What the labels of one item say, from 0 to 1: the adjudicated one if there is one, else the mean of all.
+
+    Args:
+        labels: at least one label, all of the same item and criterion.
+        scale: what the labels' worst and best are; by default 0 and 1.
+        setting: how a message shows the scale to be set.
+
+    Raises:
+        DataError: a label is not a number on the scale.
+    """
+    settled = [label for label in labels if label.adjudicated] or labels
+    return sum(_read(label, scale or Scale(), setting) for label in settled) / len(settled)
+
+
+def _read(label: Label, scale: Scale, setting: str) -> float:
+    value = CLASSES.get(label.value) if isinstance(label.value, str) else scale.place(label.value)
+    if value is None:
+        raise DataError(
+            f"{label.place}: '{label.value}' is not a number; labels that a judge's values are compared with are "
+            f"numbers, yes, no, or one of {', '.join(CLASSES)}"
+        )
+    if not 0 <= value <= 1:
+        raise DataError(
+            f"{label.place}: the label {label.value:g} lies outside the scale from {scale.low:g} to {scale.high:g}; "
+            f"name the scale, worst first: {setting}"
+        )
+    return value

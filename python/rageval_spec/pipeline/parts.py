@@ -15,6 +15,7 @@ from rageval_spec.plugin import (
     Dataset,
     InputFile,
     Judge,
+    Labels,
     Metric,
     Model,
     NoAnswers,
@@ -44,6 +45,7 @@ class Parts:
     datasets: Mapping[str, Dataset[Any]]
     models: Mapping[str, Model[Any]]
     judges: Mapping[str, Judge[Any]]
+    labels: Mapping[str, Labels[Any]]
     sources: Mapping[str, System[Any]]
     systems: Mapping[str, System[Any]]
     metrics: Mapping[str, Metric[Any]]
@@ -130,6 +132,7 @@ def build_parts(
         datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
         models=models,
         judges=judges,
+        labels={name: build("labels", name, node) for name, node in spec.labels.items()},
         sources={name: build("systems", name, node) for name, node in spec.sources.items()},
         systems={name: build("systems", name, node) for name, node in spec.systems.items()},
         metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},

@@ -122,6 +122,7 @@ def _list_plugins(parts: Parts) -> Iterator[tuple[KeyPath, Plugin[Any]]]:
         "systems": {**parts.sources, **parts.systems},
         "models": parts.models,
         "judges": parts.judges,
+        "labels": parts.labels,
     }
     for section, plugins in named.items():
         yield from (((section, name), plugin) for name, plugin in plugins.items())

@@ -32,6 +32,8 @@ def describe_spec(spec: Spec) -> dict[str, Any]:
     content: dict[str, Any] = {"version": 1, "name": spec.name}
     for section in _SECTIONS:
         content[section] = {name: _dump(node) for name, node in getattr(spec, section).items()}
+    if spec.labels:
+        content["labels"] = {name: _dump(node) for name, node in spec.labels.items()}
     content["metrics"] = [_dump(metric.node) for metric in spec.metrics]
     content["gates"] = [gate.content() for gate in spec.gates]
     content |= {name: _dump(getattr(spec, name)) for name in _BLOCKS}

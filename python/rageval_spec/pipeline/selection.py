@@ -104,6 +104,7 @@ def _keep_needed(selected: Spec, whole: Spec) -> Spec:
         sources=_take({**whole.sources, **whole.systems}, needed["systems"] - selected.systems.keys()),
         models=_take(whole.models, needed["models"]),
         judges=_take(whole.judges, needed["judges"]),
+        labels=_take(whole.labels, needed["labels"]),
     )
 
 
@@ -113,6 +114,7 @@ def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, se
         "systems": {**whole.sources, **whole.systems},
         "models": whole.models,
         "judges": whole.judges,
+        "labels": whole.labels,
     }
     needed: dict[ReferredSection, set[str]] = {section: set() for section in sections}
     waiting = list(roots)

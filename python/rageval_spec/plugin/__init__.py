@@ -5,8 +5,8 @@ JSON Schema is generated from it), a class whose `node_type` is that node, and `
 with its validated node and a `Context`. It reads nothing until one of its methods is called, and it does not import
 plugins of other sections.
 
-Each kind of plugin has its contract in its own module (`dataset`, `system`, `model`, `judge`, `metric`, `report`,
-`engine`). Import all names from `rageval_spec.plugin`.
+Each kind of plugin has its contract in its own module (`dataset`, `system`, `model`, `judge`, `labels`, `metric`,
+`report`, `engine`). Import all names from `rageval_spec.plugin`.
 """
 
 from rageval_spec.plugin.context import Answers, Context, NoAnswers, Progress, ignore_progress
@@ -14,6 +14,7 @@ from rageval_spec.plugin.dataset import Dataset, DatasetNode
 from rageval_spec.plugin.engine import Answer, Engine, EngineNode, Partition
 from rageval_spec.plugin.inputs import InputFile, digest_content
 from rageval_spec.plugin.judge import Judge, JudgeNode
+from rageval_spec.plugin.labels import Labels, LabelsNode
 from rageval_spec.plugin.metric import (
     AnswerMetric,
     Measured,
@@ -36,7 +37,7 @@ from rageval_spec.plugin.model import (
     Role,
     note_truncated,
 )
-from rageval_spec.plugin.names import JudgeName, ModelName, SystemName
+from rageval_spec.plugin.names import JudgeName, LabelsName, ModelName, SystemName
 from rageval_spec.plugin.plugin import Node, Plugin
 from rageval_spec.plugin.report import Report, ReportNode
 from rageval_spec.plugin.system import Answering, Retrieval, System, SystemNode
@@ -58,6 +59,9 @@ __all__ = [
     "Judge",
     "JudgeName",
     "JudgeNode",
+    "Labels",
+    "LabelsName",
+    "LabelsNode",
     "Measured",
     "Measurement",
     "Metric",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-ReferredSection = Literal["systems", "models", "judges"]
+ReferredSection = Literal["systems", "models", "judges", "labels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ ModelName: TypeAlias = Annotated[str, Reference("models")]
 """The name of a block under `models:`, or of the embedded default `minilm`."""
 JudgeName: TypeAlias = Annotated[str, Reference("judges")]
 """The name of a block under `judges:`."""
+LabelsName: TypeAlias = Annotated[str, Reference("labels")]
+"""The name of a block under `labels:`."""
 
 
 class NamedBlock(NamedTuple):

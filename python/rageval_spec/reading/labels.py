@@ -1,17 +1,23 @@
-"""Labels from CSV, TSV, JSON and Parquet files: a row for each judgement of each person."""
+"""Labels from tables (CSV, TSV, JSON, Parquet, Excel) and Label Studio: a row for each judgement of each person."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.reading.files import format_of
+from rageval_spec.reading.label_studio import flatten_tasks, is_task
 from rageval_spec.reading.mapping import guess_names, list_names
 from rageval_spec.reading.rows import read_rows
+from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
+
+Form: TypeAlias = Literal["csv", "json", "xlsx", "label_studio"]
+Rows: TypeAlias = list[tuple[str, dict[str, Any]]]
 
 KNOWN_AS: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "id", "qid", "question_id", "item", "sample"),
@@ -26,8 +32,11 @@ KNOWN_AS: Mapping[str, tuple[str, ...]] = {
     "comment": ("comment", "note"),
     "reason": ("reason",),
     "probability": ("probability", "selection_probability"),
+    "adjudicated": ("adjudicated", "is_adjudicated"),
 }
 """The columns that each part of a label is read from: the first that a file has."""
+SETTING = "columns: {{{part}: {name}}}"
+"""How a message shows a column to be named in a spec; it has the fields `part` and `name`."""
 _NEEDED = ("query_id", "value")
 _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
@@ -54,7 +63,8 @@ def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None)
     """The labels of all files, in their order. Rows without a value are skipped: nobody judged them yet.
 
     Args:
-        paths: CSV, TSV, JSON, JSON lines or Parquet files, plain, `.gz` or `.zst`.
+        paths: CSV, TSV, JSON, JSON lines or Parquet files, plain, `.gz` or `.zst`; Excel workbooks; JSON exports of
+            Label Studio.
         columns: the file's column for a part of a label, where it is not among `KNOWN_AS`.
 
     Raises:
@@ -62,24 +72,53 @@ def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None)
     """
     labels: list[Label] = []
     for path in paths:
-        found = [*_read(path, dict(columns or {}))]
-        if not found:
-            raise DataError(f"{path}: no row has a value, so there are no labels")
-        labels += found
-    _refuse_duplicates(labels)
+        labels += read_label_file(path, columns)
+    refuse_duplicates(labels)
     return labels
 
 
-def _read(path: Path, columns: Mapping[str, str]) -> Iterator[Label]:
-    rows = [*read_rows(path)]
-    names = _find_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns)
-    for place, row in rows:
-        value = _read_value(row.get(names["value"]), place)
-        if value is not None:
-            yield _make(row, names, value, place)
+def read_label_file(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    form: Form | None = None,
+    *,
+    sheet: str | None = None,
+    separator: str | None = None,
+    setting: str = "--column {part}={name}",
+) -> list[Label]:
+    """The labels of one file, in its order.
+
+    Args:
+        path: the file.
+        columns: the file's column for a part of a label, where it is not among `KNOWN_AS`.
+        form: the file's format; by default what its name says. A JSON file may be an export of Label Studio.
+        sheet: the sheet of a workbook; by default the first.
+        separator: what separates the fields of a CSV file; by default a comma, or a tab if the name ends in `.tsv`.
+        setting: how a message shows a column to be named; it has the fields `part` and `name`.
+
+    Raises:
+        DataError: the file cannot be read or has no labels; a column is missing.
+    """
+    rows = _read_rows(path, form, sheet, separator)
+    names = _find_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns or {}, setting)
+    values = ((row, place, _read_value(row.get(names["value"]), place)) for place, row in rows)
+    labels = [_make(row, names, value, place) for row, place, value in values if value is not None]
+    if not labels:
+        raise DataError(f"{path}: no row has a value, so there are no labels")
+    return labels
 
 
-def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str | None) -> Rows:
+    form = form or ("xlsx" if format_of(path) in SUFFIXES else None)
+    if form == "xlsx":
+        return [*read_sheet(path, sheet)]
+    rows = [*read_rows(path, "json" if form == "label_studio" else form, separator)]
+    if form == "label_studio" or (form is None and rows and is_task(rows[0][1])):
+        return [*flatten_tasks(rows)]
+    return rows
+
+
+def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str], setting: str) -> dict[str, str]:
     for part, name in columns.items():
         if name not in present:
             raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_names(present)}")
@@ -90,23 +129,23 @@ def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]
     }
     absent = next((part for part in _NEEDED if part not in known and part not in columns), None)
     if absent is not None:
-        raise DataError(_explain_absence(path, absent, present))
+        raise DataError(_explain_absence(path, absent, present, setting))
     return {**known, **columns}
 
 
-def _explain_absence(path: Path, part: str, present: Sequence[str]) -> str:
+def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str) -> str:
     guess = guess_names([part], present).get(part, present[0] if present else "COLUMN")
     known = " or ".join(f"'{name}'" for name in KNOWN_AS[part][:2])
     return (
         f"{path}: no column has the {part.replace('_', ' ')} (it is read from {known}, among others); the columns are "
-        f"{list_names(present)}. Name it: --column {part}={guess}"
+        f"{list_names(present)}. Name it: {setting.format(part=part, name=guess)}"
     )
 
 
 def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, place: str) -> Label:
     def text(part: str) -> str:
         found = row.get(names[part]) if part in names else None
-        return "" if found is None else str(found).strip()
+        return "" if found is None else _write_text(found)
 
     query_id, claim = text("query_id"), text("claim")
     if not query_id:
@@ -120,6 +159,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         claim=int(claim) if claim else None,
         probability=_read_probability(text("probability"), place),
         place=place,
+        adjudicated=_read_mark(text("adjudicated"), names.get("adjudicated", ""), place),
         **{part: text(part) for part in parts},
     )
 
@@ -137,6 +177,18 @@ def _read_probability(text: str, place: str) -> float | None:
             "was to be chosen for labelling; rename the column if it means something else"
         )
     return found
+
+
+def _write_text(found: object) -> str:
+    """A field as text. Workbooks hold whole numbers as floats, and an id of 12 must not become `12.0`."""
+    return str(int(found) if isinstance(found, float) and found.is_integer() else found).strip()
+
+
+def _read_mark(text: str, name: str, place: str) -> bool:
+    mark = {"": 0.0, "0": 0.0, "1": 1.0, **_YES_NO}.get(text.casefold())
+    if mark is None:
+        raise DataError(f"{place}: {name} is '{text}'; write yes or no")
+    return bool(mark)
 
 
 def _read_value(found: object, place: str) -> float | str | None:
@@ -158,13 +210,18 @@ def _read_value(found: object, place: str) -> float | str | None:
     return number
 
 
-def _refuse_duplicates(labels: Sequence[Label]) -> None:
+def refuse_duplicates(labels: Sequence[Label]) -> None:
+    """Make sure that each person judged each item once on each criterion, and that it was adjudicated at most once.
+
+    Raises:
+        DataError: a label is there twice; the message has both places.
+    """
     first: dict[tuple[object, ...], Label] = {}
     for label in labels:
-        known = first.setdefault((label.item, label.metric, label.annotator), label)
+        who = None if label.adjudicated else label.annotator
+        known = first.setdefault((label.item, label.metric, who), label)
         if known is not label:
-            who = f"'{label.annotator}'" if label.annotator else "the same annotator"
-            what = f" on {label.metric}" if label.metric else ""
-            raise DataError(
-                f"{label.place}: {who} judged {label.query_id}{what} already at {known.place}; keep one of the two"
-            )
+            what = f"{label.query_id} on {label.metric}" if label.metric else label.query_id
+            said = f"'{who}' judged {what}" if who else f"the same annotator judged {what}"
+            said = f"{what} was adjudicated" if label.adjudicated else said
+            raise DataError(f"{label.place}: {said} already at {known.place}; keep one of the two")

@@ -99,11 +99,13 @@ def compare_annotators(
 ) -> tuple[MetricAgreement, ...]:
     """How well the annotators agree on each metric, in the order in which the labels name them.
 
-    Items of one question are resampled together. Labels without an annotator count as those of one person.
+    Items of one question are resampled together. Labels without an annotator count as those of one person. Adjudicated
+    labels do not count: they were made with the annotators' labels in view.
     """
     by_metric: dict[str, list[Label]] = defaultdict(list)
     for label in labels:
-        by_metric[label.metric].append(label)
+        if not label.adjudicated:
+            by_metric[label.metric].append(label)
     return tuple(_compare(metric, of, resamples, seed) for metric, of in by_metric.items())
 
 

@@ -47,7 +47,7 @@ def _add(section: _Section, checked: Checked, places: dict[KeyPath, Place], fold
                 block = _build(section, name, place, folder)
             except (RagevalError, ValidationError) as error:
                 checked.incomplete.add(section)
-                kind = section.removesuffix("s")
+                kind = registry.name_one(section)
                 diagnostics.append(place.diagnose(f"the {kind} '{name}' cannot be used: {error}", "plugin"))
             else:
                 checked.blocks.append(block)

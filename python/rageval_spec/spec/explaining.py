@@ -203,7 +203,7 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
     if finding.kind == "extra_forbidden":
         return _explain_unknown_key(block, finding)
     if finding.kind == "string_type" and (section := named_section(block.model, finding.path)):
-        message = f"expected the name of a {section.removesuffix('s')}, found {describe(finding.node)}"
+        message = f"expected the name of a {registry.name_one(section)}, found {describe(finding.node)}"
         return finding.place.diagnose(message, "type", _hint_name(finding.node, section))
     if finding.kind in _EXPECTED:
         hint = _hint_names(block, finding) if _EXPECTED[finding.kind] in ("a list", "a mapping") else None

@@ -97,6 +97,7 @@ def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]
         "systems": {**spec.systems, **spec.sources},
         "models": spec.models,
         "judges": spec.judges,
+        "labels": spec.labels,
     }
     for section, nodes in named.items():
         yield from ((section, name, node) for name, node in nodes.items())

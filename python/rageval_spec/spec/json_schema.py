@@ -109,7 +109,7 @@ def _with_word(definition: JsonObject, word: str) -> JsonObject:
 
 def _block_schema(section: str, words: Sequence[str]) -> JsonObject:
     """The schema of a block with `use:`, whose word selects the other keys."""
-    use: JsonObject = {"type": "string", "description": f"The type of {section.removesuffix('s')}."}
+    use: JsonObject = {"type": "string", "description": f"The type of {registry.name_one(section)}."}
     if words:
         use["enum"] = list(words)
     return {

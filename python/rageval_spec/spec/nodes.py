@@ -43,7 +43,7 @@ RedactedColumn: TypeAlias = Literal[
 ]
 Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 
-NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges")
+NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges", "labels")
 """Sections that are a mapping of names to blocks with `use:`."""
 LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list of blocks with `use:` or bare words."""
@@ -225,6 +225,9 @@ class SpecNode(Block):
     )
     models: dict[Name, Any] = Field(default={}, description="The models that systems, judges and metrics use.")
     judges: dict[Name, Any] = Field(default={}, description="The judges that metrics use.")
+    labels: dict[Name, Any] = Field(
+        default={}, description="What people judged about answers: names and blocks with `use:`. Metrics name them."
+    )
     metrics: tuple[Any, ...] = Field(
         min_length=1, description="What to compute: blocks with `use:`, or bare names such as `ndcg@10`."
     )
@@ -288,6 +291,7 @@ class Spec:
         redact: the columns of the samples that the results leave out.
         history: where to record evaluations.
         stopping: when to stop asking questions; None to ask all of them.
+        labels: the blocks of what people judged, by name.
     """
 
     name: str
@@ -314,6 +318,7 @@ class Spec:
     slices: tuple[SliceNode, ...] = ()
     history: HistoryNode = field(default_factory=lambda: HistoryNode(use="sqlite"))
     stopping: StoppingNode | None = None
+    labels: Mapping[str, Node] = field(default_factory=dict)
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -49,7 +49,7 @@ def _is_dangling(checked: Checked, found: NamedBlock) -> bool:
 
 
 def _kind(section: str) -> str:
-    return section.removesuffix("s")
+    return registry.name_one(section)
 
 
 def _place(tree: YamlMapping, places: Mapping[KeyPath, Place], block: PluginBlock, found: NamedBlock) -> Place:
@@ -94,7 +94,9 @@ def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterato
 def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
     """What to write instead of an undeclared name."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
-    defaults = [] if found.section == "systems" else [n for n in default_names(found.section) if n not in others]
+    section = found.section
+    defaults = default_names(section) if section == "models" or section == "judges" else []
+    defaults = [name for name in defaults if name not in others]
     known = [*others, *defaults]
     return (
         _suggest_section(checked, found)

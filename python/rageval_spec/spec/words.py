@@ -32,7 +32,7 @@ def find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type
             return load_plugin(section, use.value)
         except UsageError as error:
             return where.diagnose(str(error), "plugin")
-    singular = section.removesuffix("s")
+    singular = registry.name_one(section)
     return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
 
 

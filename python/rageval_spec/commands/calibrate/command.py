@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Bias, find_biases
-from rageval_spec.calibration.joining import Scale, join_labels
+from rageval_spec.calibration.joining import join_labels
 from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, Promise, measure_judge, promise
 from rageval_spec.calibration.sampling import explain_sampling
 from rageval_spec.commands.results import open_results
+from rageval_spec.data.labels import Scale
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.labels import read_columns, read_labels

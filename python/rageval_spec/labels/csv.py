@@ -1,0 +1,37 @@
+"""`csv`: labels in a CSV or TSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from rageval_spec.data.labels import Label
+from rageval_spec.labels.shared.files import FileLabels, FileLabelsNode
+from rageval_spec.reading.labels import SETTING, read_label_file
+
+
+class CsvLabelsNode(FileLabelsNode):
+    """What people judged, in a CSV or TSV file with a header line. Plain, `.gz` or `.zst`."""
+
+    separator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1,
+        description="The field separator. Default: a tab if the name ends in `.tsv`, otherwise a comma.",
+    )
+
+
+class CsvLabels(FileLabels[CsvLabelsNode]):
+    """Reads a row for each judgement of each person. All values are text; `yes` and `no` are 1 and 0."""
+
+    node_type = CsvLabelsNode
+    known_as = ("tsv",)
+
+    def read_file(self) -> Sequence[Label]:
+        """A label for each row with a value."""
+        path = self.context.resolve(self.node.path)
+        return read_label_file(path, self.columns, "csv", separator=self.node.separator, setting=SETTING)
+
+
+PLUGIN = CsvLabels

@@ -1,0 +1,31 @@
+"""`label_studio`: labels in an export of Label Studio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rageval_spec.data.labels import Label
+from rageval_spec.labels.shared.files import FileLabels, FileLabelsNode
+from rageval_spec.reading.labels import SETTING, read_label_file
+
+
+class LabelStudioNode(FileLabelsNode):
+    """What people judged in Label Studio: a project's export in the format JSON."""
+
+
+class LabelStudio(FileLabels[LabelStudioNode]):
+    """Reads a label for each value of each annotation: `Choices`, `Rating` and `Number`.
+
+    The criterion is what the task's data has as `metric`, or else the name of the control. `TextArea` is the comment.
+    The other parts come from the task's data. An annotation marked as ground truth is adjudicated.
+    """
+
+    node_type = LabelStudioNode
+    known_as = ("labelstudio", "label-studio")
+
+    def read_file(self) -> Sequence[Label]:
+        """A label for each value of each annotation."""
+        return read_label_file(self.context.resolve(self.node.path), self.columns, "label_studio", setting=SETTING)
+
+
+PLUGIN = LabelStudio
