@@ -47,8 +47,8 @@ class LabelColumns(BaseModel):
     reason: str | None = Field(default=None, description="Why the answer was chosen for labelling. Default: reason.")
     probability: str | None = Field(
         default=None,
-        description="How likely the answer was to be chosen for labelling, above 0 and at most 1. Default: probability, "
-        "selection_probability.",
+        description="How likely the answer was to be chosen for labelling, above 0 and at most 1. Default: "
+        "probability, selection_probability.",
     )
     adjudicated: str | None = Field(
         default=None,
