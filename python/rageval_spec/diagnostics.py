@@ -32,12 +32,14 @@ class FileFault(NamedTuple):
         key: the path of the wrong YAML key inside the node, as keys and indexes.
         hint: what to write instead.
         code: the kind of fault, for programs.
+        severity: "warning" if the evaluation can run all the same.
     """
 
     key: tuple[str | int, ...]
     message: str
     hint: str | None = None
     code: str = "columns"
+    severity: Severity = "error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             parts = build_parts(
                 spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
             )
-            check_wiring(spec, parts)
+            warnings = (*spec.warnings, *check_wiring(spec, parts))
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
@@ -183,7 +183,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         reports.shown,
         reports.written,
         redact_failures(execution.failures, spec.redact),
-        spec.warnings,
+        warnings,
         timings=execution.timings,
         spent=budget,
         lost_reports=reports.errors,

@@ -111,3 +111,28 @@ def test_without_a_grade_there_is_no_value() -> None:
 def test_keys_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         metric("rubric", GRADER, **{"criteria": "?", **keys})
+
+
+class AskingJudge(RuleJudge):
+    """A judge that asks a question of its own, on a scale from 0 to 1."""
+
+    scale = (0.0, 1.0)
+    reads_criteria = False
+
+
+def test_a_judge_with_its_own_question_gives_the_rubric_its_name_and_scale() -> None:
+    asking = AskingJudge("completeness", frozenset({"grade"}), lambda one: Finding(float(one.answer or "0")))
+    built = metric("rubric", asking)
+    assert (built.name, built.bounds) == ("completeness", (0.0, 1.0))
+    (criterion,) = built.criteria()
+    assert (criterion.name, criterion.scale) == ("completeness", (0.0, 1.0))
+    assert measure(built, sample(answer="0.65"))[0].value == 0.65
+    assert built.check() is None
+    assert metric("rubric", asking, scale=[1, 5], name="mine").bounds == (1.0, 5.0)
+    assert metric("rubric", asking, scale=[1, 5], name="mine").name == "mine"
+
+
+def test_criteria_are_needed_by_exactly_the_judges_that_read_them() -> None:
+    assert "'criteria' is missing" in (metric("rubric", GRADER).check() or "")
+    asking = AskingJudge("mine", frozenset({"grade"}))
+    assert "the judge 'mine' does not read 'criteria'" in (metric("rubric", asking, criteria="?").check() or "")

@@ -279,3 +279,51 @@ def test_a_column_of_a_check_in_questions_without_any_is_found_too(tmp_path: Pat
     found = diagnose(path)
     assert len(found) == 5
     assert found[0][1] == "add it to the file with the questions"
+
+
+def write_own_prompt(folder: Path, judge: dict[str, Any], metric: dict[str, Any] | None = None) -> Path:
+    (folder / "questions.jsonl").write_text('{"query_id": "q1", "question": "red?", "level": 2}\n')
+    (folder / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
+    return write_spec(
+        folder,
+        datasets={"golden": {"use": "jsonl", "path": "questions.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+        models={"gpt": CHAT},
+        judges={"mine": {"use": "prompt", "model": "gpt", **judge}},
+        metrics=[{"use": "rubric", "judge": "mine", **(metric or {})}],
+        gates=[],
+    )
+
+
+def test_an_unknown_variable_of_a_template_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("Judge.\n{{ answer }} {{ levl }}\n")
+    (fault,) = diagnose(write_own_prompt(tmp_path, {"file": "mine.jinja"}))
+    assert fault == ("mine.jinja: mine.jinja:2:17: unknown variable 'levl'; did you mean 'level'?", None)
+    (fault,) = diagnose(write_own_prompt(tmp_path, {"template": "{{ answer }} {{ xyzzy }}"}))
+    assert "template:1:17: unknown variable 'xyzzy'; the template can use question, contexts" in fault[0]
+    assert fault[0].endswith("level")
+
+
+def test_a_template_without_the_answer_gets_a_warning(tmp_path: Path) -> None:
+    (warning,) = validate(write_own_prompt(tmp_path, {"template": "{{ question }} {{ level }}"})).warnings
+    assert warning.severity == "warning"
+    assert "does not show the answer" in str(warning)
+    assert validate(write_own_prompt(tmp_path, {"template": "{{ answer }} {{ level }}"})).warnings == ()
+
+
+def test_a_gate_is_checked_on_the_scale_of_the_judge_s_own_question(tmp_path: Path) -> None:
+    path = write_own_prompt(tmp_path, {"template": "{{ answer }}", "scale": [0, 1]})
+    assert validate(path, ["gates=[{metric: mine, min: 0.5}]"]).gates[0].min == 0.5
+    with pytest.raises(SpecError, match="its values are between 0 and 1"):
+        validate(path, ["gates=[{metric: mine, min: 5}]"])
+
+
+def test_a_panel_of_judges_with_the_same_scale_has_that_scale(tmp_path: Path) -> None:
+    path = write_own_prompt(tmp_path, {"template": "{{ answer }}", "scale": [0, 1]}, {"judge": "both"})
+    other = "judges.other={use: prompt, model: gpt, template: 'Really? {{ answer }}'}"
+    spec = validate(
+        path, [other, "judges.both={use: panel, judges: [mine, other]}", "gates=[{metric: both, min: 0.5}]"]
+    )
+    assert spec.warnings == ()
+    with pytest.raises(SpecError, match="names itself"):
+        validate(path, ["judges.both={use: panel, judges: [mine, both]}", "gates=[{metric: both, min: 0.5}]"])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -128,8 +128,8 @@ class Prompt:
         """The sha256 of its text, in hex."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
-    def render(self, **variables: str | int | float) -> str:
-        """The prompt, rendered with the variables that `VARIABLES` lists for its name.
+    def render(self, **variables: Any) -> str:
+        """The prompt, rendered with the variables: for this package's prompts, those that `VARIABLES` lists.
 
         Raises:
             UsageError: the template does not parse, uses an unknown variable, or exceeds a bound; the message has
@@ -221,22 +221,33 @@ class Prompts:
 
     def _load(self, name: str) -> Prompt:
         own = self._own.get(name)
-        path = FOLDER / f"{name}.jinja" if own is None else self._context.resolve(own)
-        shown = path.name if own is None else own
-        try:
-            if path.exists() and not path.is_file():
-                raise UsageError(f"{shown}: the prompt '{name}' must be a file")
-            if path.stat().st_size > LONGEST_PROMPT:
-                raise UsageError(f"{shown}: a prompt may have at most {LONGEST_PROMPT:,} bytes")
-            return Prompt(name, shown, path.read_text("utf-8"), is_own=own is None)
-        except UnicodeDecodeError as error:
-            raise DataError(f"{shown}: a prompt must be UTF-8 text: {error.reason}") from error
-        except OSError as error:
-            raise UsageError(f"{shown}: the prompt '{name}' cannot be read: {error.strerror}") from error
+        if own is None:
+            path = FOLDER / f"{name}.jinja"
+            return load_prompt(name, path, path.name, is_own=True)
+        return load_prompt(name, self._context.resolve(own), own)
+
+
+def load_prompt(name: str, path: Path, shown: str, *, is_own: bool = False) -> Prompt:
+    """The prompt in a file. `shown` is the file's name in messages.
+
+    Raises:
+        UsageError: the file does not exist, or is too long.
+        DataError: the file is not UTF-8 text.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{shown}: the prompt '{name}' must be a file")
+        if path.stat().st_size > LONGEST_PROMPT:
+            raise UsageError(f"{shown}: a prompt may have at most {LONGEST_PROMPT:,} bytes")
+        return Prompt(name, shown, path.read_text("utf-8"), is_own=is_own)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{shown}: a prompt must be UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise UsageError(f"{shown}: the prompt '{name}' cannot be read: {error.strerror}") from error
 
 
 @cache
-def _renderer(prompt: Prompt) -> Callable[[Mapping[str, str | int | float]], str]:
+def _renderer(prompt: Prompt) -> Callable[[Mapping[str, Any]], str]:
     if prompt.is_own:
         return compile_own_template(prompt.text).render
     return partial(render, compile_template(prompt.text, prompt.shown))

@@ -108,7 +108,7 @@ def _current() -> Meter:
     return _meter.get(None) or Meter()
 
 
-def render(template: Template, variables: Mapping[str, str | int | float]) -> str:
+def render(template: Template, variables: Mapping[str, Any]) -> str:
     """Render the template with its variables.
 
     Raises:

@@ -25,13 +25,21 @@ class RubricNode(JudgedNode):
     name: str = Field(
         default="rubric",
         min_length=1,
-        description="What is graded, in one word; it is also the metric's name, unless `as` is given.",
+        description="What is graded, in one word; it is also the metric's name, unless `as` is given. Without "
+        "`criteria` it is the judge's name by default.",
     )
-    criteria: str = Field(
-        min_length=1, description="The question or instruction for the judge; a high grade means yes, or fully."
+    criteria: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The question or instruction for the judge; a high grade means yes, or fully. Only a judge that "
+        "asks a question of its own (`use: prompt`) needs none.",
     )
     scale: tuple[float, ...] = Field(
-        default=(1.0, 5.0), min_length=2, max_length=2, description="The lowest and the highest grade."
+        default=(1.0, 5.0),
+        min_length=2,
+        max_length=2,
+        description="The lowest and the highest grade; by default the scale of a judge that asks a question of its "
+        "own, else 1 to 5.",
     )
     guide: dict[str, str] = Field(default={}, description="What grades mean: a description for each grade.")
     higher_is_better: bool | None = Field(
@@ -51,8 +59,8 @@ class RubricNode(JudgedNode):
 
     @field_validator("criteria")
     @classmethod
-    def _check_criteria(cls, criteria: str) -> str:
-        if not criteria.strip():
+    def _check_criteria(cls, criteria: str | None) -> str | None:
+        if criteria is not None and not criteria.strip():
             raise ValueError("criteria must not be blank")
         return criteria
 
@@ -87,8 +95,28 @@ class Rubric(JudgedMetric[RubricNode]):
 
     @property
     def name(self) -> str:
-        """`as`, else the node's `name`."""
-        return self.node.name
+        """The node's `name`; by default the name of a judge that asks its own question, else `rubric`."""
+        asks_own = self.node.criteria is None and "name" not in self.node.model_fields_set
+        return self.node.judge if asks_own else self.node.name
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The node's scale; by default that of a judge that asks its own question."""
+        judge = None if "scale" in self.node.model_fields_set else self.context.judges.get(self.node.judge)
+        own = None if judge is None else judge.scale
+        return own or (self.node.scale[0], self.node.scale[1])
+
+    def check(self) -> str | None:
+        """Check that the judge gets criteria if it reads them, and only then."""
+        fault = super().check()
+        if fault is None and self.judge.reads_criteria and self.node.criteria is None:
+            return "'criteria' is missing; write the question for the judge: criteria: Is the answer polite?"
+        if fault is None and self.node.criteria is not None and not self.judge.reads_criteria:
+            judge = self.judge.context.name
+            return (
+                f"the judge '{judge}' does not read 'criteria'; remove it, or write {{{{ criteria }}}} in its template"
+            )
+        return fault
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -98,7 +126,7 @@ class Rubric(JudgedMetric[RubricNode]):
     @property
     def bounds(self) -> tuple[float, float | None]:
         """The lowest and the highest grade of the scale."""
-        return self.node.scale[0], self.node.scale[1]
+        return self.scale
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
@@ -117,23 +145,22 @@ class Rubric(JudgedMetric[RubricNode]):
 
     def criteria(self) -> Sequence[Criterion]:
         """The criterion that the node describes."""
-        low, high = self.node.scale
         return (
             Criterion(
-                self.node.name,
+                self.name,
                 "grade",
-                self.node.criteria,
+                self.node.criteria or "",
                 text="answer",
                 against="question",
                 shown=self.node.shown,
-                scale=(low, high),
+                scale=self.scale,
                 guide=self.node.guide,
             ),
         )
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The judge's grade; an error if it is not on the scale."""
-        (finding,), (low, high) = findings, self.node.scale
+        (finding,), (low, high) = findings, self.scale
         details = {**describe_finding(finding), "scale": [low, high]}
         if finding.score is None:
             return Measurement.unscorable(finding.reason or "the judge found nothing to grade", details)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
@@ -24,19 +26,22 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
         SpecError: the spec is wrong; it holds every diagnostic.
     """
     spec = load(path, overrides=overrides)
-    check_wiring(spec, build_parts(spec, budget=spec.limits.budget()))
-    return spec
+    warnings = check_wiring(spec, build_parts(spec, budget=spec.limits.budget()))
+    return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec
 
 
-def check_wiring(spec: Spec, parts: Parts) -> None:
+def check_wiring(spec: Spec, parts: Parts) -> tuple[Diagnostic, ...]:
     """Let every plugin check the blocks and files that it names. Reads only as much of a file as shows its columns.
+
+    Returns the warnings, in the order of the spec.
 
     Raises:
         SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
     """
     diagnostics = sorted(_find_faults(spec, parts), key=lambda fault: (fault.path, fault.position, fault.message))
-    if diagnostics:
+    if any(fault.severity == "error" for fault in diagnostics):
         raise SpecError(diagnostics)
+    return tuple(diagnostics)
 
 
 def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
@@ -47,10 +52,16 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             fault = str(error)
         if fault is not None:
             yield spec.diagnose(path, fault, "wiring")
-        for found in plugin.check_files():
-            yield spec.diagnose((*path, *found.key), found.message, found.code, found.hint)
+        yield from (_diagnose(spec, path, found) for found in plugin.check_files())
+    list_columns = cache(partial(_list_all_columns, parts))
+    for name, judge in parts.judges.items():
+        yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
     yield from _find_unanswered(spec, parts)
     yield from _find_unknown_columns(spec, parts)
+
+
+def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
+    return spec.diagnose((*path, *found.key), found.message, found.code, found.hint, found.severity)
 
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
@@ -73,10 +84,9 @@ def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     of_metrics = [*_list_metric_columns(parts)]
     if not of_slices and not of_metrics:
         return
-    present = [_list_columns(dataset) for dataset in parts.datasets.values()]
-    if any(columns is None for columns in present):
+    known = _list_all_columns(parts)
+    if known is None:
         return
-    known = [*dict.fromkeys(name for columns in present for name in columns or ())]
     of = next(iter(parts.datasets)) if len(parts.datasets) == 1 else ""
     for wanted, others in ((of_metrics, ()), (of_slices, BUILT_IN_COLUMNS)):
         for path, column in wanted:
@@ -92,6 +102,14 @@ def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:
         more = ", ..." if len(known) > MOST_SHOWN else ""
         return f"the columns are {', '.join(map(repr, known[:MOST_SHOWN]))}{more}"
     return f"slices can use {', '.join(others)}" if others else "add it to the file with the questions"
+
+
+def _list_all_columns(parts: Parts) -> list[str] | None:
+    """The columns of the questions of all datasets; None if those of one cannot be found quickly."""
+    present = [_list_columns(dataset) for dataset in parts.datasets.values()]
+    if any(columns is None for columns in present):
+        return None
+    return [*dict.fromkeys(name for columns in present for name in columns or ())]
 
 
 def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:

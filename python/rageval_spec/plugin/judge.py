@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
@@ -12,6 +12,7 @@ from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
+    from rageval_spec.diagnostics import FileFault
 
 
 class JudgeNode(Node):
@@ -36,6 +37,31 @@ class Judge(Plugin[N]):
     def decides_refusals(self) -> bool:
         """Whether this judge gets answers that refuse. If not, metrics of claims decide refusals without it."""
         return False
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The lowest and the highest score of a judge that asks its own question; None if it uses the criterion's."""
+        return None
+
+    @property
+    def reads_criteria(self) -> bool:
+        """Whether the judge asks what the criterion says. If not, it asks its own question."""
+        return True
+
+    @property
+    def shows_references(self) -> bool:
+        """Whether a question of the judge's own shows reference answers or contexts, whatever the criterion shows."""
+        return False
+
+    def check_columns(
+        self,
+        list_columns: Callable[[], Sequence[str] | None],  # noqa: ARG002 - most judges read no column
+    ) -> Iterable[FileFault]:
+        """Faults that the names of the questions' other columns show.
+
+        `list_columns` reads the beginnings of the datasets; it returns None if that does not show the names.
+        """
+        return ()
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Receive all criteria that `assess` will get; called once, before the first `assess`."""

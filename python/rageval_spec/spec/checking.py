@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
+from rageval_spec.plugin import Context, Judge, Node, Plugin, RankingMetric
 from rageval_spec.plugin.names import NamedBlock, list_references
 from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, list_keys, place_of
@@ -126,6 +126,7 @@ class _Checker:
         self.secrets = secrets
         self.folder = folder
         self.checked = Checked()
+        self.judges: dict[str, Judge[Any]] = {}
 
     def check_spec(self, tree: YamlMapping) -> None:
         """Check the spec as a whole, and its gates and slices one by one."""
@@ -211,11 +212,14 @@ class _Checker:
     ) -> None:
         name = path[-1] if isinstance(path[-1], str) else node.use
         try:
-            plugin = registry.load(section, node.use)(node, Context(name, self.folder))
+            context = Context(name, self.folder, judges=self.judges)
+            plugin = registry.load(section, node.use)(node, context)
         except RagevalError as error:
             self._reject(section, place.diagnose(str(error), "value"))
         else:
             blocks.append(PluginBlock(section, path, name, place, node, plugin))
+            if isinstance(plugin, Judge):
+                self.judges[name] = plugin
 
     def _reject(self, section: registry.Section, *diagnostics: Diagnostic) -> None:
         self.checked.incomplete.add(section)

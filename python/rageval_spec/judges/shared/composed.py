@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Questions
 from rageval_spec.plugin import Judge, JudgeNode
+from rageval_spec.plugin.names import names_in
 
 WritingAbility = Literal["claims", "questions", "entities"]
 KINDS: frozenset[Ability] = frozenset({"support", "usefulness", "grade"})
@@ -47,6 +48,22 @@ class ComposedJudge(Judge[N]):
         """The kinds of criteria that all members can assess, and everything that any member can write."""
         each = [member.abilities for member in self.members]
         return frozenset.intersection(*each) & KINDS | frozenset[Ability]().union(*each) - KINDS
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The scale of the judges at the bottom, if all of them have the same."""
+        scales = {leaf.scale for leaf in _list_leaves(self)}
+        return scales.pop() if len(scales) == 1 else None
+
+    @property
+    def reads_criteria(self) -> bool:
+        """Whether any judge at the bottom asks what the criterion says."""
+        return any(leaf.reads_criteria for leaf in _list_leaves(self))
+
+    @property
+    def shows_references(self) -> bool:
+        """Whether a question of any judge at the bottom shows references."""
+        return any(leaf.shows_references for leaf in _list_leaves(self))
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Pass the criteria to all members."""
@@ -97,3 +114,15 @@ class ComposedJudge(Judge[N]):
                 for place, found in zip(waiting, ask(writer, [texts[place] for place in waiting]), strict=True):
                     written[place] = found
         return written
+
+
+def _list_leaves(judge: Judge[Any]) -> Iterator[Judge[Any]]:
+    """The judges at the bottom that exist; a spec that is being checked can have cycles and undeclared names."""
+    waiting, seen = [judge], set[str]()
+    while waiting:
+        one = waiting.pop()
+        names = names_in(one.node, "judges")
+        if not names:
+            yield one
+        waiting += [one.context.judges[name] for name in names if name in one.context.judges and name not in seen]
+        seen.update(names)

@@ -33,6 +33,7 @@ from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
+    from rageval_spec.plugin.metric import DataPart
 
 
 class JudgedNode(MetricNode):
@@ -103,6 +104,12 @@ class JudgedMetric(AnswerMetric[J]):
         except UsageError as error:
             return str(error)
         return None if any(one <= judge.abilities for one in needed) else explain_inability(judge, needed)
+
+    @property
+    def reads(self) -> frozenset[DataPart]:
+        """The data that holds what the metric needs, and the references if the judge's own question shows them."""
+        judge = self.context.judges.get(self.node.judge or "")
+        return super().reads | ({"references"} if judge is not None and judge.shows_references else set())
 
     def can(self, *abilities: Ability) -> bool:
         """Whether the judge has all of these abilities."""

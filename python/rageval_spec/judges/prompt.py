@@ -1,0 +1,336 @@
+"""`prompt`: a chat model answers a question of your own, with a number, yes or no, or one of several choices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+
+from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
+from rageval_spec.data.chat import ChatRequest, Message
+from rageval_spec.diagnostics import FileFault
+from rageval_spec.endpoints.asking import Question, ask_all
+from rageval_spec.endpoints.replies import describe_format
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
+from rageval_spec.judging.examples import Example, read_examples
+from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, make_schema
+from rageval_spec.judging.grading import Opinion, Scale, rescale
+from rageval_spec.judging.material import settle
+from rageval_spec.judging.own_template import OwnTemplate
+from rageval_spec.judging.prompts import load_prompt
+from rageval_spec.plugin import InputFile
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply
+    from rageval_spec.data.sample import Sample
+
+_PARTS: tuple[TextPart, ...] = ("contexts", "reference_contexts")
+_YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0}
+_KEYS: Mapping[str, str] = {"number": "score", "yes_no": "verdict", "choice": "choice"}
+"""The key of the value in a reply."""
+
+
+class PromptNode(ChatJudgeNode):
+    """Asks a chat model a question of your own; the reply is a number, yes or no, or one of several choices."""
+
+    template: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The question, as a Jinja2 template with the variables question, contexts, answer, reference, "
+        "expected (every reference answer), reference_contexts, criteria and the other columns of the questions. Every "
+        "text is set between tags such as <answer>. The form of the reply is appended, unless the template has "
+        "{{ form }}.",
+    )
+    file: str | None = Field(
+        default=None, min_length=1, description="A file with the template, relative to the spec, instead of `template`."
+    )
+    value: Literal["number", "yes_no", "choice"] = Field(
+        default="number",
+        description="What the model replies: a number on the scale, yes (1) or no (0), or one of the choices.",
+    )
+    scale: tuple[float, ...] = Field(
+        default=(0.0, 1.0),
+        min_length=2,
+        max_length=2,
+        description="The lowest and the highest number. The number can have decimals.",
+    )
+    choices: dict[str, float] = Field(
+        default={}, description='For `value: choice`, the score of each choice: `{"complete": 1, "partial": 0.5}`.'
+    )
+    reason: bool = Field(
+        default=True, description="Whether the model gives a reason, which it writes before the value."
+    )
+    examples: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A file with worked examples (JSON lines, YAML, CSV), which the model sees first. Each has `value` "
+        "and what the template shows, and can have a `reason`.",
+    )
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> PromptNode:
+        if (self.template is None) == (self.file is None):
+            raise ValueError("write the prompt as 'template' or name a 'file' with it, one of the two")
+        if self.value != "number" and "scale" in self.model_fields_set:
+            raise ValueError(f"'scale' belongs to 'value: number'; remove it, or remove 'value: {self.value}'")
+        if self.choices and self.value != "choice":
+            raise ValueError("'choices' belong to 'value: choice'; add that, or remove 'choices'")
+        if not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
+            raise ValueError("scale: the lowest number must be below the highest")
+        if self.value == "choice":
+            _check_choices(self.choices)
+        return self
+
+
+def _check_choices(choices: Mapping[str, float]) -> None:
+    if not all(map(str.strip, choices)) or not all(map(math.isfinite, choices.values())):
+        raise ValueError("choices: every choice needs a word and a finite score")
+    if len({choice.strip().casefold() for choice in choices}) < len(choices):
+        raise ValueError("choices: two choices differ only in case or white space")
+    if len({*choices.values()}) < 2:
+        raise ValueError("choices: write at least two, with different scores: {complete: 1, partial: 0.5, wrong: 0}")
+
+
+class PromptJudge(ChatJudge[PromptNode]):
+    """Renders the user's template for each sample and asks once.
+
+    Its score is on the scale of its own question. A metric with a scale of its own gets the score on that one.
+    """
+
+    node_type = PromptNode
+    known_as = ("custom", "template", "llm_classifier", "custom_prompt")
+    declared = frozenset[Ability]({"support", "grade"})
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and the highest score that a reply can have."""
+        scores = self._scores
+        return (min(scores.values()), max(scores.values())) if scores else (self.node.scale[0], self.node.scale[1])
+
+    @property
+    def reads_criteria(self) -> bool:
+        """Whether the template has `{{ criteria }}`."""
+        return self._uses("criteria")
+
+    @property
+    def shows_references(self) -> bool:
+        """Whether the template shows reference answers or contexts."""
+        return self._uses("reference", "expected", "reference_contexts")
+
+    @cached_property
+    def template(self) -> OwnTemplate:
+        """The template, from the node or its file.
+
+        Raises:
+            UsageError, DataError: the file cannot be read.
+        """
+        if self.node.file is None:
+            return OwnTemplate(self.node.template or "", "template")
+        prompt = load_prompt("template", self.context.resolve(self.node.file), self.node.file)
+        return OwnTemplate(prompt.text, self.node.file)
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files of the template and of the examples, and a file that replaces the rules."""
+        own = (("file", self.node.file), ("examples", self.node.examples))
+        named = [InputFile(self.context.resolve(path), (key,)) for key, path in own if path is not None]
+        return [*super().inputs(), *named]
+
+    def check_files(self) -> Iterator[FileFault]:
+        """The faults of the template and of the examples; a warning if the template does not show the answer."""
+        yield from super().check_files()
+        if self._lacks(self.node.file) or self._lacks(self.node.examples):
+            return
+        key = self._template_key
+        try:
+            faults = [*self.template.check()]
+        except (UsageError, DataError) as error:
+            faults = [str(error)]
+        yield from (FileFault(key, fault, code="prompt") for fault in faults)
+        if faults:
+            return
+        if "answer" not in self.template.uses:
+            hint = "write {{ answer }} where the answer belongs"
+            yield FileFault(key, "the template does not show the answer to the judge", hint, "prompt", "warning")
+        if self.node.examples is not None and (fault := self._find_wrong_example()):
+            yield FileFault(("examples",), fault, code="prompt")
+
+    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
+        """The variables of the template that are neither built in nor columns of the questions."""
+        try:
+            named = self.template.columns
+        except (UsageError, DataError):
+            return
+        if not named or (columns := list_columns()) is None:
+            return
+        for fault in self.template.explain_unknown(columns):
+            yield FileFault(self._template_key, fault, code="prompt")
+
+    def content(self) -> dict[str, Any]:
+        """Also the digests of the template and of the examples."""
+        return {**super().content(), "own": self._digest_own()}
+
+    def prompt_digests(self) -> Mapping[str, str]:
+        """The sha256 of the rules, of the template and of the examples, by name."""
+        return {**super().prompt_digests(), **self._digest_own()}
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """One finding per sample, with one call each, as many in parallel as the model allows.
+
+        A sample that lacks something that the template shows gets no score.
+        """
+        prepared = [self._prepare(criterion, sample) for sample in samples]
+        opinions = iter(ask_all(self.model, [one for one in prepared if isinstance(one, Question)], self.context))
+        return Assessment(
+            [self._conclude(criterion, next(opinions)) if isinstance(one, Question) else one for one in prepared]
+        )
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """The calls that `assess` would make."""
+        prepared = (self._prepare(criterion, sample) for sample in samples)
+        return self.estimate_questions([one for one in prepared if isinstance(one, Question)], OUTPUT_TOKENS)
+
+    def _prepare(self, criterion: Criterion, sample: Sample) -> Question[Opinion] | Finding | Failed:
+        """The question about a sample, or its finding if it needs none."""
+        shown = tuple(part for part in _PARTS if part in self.template.uses)
+        sent = replace(criterion, text="answer", against="question", shown=shown)
+        known = self.find_excess(sent, sample) or settle(criterion, sample)
+        if known is not None:
+            return known
+        try:
+            request = self._request(self._render(sample, criterion.instruction))
+        except LookupError as error:
+            return Finding(None, reason=str(error.args[0]))
+        except UsageError as error:
+            return Failed(str(error))
+        return Question(request, self._read)
+
+    def _render(self, sample: Sample, criteria: str) -> str:
+        first = ", a reason in one or two short sentences first" if self.node.reason else ""
+        demand = f"Reply with JSON{first}:"
+        return self.template.render(self.template.gather(sample), criteria, describe_format(self._schema), demand)
+
+    def _request(self, asked: str) -> ChatRequest:
+        last = Message("user", asked)
+        return ChatRequest((Message("system", self.prompts["system"].render()), *self._shown, last), self._schema)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        """The JSON Schema of a reply: the reason first, so that the model thinks before it decides."""
+        low, high = Scale(*self.node.scale).bounds
+        value: dict[str, Any] = (
+            {"type": "string", "enum": [*self._scores]}
+            if self._scores
+            else {"type": "number", "minimum": low, "maximum": high}
+        )
+        reason = {"reason": REMARK} if self.node.reason else {}
+        return make_schema(**reason, **{_KEYS[self.node.value]: value})
+
+    @property
+    def _scores(self) -> Mapping[str, float]:
+        """The score of each word that can be the value; empty if the value is a number."""
+        return {"number": {}, "yes_no": _YES_NO, "choice": self.node.choices}[self.node.value]
+
+    def _read(self, said: Mapping[str, Any], _: ChatReply) -> Opinion:
+        """The reply as an opinion whose score is on the judge's own scale."""
+        value = said[_KEYS[self.node.value]]
+        return Opinion(self._scores[value] if self._scores else float(value), None, said.get("reason") or None)
+
+    def _conclude(self, criterion: Criterion, opinion: Opinion | Failed) -> Finding | Failed:
+        if isinstance(opinion, Failed):
+            return opinion
+        asks_grade = criterion.kind == "grade" and criterion.scale is not None
+        if asks_grade and criterion.scale == self.scale:
+            return Finding(opinion.score, reason=opinion.reason)
+        return Finding(rescale(criterion, Scale(*self.scale).score(opinion.score)), reason=opinion.reason)
+
+    # --- Examples ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _examples(self) -> Sequence[Example]:
+        if self.node.examples is None:
+            return ()
+        return read_examples(self.context.resolve(self.node.examples), self.node.examples)
+
+    @cached_property
+    def _shown(self) -> tuple[Message, ...]:
+        """The examples as a conversation: each question and its right reply."""
+        turns: list[Message] = []
+        for example in self._examples:
+            reply = self._write_reply(example)
+            turns += [Message("user", self._render(example.sample, "")), Message("assistant", reply)]
+        return tuple(turns)
+
+    def _write_reply(self, example: Example) -> str:
+        reason = {"reason": example.reason} if self.node.reason else {}
+        return json.dumps({**reason, _KEYS[self.node.value]: self._read_value(example)}, ensure_ascii=False)
+
+    def _read_value(self, example: Example) -> float | str:
+        """An example's value in the form of a reply.
+
+        Raises:
+            ValueError: it is not on the scale, or none of the choices.
+        """
+        value = example.value
+        if self._scores:
+            word = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else str(value).strip()
+            found = next((choice for choice in self._scores if choice.casefold() == str(word).casefold()), None)
+            if found is None:
+                raise ValueError(f"the value is {value!r}; write one of {', '.join(self._scores)}")
+            return found
+        low, high = Scale(*self.node.scale).bounds
+        try:
+            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        except ValueError:
+            number = math.nan
+        if not low <= number <= high:
+            raise ValueError(f"the value is {value!r}; write a number from {low} to {high}")
+        return int(number) if number.is_integer() else number
+
+    def _find_wrong_example(self) -> str | None:
+        try:
+            for example in self._examples:
+                try:
+                    self._read_value(example)
+                    self._render(example.sample, "")
+                except LookupError as error:
+                    lack = str(error.args[0]).replace("the query", "the example")
+                    return f"{example.place}: {lack}, which the template shows"
+                except (ValueError, UsageError) as error:
+                    return f"{example.place}: {error}"
+        except (UsageError, DataError) as error:
+            return str(error)
+        return None
+
+    # --- The template --------------------------------------------------------------------------------------
+
+    def _uses(self, *names: str) -> bool:
+        """Whether the template uses any of these variables; False while it cannot be read, which is reported."""
+        try:
+            return not self.template.uses.keys().isdisjoint(names)
+        except (UsageError, DataError):
+            return False
+
+    @property
+    def _template_key(self) -> tuple[str]:
+        return ("template",) if self.node.file is None else ("file",)
+
+    def _lacks(self, path: str | None) -> bool:
+        """Whether a file is missing, which is reported elsewhere."""
+        return path is not None and not self.context.resolve(path).is_file()
+
+    def _digest_own(self) -> dict[str, str]:
+        own = {"template": self.template.prompt.digest}
+        if self.node.examples is not None:
+            shown = json.dumps([*self._shown], ensure_ascii=False).encode("utf-8", "backslashreplace")
+            own["examples"] = hashlib.sha256(shown).hexdigest()
+        return own
+
+
+PLUGIN = PromptJudge

@@ -1,0 +1,234 @@
+"""A template of the user's own, which asks a judge's whole question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.judging.fences import FencedText, FencedTexts, fence_texts, fence_value
+from rageval_spec.judging.prompts import Prompt
+from rageval_spec.judging.templates import parse_template
+
+if TYPE_CHECKING:
+    from jinja2.nodes import Name
+    from jinja2.nodes import Template as Tree
+
+    from rageval_spec.data.sample import Sample
+
+VARIABLES: Mapping[str, str] = {
+    "question": "the question",
+    "contexts": "the contexts, as a list",
+    "answer": "the system's answer",
+    "reference": "the first reference answer",
+    "expected": "the question's column `expected`, or else all of its reference answers",
+    "reference_contexts": "the reference contexts, as a list",
+    "columns": "the question's other columns, as in columns['difficulty']",
+    "criteria": "the criteria of the metric",
+    "form": "the form of the reply; without it, the form follows the template",
+}
+"""The variables of every template. The question's other columns are variables too."""
+_SAID = ("criteria", "form")
+"""Variables that come from the spec and not from a sample."""
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The first use of a variable in a template; line and column count from 1."""
+
+    name: str
+    line: int
+    column: int
+
+
+class OwnTemplate:
+    """A template of the user's own.
+
+    Args:
+        text: the template.
+        shown: its name in messages: the file's, or the key that holds it.
+    """
+
+    def __init__(self, text: str, shown: str) -> None:
+        """Keep the text; parse it on first use."""
+        self.prompt = Prompt("template", shown, text)
+
+    @cached_property
+    def uses(self) -> Mapping[str, Use]:
+        """The first use of each variable that the template does not set itself.
+
+        Raises:
+            UsageError: the template does not parse; the message has `file:line`.
+        """
+        from jinja2 import meta
+
+        names = meta.find_undeclared_variables(self._tree) - {"range", "dict", "cycler", "joiner", "namespace"}
+        found: dict[str, Use] = {}
+        for node in _list_names(self._tree):
+            if node.name in names and node.name not in found:
+                found[node.name] = Use(node.name, node.lineno, self._find_column(node.name, node.lineno))
+        return found
+
+    @cached_property
+    def columns(self) -> Mapping[str, Use]:
+        """The columns of the questions that the template names, as variables or in `columns['...']`."""
+        from jinja2 import nodes
+
+        found = {name: use for name, use in self.uses.items() if name not in VARIABLES}
+        for node in self._tree.find_all(nodes.Getitem):
+            inner = node.node
+            if isinstance(inner, nodes.Name) and inner.name == "columns" and isinstance(node.arg, nodes.Const):
+                use = Use(str(node.arg.value), node.lineno, self._find_column("columns", node.lineno))
+                found.setdefault(use.name, use)
+        return found
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The variables that the template tests, so that a sample can lack them."""
+        from jinja2 import nodes
+
+        tests: list[nodes.Node] = [node.test for node in self._tree.find_all(nodes.If)]
+        tests += [node.test for node in self._tree.find_all(nodes.CondExpr)]
+        tests += [node.node for node in self._tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
+        tests += [
+            node.node for node in self._tree.find_all(nodes.Filter) if node.name in ("default", "d") and node.node
+        ]
+        found = {node.name for test in tests for node in _list_names(test)}
+        for test in tests:
+            inside = [test] if isinstance(test, nodes.Getitem) else test.find_all(nodes.Getitem)
+            found.update(str(node.arg.value) for node in inside if isinstance(node.arg, nodes.Const))
+        return frozenset(found)
+
+    def check(self) -> Iterator[str]:
+        """The template's faults that show without any data, each with `file:line`."""
+        from jinja2 import nodes
+
+        shown = self.prompt.shown
+        if not self.prompt.text.strip():
+            yield f"{shown}:1:1: the template is empty"
+            return
+        try:
+            tree = self._tree
+        except UsageError as error:
+            yield str(error)
+            return
+        subscripted = {id(node.node) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)}
+        for node in tree.find_all(nodes.Name):
+            if node.name == "columns" and node.ctx == "load" and id(node) not in subscripted:
+                place = f"{shown}:{node.lineno}:{self._find_column('columns', node.lineno)}"
+                yield f"{place}: name a column in brackets: columns['difficulty']"
+        if not self.columns:
+            yield from self._try()
+
+    def explain_unknown(self, columns: Sequence[str]) -> Iterator[str]:
+        """A fault for each variable that is neither built in nor one of the questions' columns."""
+        there = [*VARIABLES, *(name for name in columns if name not in VARIABLES)]
+        for name, use in self.columns.items():
+            if name not in columns:
+                what = "variable" if name in self.uses else "column"
+                known = there if what == "variable" else columns
+                hint = suggest(name, known) or f"the template can use {_list(known)}"
+                yield f"{self.prompt.shown}:{use.line}:{use.column}: unknown {what} '{name}'; {hint}"
+
+    def gather(self, sample: Sample) -> dict[str, Any]:
+        """The variables of a sample.
+
+        Raises:
+            LookupError: the sample lacks one that the template does not test; its message says which.
+        """
+        found: dict[str, Any] = {}
+        for name in (one for one in self.uses if one not in (*_SAID, "columns")):
+            value = _read(sample, name)
+            if value is None and name not in self.optional:
+                raise LookupError(_explain_lack(sample, name))
+            found[name] = FencedText(name, "") if value is None else value
+        if "columns" in self.uses:
+            found["columns"] = {name: self._read_column(sample, name) for name in self.columns}
+        return found
+
+    def render(self, variables: Mapping[str, Any], criteria: str, form: str, demand: str) -> str:
+        """The prompt. A template that does not use `form` gets the demand and the form appended.
+
+        Raises:
+            UsageError: an operation of the template fails or exceeds a bound; the message has `file:line`.
+        """
+        rendered = self.prompt.render(**variables, criteria=criteria, form=form)
+        return rendered if "form" in self.uses else f"{rendered}\n\n{demand}\n{form}"
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return parse_template(self.prompt.text, self.prompt.shown)
+
+    def _find_column(self, name: str, line: int) -> int:
+        """The column of a name in a line of the template; 1 if the line does not show it."""
+        lines = self.prompt.text.splitlines()
+        source = lines[line - 1] if line <= len(lines) else ""
+        inside = re.search(r"\{[{%].*", source)
+        start = inside.start() if inside else 0
+        pattern = re.compile(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)")
+        found = pattern.search(source, start) or pattern.search(source)
+        return found.start() + 1 if found else 1
+
+    def _try(self) -> Iterator[str]:
+        """Render with sample texts, which shows most wrong operations."""
+        texts = fence_texts("context", ("One text.", "Another text."))
+        values = {name: texts if name.endswith("contexts") else FencedText(name, "A text.") for name in self.uses}
+        values["expected"] = FencedTexts([FencedText("reference_answer", "A text.")])
+        try:
+            self.render({name: values[name] for name in self.uses if name not in _SAID}, "Is it?", "{}", "Reply.")
+        except UsageError as error:
+            yield str(error)
+
+    def _read_column(self, sample: Sample, name: str) -> Any:
+        found = None if sample.columns is None else sample.columns.get(name)
+        if found is None and name not in self.optional:
+            raise LookupError(_explain_lack(sample, name))
+        return "" if found is None else fence_value(name, found)
+
+
+def _list_names(tree: Any) -> Iterator[Name]:
+    from jinja2 import nodes
+
+    if isinstance(tree, nodes.Name):
+        yield tree
+    yield from (node for node in tree.find_all(nodes.Name) if node.ctx == "load")
+
+
+def _read(sample: Sample, name: str) -> Any:
+    """The value of a variable; None if the sample lacks it."""
+    column = None if sample.columns is None else sample.columns.get(name)
+    if name not in VARIABLES:
+        return None if column is None else fence_value(name, column)
+    if name == "expected":
+        if column is not None:
+            return fence_value(name, column)
+        several = len(sample.references) > 1
+        texts = (
+            FencedText("reference_answer", text, place if several else None)
+            for place, text in enumerate(sample.references, 1)
+        )
+        return FencedTexts(texts) or None
+    if name in ("contexts", "reference_contexts"):
+        texts_of = getattr(sample, name)
+        return None if texts_of is None else fence_texts(name.removesuffix("s"), texts_of)
+    text = getattr(sample, name)
+    tag = "reference_answer" if name == "reference" else name
+    return None if text is None or (name == "question" and not text.strip()) else FencedText(tag, text)
+
+
+def _explain_lack(sample: Sample, name: str) -> str:
+    if name in VARIABLES:
+        what = "reference" if name == "expected" else name.replace("_", " ")
+        return f"the query has no {what}"
+    names = [] if sample.columns is None else [*sample.columns]
+    return f"the column '{name}' is empty" if name in names else f"the query has no column '{name}'"
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_SHOWN])
+    return shown + (", ..." if len(names) > _MOST_SHOWN else "")
