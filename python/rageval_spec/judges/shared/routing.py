@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the accepted samples, most confident first, at which a note gives the risk."""
+TO_A_PERSON = "sent to a person"
+"""How the reason of a sample begins that a person must decide."""
 LONGEST_REFUSAL = 40
 """An answer of more words says more than that it does not know."""
 
@@ -80,7 +82,7 @@ class Route:
             reason = f"rejected at {self.name}: {said} is below {self.stage.reject:.2f}"
             return Decision("rejected", self.name, self._sign(unscale_score(0.0, self.criterion), reason))
         if self.stage.person is not None and reading.value < self.stage.person:
-            reason = f"sent to a person at {self.name}: {said} is below {self.stage.person:.2f}"
+            reason = f"{TO_A_PERSON} at {self.name}: {said} is below {self.stage.person:.2f}"
             return Decision("person", self.name, self._sign(None, reason))
         if self.stage.accept is not None and reading.value >= self.stage.accept:
             reason = f"accepted at {self.name}: {said} reaches {self.stage.accept:.2f}"
@@ -95,7 +97,7 @@ class Route:
             return Decision("nothing", self.name, self._sign(None, reason))
         if self.name == "retrieval":
             return None
-        reason = f"sent to a person at {self.name}: the answer is a refusal, but the contexts may contain the answer"
+        reason = f"{TO_A_PERSON} at {self.name}: the answer is a refusal, but the contexts may contain the answer"
         return Decision("person", self.name, self._sign(None, reason))
 
     def _sign(self, score: float | None, reason: str | None = None) -> Finding:
@@ -139,7 +141,7 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
     {
         "accepted": "accepted",
         "rejected": "rejected",
-        "person": "sent to a person",
+        "person": TO_A_PERSON,
         "nothing": "without anything to judge",
         "failed": "failed",
     }

@@ -1,0 +1,290 @@
+"""Chooses answers for people to judge, and says for each how likely it was to be chosen.
+
+Answers are chosen for several reasons at once: at random, because the judge is unsure, because their values are low.
+Each reason draws from the answers that it concerns, independently of the others, so the probability of an answer is one
+minus the product of the probabilities that each reason passes it over. With these probabilities, means stay unbiased.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from zlib import crc32
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.reports.shared.changes import Baseline
+from rageval_spec.reports.shared.worst import Filter, NoBaselineError, complete_filter
+from rageval_spec.review import suspicion
+from rageval_spec.review.tasks import KEY, Chosen, Key
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rageval_spec.data.evaluation import Evaluation
+
+Suspicion: TypeAlias = Literal["unsure", "low", "regressed", "person"]
+SUSPICIONS: tuple[Suspicion, ...] = ("unsure", "low", "regressed", "person")
+REASONS: Mapping[str, str] = {
+    "random": "drawn at random from all answers",
+    "slice": "drawn at random from each slice",
+    "unsure": "the judge is unsure",
+    "low": "a low value",
+    "regressed": "worse than the baseline",
+    "person": "the judge sent it to a person",
+}
+"""What each reason means, in the order in which reasons are named."""
+USUAL_SHARE, USUAL_COUNT = 0.03, 50
+"""By default, this share of the answers is drawn at random, and at least this many."""
+MOST = 20
+"""By default, each suspicion takes at most this many answers."""
+FEWEST_OF_SLICE = 5
+_DIGITS = 9
+"""Ratings that differ only after these are equal."""
+Unit: TypeAlias = Hashable
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to choose.
+
+    Attributes:
+        random: how many answers to draw at random: a share in (0, 1), or a count; 0 for none; None for the usual
+            (3%, at least 50).
+        by_slice: draw them from each slice instead of from all: the share of each slice, at least 5; a count is spread
+            over the slices.
+        suspicions: the further reasons; None for all that find something.
+        most: the most answers that each of these takes, the worst first; None for no limit.
+        metrics: the metrics whose values count; by default those that a judge decides.
+        system, dataset, slice: only answers of this system, dataset or slice.
+        below: what counts as low, for values in [0, 1].
+        threshold: near which values a judge is unsure.
+        paired: choose the answers of all systems to a question together, so that systems can be compared.
+        seed: equal seeds choose the same answers of the same evaluation.
+    """
+
+    random: float | None = None
+    by_slice: bool = False
+    suspicions: tuple[Suspicion, ...] | None = None
+    most: int | None = MOST
+    metrics: tuple[str, ...] = ()
+    system: str | None = None
+    dataset: str | None = None
+    slice: str | None = None
+    below: float = 0.7
+    threshold: float = 0.5
+    paired: bool = False
+    seed: int = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one reason contributed: how many answers it concerns, and how many of them it drew."""
+
+    reason: str
+    concerned: int
+    drawn: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen answers.
+
+    Attributes:
+        chosen: in an order that says nothing about them.
+        population: the number of answers that could have been chosen.
+        sources: the reasons, in the order of `REASONS`; those that the user did not ask for and that concern no answer
+            are left out.
+        metrics: the metrics whose values counted.
+    """
+
+    chosen: tuple[Chosen, ...]
+    population: int
+    sources: tuple[Source, ...]
+    metrics: tuple[str, ...]
+
+    @property
+    def is_representative(self) -> bool:
+        """Whether every answer could have been chosen, so that means of all answers can be estimated."""
+        return any(one.reason in ("random", "slice") and one.drawn for one in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _Population:
+    """The answers that can be chosen, by the unit that is drawn (an answer, or a question), and the units' slices."""
+
+    answers: Mapping[Unit, Sequence[Key]]
+    slices: Mapping[Unit, Sequence[str]]
+
+    def rate(self, ratings: Mapping[Key, float]) -> dict[Unit, float]:
+        """The worst rating of each unit that has one."""
+        rated = {unit: [ratings[key] for key in keys if key in ratings] for unit, keys in self.answers.items()}
+        return {unit: max(found) for unit, found in rated.items() if found}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """What was drawn for one reason, and the probability of each unit that could have been."""
+
+    reason: str
+    taken: frozenset[Unit]
+    chances: Mapping[Unit, float]
+
+
+def select_answers(evaluation: Evaluation, wanted: Wanted, baseline: Baseline | None = None) -> Selection:
+    """Choose answers for review.
+
+    Args:
+        evaluation: the evaluation.
+        wanted: what to choose.
+        baseline: what answers regressed from; None for the baselines of gates, then the first system.
+
+    Raises:
+        UsageError: a metric, system, dataset or slice is unknown, there is nothing to compare with, or there are no
+            slices.
+        DataError: no system answers, or nothing is to be chosen.
+    """
+    metrics = wanted.metrics or suspicion.list_judged_metrics(evaluation)
+    if not metrics:
+        raise UsageError("no metric of these results says how good an answer is; name what to ask: --ask faithfulness")
+    population = _list_population(evaluation, wanted)
+    draws = [
+        *_draw_random(population, wanted),
+        *_draw_suspicions(evaluation, metrics, population, wanted, baseline),
+    ]
+    found = {unit for draw in draws for unit in draw.taken}
+    if not found:
+        raise DataError("no answer matches, so there is nothing to review; choose some at random: --random 50")
+    chosen = [
+        Chosen(key, tuple(draw.reason for draw in draws if unit in draw.taken), _join_chances(unit, draws))
+        for unit in _shuffle([unit for unit in population.answers if unit in found], wanted.seed)
+        for key in population.answers[unit]
+    ]
+    sources = tuple(
+        Source(draw.reason, _count(draw.chances, population), _count(draw.taken, population)) for draw in draws
+    )
+    return Selection(tuple(chosen), sum(map(len, population.answers.values())), sources, tuple(metrics))
+
+
+def _list_population(evaluation: Evaluation, wanted: Wanted) -> _Population:
+    import polars as pl
+
+    for metric in wanted.metrics or (None,):
+        complete_filter(evaluation, Filter(metric, system=wanted.system, dataset=wanted.dataset, slice=wanted.slice))
+    samples = evaluation.select_samples(*KEY, "slices", "answer").filter(pl.col("answer").is_not_null())
+    for name, value in (("dataset", wanted.dataset), ("system", wanted.system)):
+        samples = samples if value is None else samples.filter(pl.col(name) == value)
+    slices = pl.col("slices") if "slices" in samples.columns else pl.lit([], dtype=pl.List(pl.String)).alias("slices")
+    rows = samples.select(*KEY, slices.fill_null([]))
+    if wanted.slice is not None:
+        rows = rows.filter(pl.col("slices").list.contains(wanted.slice))
+    answers: dict[Unit, list[Key]] = {}
+    of_slices: dict[Unit, list[str]] = {}
+    for dataset, system, query_id, names in rows.iter_rows():
+        unit = (dataset, query_id) if wanted.paired else (dataset, system, query_id)
+        answers.setdefault(unit, []).append((dataset, system, query_id))
+        of_slices[unit] = names
+    if not answers:
+        raise DataError("these results hold no answers that people could judge; a system that only retrieves has none")
+    return _Population(answers, of_slices)
+
+
+def _draw_random(population: _Population, wanted: Wanted) -> list[_Draw]:
+    """The draw at random, from all units or from each slice; none if it is not wanted."""
+    if wanted.random == 0:
+        return []
+    units = [*population.answers]
+    if not wanted.by_slice:
+        count = _find_size(wanted.random, len(units))
+        return [_draw("random", dict.fromkeys(units, 0.0), count, _seed(wanted, "random"))]
+    strata: dict[tuple[object, str], list[Unit]] = {}
+    for unit in units:
+        dataset = population.answers[unit][0][0]
+        for name in population.slices[unit] or ("",):
+            strata.setdefault((dataset, name), []).append(unit)
+    if not any(name for _, name in strata):
+        raise UsageError("these results have no slices; declare them in the spec, or leave out --by-slice")
+    draws = []
+    for stratum, members in strata.items():
+        size = _find_size_of_slice(wanted.random, len(members), len(units), len(strata))
+        draws.append(_draw("slice", dict.fromkeys(members, 0.0), size, _seed(wanted, f"slice {stratum}")))
+    taken = frozenset(unit for draw in draws for unit in draw.taken)
+    return [_Draw("slice", taken, {unit: _join_chances(unit, draws) for unit in units})]
+
+
+def _find_size(wanted: float | None, total: int) -> int:
+    if wanted is None:
+        return min(total, max(USUAL_COUNT, math.ceil(USUAL_SHARE * total)))
+    return min(total, max(1, round(wanted * total)) if wanted < 1 else int(wanted))
+
+
+def _find_size_of_slice(wanted: float | None, members: int, total: int, strata: int) -> int:
+    if wanted is not None and wanted >= 1:
+        return min(members, math.ceil(wanted / strata))
+    share = wanted if wanted is not None else _find_size(None, total) / total
+    return min(members, max(FEWEST_OF_SLICE, round(share * members)))
+
+
+def _draw_suspicions(
+    evaluation: Evaluation,
+    metrics: Sequence[str],
+    population: _Population,
+    wanted: Wanted,
+    baseline: Baseline | None,
+) -> list[_Draw]:
+    """The draws of the answers that are suspicious, the worst first."""
+    raters: Mapping[Suspicion, Callable[[], Mapping[Key, float]]] = {
+        "unsure": lambda: suspicion.rate_unsure(evaluation, metrics, wanted.threshold),
+        "low": lambda: suspicion.rate_low(evaluation, metrics, wanted.below),
+        "regressed": lambda: suspicion.rate_regressed(evaluation, metrics, baseline),
+        "person": lambda: suspicion.rate_person(evaluation, metrics),
+    }
+    draws = []
+    for reason in SUSPICIONS if wanted.suspicions is None else wanted.suspicions:
+        try:
+            rated = population.rate(raters[reason]())
+        except NoBaselineError as error:
+            if wanted.suspicions is None:
+                continue
+            raise UsageError(f"{error}; name one: --baseline LABEL") from error
+        if rated or wanted.suspicions is not None:
+            most = len(rated) if wanted.most is None else wanted.most
+            draws.append(_draw(reason, rated, most, _seed(wanted, reason)))
+    return sorted(draws, key=lambda draw: [*REASONS].index(draw.reason))
+
+
+def _draw(reason: str, ratings: Mapping[Unit, float], count: int, random: np.random.Generator) -> _Draw:
+    """Take the units with the highest ratings. Units whose ratings are equal are equally likely."""
+    groups: dict[float, list[Unit]] = {}
+    for unit, rating in ratings.items():
+        groups.setdefault(round(rating, _DIGITS), []).append(unit)
+    taken: list[Unit] = []
+    chances: dict[Unit, float] = {}
+    for rating in sorted(groups, reverse=True):
+        units = groups[rating]
+        size = min(len(units), count - len(taken))
+        chances |= dict.fromkeys(units, size / len(units))
+        taken += [units[at] for at in random.permutation(len(units))[:size]]
+    return _Draw(reason, frozenset(taken), chances)
+
+
+def _join_chances(unit: Unit, draws: Iterable[_Draw]) -> float:
+    """The probability that at least one of independent draws takes a unit."""
+    chances = [chance for draw in draws if (chance := draw.chances.get(unit, 0.0)) > 0]
+    return chances[0] if len(chances) == 1 else 1 - math.prod(1 - chance for chance in chances)
+
+
+def _seed(wanted: Wanted, what: str) -> np.random.Generator:
+    import numpy as np
+
+    return np.random.Generator(np.random.PCG64([wanted.seed, crc32(what.encode("utf-8", "backslashreplace"))]))
+
+
+def _shuffle(units: Sequence[Unit], seed: int) -> list[Unit]:
+    order = _seed(Wanted(seed=seed), "order").permutation(len(units))
+    return [units[at] for at in order]
+
+
+def _count(units: Iterable[Unit], population: _Population) -> int:
+    return sum(len(population.answers[unit]) for unit in units)

@@ -1,0 +1,168 @@
+"""Which answers are chosen, for which reasons, and how likely each was to be chosen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.reports.shared.changes import Baseline
+from rageval_spec.review.selection import Selection, Wanted, select_answers
+from tests.answered_evaluation import answered, sample, value
+
+COUNT = 200
+
+
+def number(name: str) -> int:
+    return int(name[1:])
+
+
+def evaluation(count: int = COUNT, systems: tuple[str, ...] = ("v1",), **more: Any) -> Evaluation:
+    """The first ten answers are bad (0.1), the next ten are near the threshold (0.5), the others good."""
+    values = [
+        value(f"q{at}", "faithfulness", 0.1 if at < 10 else 0.5 if at < 20 else 0.95, system, details={"judge": "strict"})
+        for system in systems
+        for at in range(count)
+    ]
+    samples = [
+        sample(f"q{at}", system, slices=["hard"] if at % 4 == 0 else ["easy"], **more)
+        for system in systems
+        for at in range(count)
+    ]
+    return answered(values, samples)
+
+
+def choose(**wanted: Any) -> Selection:
+    return select_answers(evaluation(), Wanted(**{"suspicions": (), **wanted}))
+
+
+def probabilities(selection: Selection) -> dict[str, float]:
+    return {one.key[2]: one.probability for one in selection.chosen}
+
+
+def test_a_share_is_drawn_at_random_and_each_answer_has_this_probability() -> None:
+    found = choose(random=0.03)
+    assert len(found.chosen) == 6
+    assert {(one.reasons, one.probability) for one in found.chosen} == {(("random",), 0.03)}
+    assert (found.population, found.is_representative) == (COUNT, True)
+
+
+def test_a_count_is_drawn_too_and_is_at_most_all() -> None:
+    assert set(probabilities(choose(random=10)).values()) == {0.05}
+    assert set(probabilities(choose(random=1000)).values()) == {1.0}
+
+
+def test_by_default_enough_are_drawn_to_measure_a_judge_and_the_suspicious_are_added() -> None:
+    found = select_answers(evaluation(), Wanted())
+    assert {(one.reason, one.concerned, one.drawn) for one in found.sources} == {
+        ("random", 200, 50), ("unsure", 10, 10), ("low", 20, 20),
+    }  # fmt: skip
+    assert 50 < len(found.chosen) <= 70
+
+
+def test_what_is_taken_for_certain_has_the_probability_1_also_if_it_was_drawn_at_random() -> None:
+    found = choose(random=0.5, suspicions=("low",), most=None)
+    low = {name: chance for name, chance in probabilities(found).items() if number(name) < 20}
+    assert low == {f"q{at}": 1.0 for at in range(20)}
+    others = {chance for name, chance in probabilities(found).items() if number(name) >= 20}
+    assert others == {0.5}
+    assert {one.reasons for one in found.chosen} == {("random",), ("low",), ("random", "low")}
+
+
+def test_the_worst_come_first_and_equal_ones_are_equally_likely() -> None:
+    found = choose(random=0, suspicions=("low",), most=15)
+    chances = probabilities(found)
+    assert {name for name, chance in chances.items() if chance == 1.0} == {f"q{at}" for at in range(10)}
+    assert Counter(chances.values()) == {1.0: 10, 0.5: 5}
+    assert not found.is_representative
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"random": 0.1, "suspicions": ("low", "unsure"), "most": 15},
+        {"random": 0.1, "by_slice": True, "suspicions": ("low",), "most": 5},
+        {"random": 40, "by_slice": True, "suspicions": ("unsure",), "most": 4},
+    ],
+)
+def test_the_probabilities_are_those_with_which_answers_are_chosen(wanted: dict[str, Any]) -> None:
+    table, counts, said = evaluation(60), Counter[str](), dict[str, float]()
+    for seed in range(1000):
+        found = probabilities(select_answers(table, Wanted(**wanted, seed=seed)))
+        counts.update([*found])
+        said |= found
+    for name, chance in said.items():
+        assert counts[name] / 1000 == pytest.approx(chance, abs=5 * np.sqrt(0.25 / 1000) + 1e-9)
+        assert chance < 1 or counts[name] == 1000
+    expected = sum(counts.values()) / 1000
+    assert sum(said.values()) == pytest.approx(expected, abs=0.5)
+
+
+def test_each_slice_gets_its_share_and_at_least_five() -> None:
+    found = choose(random=0.06, by_slice=True)
+    by_slice = Counter(number(name) % 4 == 0 for name in probabilities(found))
+    assert by_slice == {False: 9, True: 5}
+    assert {chance for name, chance in probabilities(found).items() if number(name) % 4 == 0} == {5 / 50}
+    assert {chance for name, chance in probabilities(found).items() if number(name) % 4} == {9 / 150}
+    with pytest.raises(UsageError, match="these results have no slices"):
+        plain = answered([value("q1", "faithfulness", 0.5)], [sample("q1")])
+        select_answers(plain, Wanted(by_slice=True))
+
+
+def test_a_count_is_spread_over_the_slices() -> None:
+    found = choose(random=40, by_slice=True)
+    assert Counter(number(name) % 4 == 0 for name in probabilities(found)) == {False: 20, True: 20}
+
+
+def test_an_answer_in_two_slices_can_be_drawn_from_both() -> None:
+    samples = [sample(f"q{at}", slices=["a", "b"] if at == 0 else ["a"] if at < 10 else ["b"]) for at in range(19)]
+    table = answered([value(f"q{at}", "faithfulness", 0.9) for at in range(19)], samples)
+    for seed in range(40):
+        chances = probabilities(select_answers(table, Wanted(random=10, by_slice=True, suspicions=(), seed=seed)))
+        assert all(chance == (0.75 if name == "q0" else 0.5) for name, chance in chances.items())
+
+
+def test_equal_seeds_choose_alike_and_the_order_says_nothing() -> None:
+    first, again, other = choose(random=0.5), choose(random=0.5), choose(random=0.5, seed=7)
+    assert first == again
+    assert {one.key for one in first.chosen} != {one.key for one in other.chosen}
+    places = [number(one.key[2]) for one in select_answers(evaluation(), Wanted(suspicions=("low",))).chosen]
+    assert places != sorted(places)
+
+
+def test_answers_that_fell_below_a_baseline_are_chosen() -> None:
+    before = answered([value(f"q{at}", "faithfulness", 0.95) for at in range(COUNT)], [])
+    found = select_answers(evaluation(), Wanted(random=0, suspicions=("regressed",)), Baseline("main", before))
+    assert {number(name) for name in probabilities(found)} == set(range(20))
+    with pytest.raises(UsageError, match="name one: --baseline LABEL"):
+        select_answers(evaluation(), Wanted(suspicions=("regressed",)))
+
+
+def test_answers_of_all_systems_to_a_question_can_be_chosen_together() -> None:
+    found = select_answers(evaluation(systems=("v1", "v2")), Wanted(random=0.1, suspicions=(), paired=True))
+    assert found.population == 2 * COUNT
+    by_question = Counter(one.key[2] for one in found.chosen)
+    assert len(by_question) == 20
+    assert set(by_question.values()) == {2}
+    assert {one.probability for one in found.chosen} == {0.1}
+
+
+def test_only_answers_of_a_system_or_a_slice() -> None:
+    table = evaluation(systems=("v1", "v2"))
+    found = select_answers(table, Wanted(random=0.5, suspicions=(), system="v2", slice="hard"))
+    assert {(one.key[1], number(one.key[2]) % 4) for one in found.chosen} == {("v2", 0)}
+    assert found.population == 50
+    for wrong in ({"system": "v9"}, {"slice": "hardd"}, {"dataset": "x"}, {"metrics": ("faith",)}):
+        with pytest.raises(UsageError, match="unknown"):
+            select_answers(table, Wanted(**wrong))
+
+
+def test_without_answers_there_is_nothing_to_review() -> None:
+    with pytest.raises(DataError, match="hold no answers that people could judge"):
+        select_answers(evaluation(answer=None), Wanted())
+    with pytest.raises(DataError, match="no answer matches, so there is nothing to review"):
+        choose(random=0, suspicions=("person",))
