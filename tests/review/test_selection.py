@@ -24,7 +24,9 @@ def number(name: str) -> int:
 def evaluation(count: int = COUNT, systems: tuple[str, ...] = ("v1",), **more: Any) -> Evaluation:
     """The first ten answers are bad (0.1), the next ten are near the threshold (0.5), the others good."""
     values = [
-        value(f"q{at}", "faithfulness", 0.1 if at < 10 else 0.5 if at < 20 else 0.95, system, details={"judge": "strict"})
+        value(
+            f"q{at}", "faithfulness", 0.1 if at < 10 else 0.5 if at < 20 else 0.95, system, details={"judge": "strict"}
+        )
         for system in systems
         for at in range(count)
     ]

@@ -90,7 +90,9 @@ def rate_unsure(evaluation: Evaluation, metrics: Sequence[str], threshold: float
     found: dict[Key, float] = {}
     for *key, metric, value, text in rows.select(*KEY, "metric", "value", details).iter_rows():
         told = json.loads(text) if text else {}
-        rating = max(_rate(value, told if isinstance(told, dict) else {}, threshold, first_steps.get(metric)), default=0)
+        rating = max(
+            _rate(value, told if isinstance(told, dict) else {}, threshold, first_steps.get(metric)), default=0
+        )
         if rating > 0:
             found[tuple(key)] = max(rating, found.get(tuple(key), 0.0))
     return found
