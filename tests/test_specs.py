@@ -1,10 +1,15 @@
-"""Every spec in `specs/` is valid, runs offline, and gives the results that it documents."""
+"""Every spec in `specs/` is valid, runs offline, and gives the results that it documents.
+
+The chat model of `prompts.yaml` is a stub on this machine.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,6 +19,8 @@ from rageval_spec.runner import Options, run
 from rageval_spec.spec import load, schema
 from rageval_spec.spec.places import Source
 from rageval_spec.spec.reading import read_yaml, to_data
+from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.endpoint import Answer
 
 FOLDER = Path(__file__).parent.parent / "specs"
 SPECS = sorted(FOLDER.glob("*.yaml"))
@@ -21,6 +28,24 @@ MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
 FAITHFULNESS = ("faithfulness", "grounding", "words", "meaning", "together")
 """The name of this metric in the specs. One of the 40 answers only says that nothing was found: it has no claims."""
+
+
+def judge_generously(number: int, body: dict[str, Any]) -> Answer:
+    """The best reply that the schema allows, with the number of the call as its reason."""
+    properties = body["response_format"]["json_schema"]["schema"]["properties"]
+    best = {key: one["enum"][0] if "enum" in one else one.get("maximum") for key, one in properties.items()}
+    return Answer(completion(json.dumps(best | {"reason": f"call {number}"})))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chats() -> Iterator[ChatServer]:
+    """A chat model that replies with the best score."""
+    server = ChatServer(judge_generously)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUDGE_URL", server.url)
+        patch.setenv("JUDGE_MODEL", "stub")
+        yield server
+    server.close()
 
 
 def test_there_are_specs() -> None:
@@ -91,3 +116,28 @@ def test_embeddings_find_what_words_miss_and_hybrid_finds_more(tmp_path: Path) -
     assert abs(means["dense_int8"] - means["dense"]) < 0.01
     assert means["bm25"] < means["hybrid"]
     assert max(means, key=lambda system: means[system]) == "weighted"
+
+
+def test_own_prompts_send_what_their_templates_show_and_keep_the_scale(tmp_path: Path, chats: ChatServer) -> None:
+    chats.calls.clear()
+    outcome = run(FOLDER / "prompts.yaml", Options(output=tmp_path, no_store=True))
+    means = {cell.metric: cell.mean for cell in outcome.evaluation.aggregates}
+    assert means == {"complete": 1, "concise": 1, "grounded": 10, "aspects": 1, "on_topic": 1}
+    assert {key.partition(".")[2] for key in outcome.evaluation.prompts} == {"system", "template", "examples"}
+    asked = {call["messages"][-1]["content"].partition("\n")[0]: call["messages"] for call in chats.calls}
+    assert len(chats.calls) == 5 * 40
+    assert len(asked) == 5
+    roles = [
+        message["role"]
+        for message in asked["How much of what a good answer to the question must say does this answer say?"]
+    ]
+    assert roles == ["system", *["user", "assistant"] * 3, "user"]
+    grounded = asked["Does the answer say only what the contexts support?"][-1]["content"]
+    assert '<context number="1">' in grounded
+    assert "(There are no contexts.)" not in grounded
+    assert grounded.endswith('{"reason": "<text>", "score": <number from 1 to 10>}')
+
+
+def test_every_prompt_names_the_procedure_that_it_follows() -> None:
+    for path in sorted((FOLDER / "prompts").glob("*.jinja")):
+        assert "et al." in path.read_text(encoding="utf-8").partition("#}\n{#")[2].partition("#}")[0], path.name

@@ -41,7 +41,7 @@ def test_every_variable_of_a_sample_can_be_shown() -> None:
 def test_expected_has_all_references_and_a_column_of_that_name_wins() -> None:
     assert '"1,083 ft."' in render("{{ expected }}")
     own = Sample("q1", "?", references=("330 m.",), columns={"expected": "a height"})
-    assert render("{{ expected }}", own).startswith('<expected>\n"a height"\n</expected>')
+    assert render("{{ expected }}", own).startswith('<reference_answer>\n"a height"\n</reference_answer>')
 
 
 def test_contexts_can_be_looped_over() -> None:

@@ -206,7 +206,7 @@ def _read(sample: Sample, name: str) -> Any:
         return None if column is None else fence_value(name, column)
     if name == "expected":
         if column is not None:
-            return fence_value(name, column)
+            return fence_value("reference_answer", column)
         several = len(sample.references) > 1
         texts = (
             FencedText("reference_answer", text, place if several else None)
