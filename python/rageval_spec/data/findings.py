@@ -102,6 +102,22 @@ def stream_findings(
         yield _tabulate(block)
 
 
+def list_findings(value: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The findings of one value, as rows with the columns `FINDINGS`.
+
+    Args:
+        value: a row of the values table.
+        sample: the row of the samples table that it belongs to; without it, findings have no `doc_id` and no
+            `evidence_start`.
+    """
+    if value.get("details") is None:
+        return
+    for row in _list_rows({**sample, **value}):
+        finding = dict(zip(FINDINGS, row, strict=True))
+        score = finding["score"]
+        yield finding | {"score": None if score is None else float(score)}
+
+
 def _find_claims(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     """The rows of values whose details hold claims, with their number as `row`, in the order of `metrics`."""
     import polars as pl

@@ -202,9 +202,8 @@ def build_cards(
         evaluation,
     )
     texts = _find_texts(evaluation, _list_absent(parts.samples.values()))
-    marks = find_marks(evaluation, wanted)
     found = (key for key in wanted.iter_rows() if key in parts.samples or key in parts.values)
-    return tuple(_build(key, parts, marks.get(key, ()), texts) for key in found)
+    return tuple(_build(key, parts, texts) for key in found)
 
 
 @dataclass(frozen=True)
@@ -226,12 +225,13 @@ def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], l
     return found
 
 
-def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark], texts: Mapping[_Document, str]) -> Card:
+def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) -> Card:
     dataset, system, query_id = key
     sample: _Row = next(iter(parts.samples.get(key, ())), {})
     contexts = tuple(_list_contexts(sample))
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
-    values = tuple(_read_values(parts.evaluation, parts.values.get(key, ()), base))
+    valued = parts.values.get(key, ())
+    values = tuple(_read_values(parts.evaluation, valued, base))
     return Card(
         dataset,
         system,
@@ -240,7 +240,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark], texts: Ma
         status=_read_status(sample),
         answer=sample.get("answer"),
         error=sample.get("error"),
-        marks=tuple(marks),
+        marks=find_marks(valued, sample, parts.evaluation.metrics),
         contexts=contexts,
         missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),

@@ -16,21 +16,18 @@ IN_ONE_LINE = rf"{_STARTS}|[{_HIDDEN}\n]"
 """Matches, in polars, the texts that `wording.protect_cell` changes."""
 
 
-def escape_column(
-    column: pl.Series, escape: Callable[[str], str], pattern: str = IN_ONE_LINE, pieces: pl.Series | None = None
-) -> pl.Series:
+def escape_column(column: pl.Series, escape: Callable[[str], str], pattern: str = IN_ONE_LINE) -> pl.Series:
     """A column of texts with those escaped that need it.
 
     Args:
         column: the texts; None stays None.
         escape: what escapes a text. It must leave alone what does not match the pattern.
         pattern: a regular expression of polars that matches at least the texts that need it.
-        pieces: texts of which some piece matches if a text of the column does, where they are quicker to search.
     """
     import polars as pl
 
-    if not (column if pieces is None else pieces).str.contains(pattern).any():
-        return column
     found = column.str.contains(pattern).fill_null(False)
+    if not found.any():
+        return column
     escaped = column.filter(found).map_elements(escape, return_dtype=pl.String)
     return column.scatter(found.arg_true(), escaped)

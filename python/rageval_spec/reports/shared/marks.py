@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.data.assessment import is_supported
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,25 +145,30 @@ def _fold(text: str) -> str:
     return " ".join(text.split())
 
 
-def find_marks(evaluation: Evaluation, wanted: pl.DataFrame) -> dict[tuple[Any, ...], tuple[Mark, ...]]:
-    """The marks on the answers of these questions, by dataset, system and query id, in the order of their places.
+def find_marks(
+    values: Iterable[Mapping[str, Any]], sample: Mapping[str, Any], metrics: Sequence[str]
+) -> tuple[Mark, ...]:
+    """The marks on one answer, in the order of their places, then of the metrics.
 
     Claims of other texts, such as the reference, are no marks, and neither is what a metric says about the use of a
     statement instead of its truth.
+
+    Args:
+        values: the answer's rows of the values table.
+        sample: its row of the samples table, which may be empty.
+        metrics: the evaluation's metrics.
     """
-    import polars as pl
+    from rageval_spec.data.findings import list_findings
 
-    from rageval_spec.data.findings import stream_findings
+    places = {metric: place for place, metric in enumerate(metrics)}
+    ordered = sorted(values, key=lambda row: places.get(row["metric"], len(places)))
+    found = (finding for row in ordered for finding in list_findings(row, sample) if finding["part"] == "answer")
+    return tuple(sorted(map(_read_mark, found), key=_place))
 
-    key = ["dataset", "system", "query_id"]
-    values, samples = evaluation.values.join(wanted, on=key, how="semi"), evaluation.find_samples(wanted.select(key))
-    found: dict[tuple[Any, ...], list[Mark]] = {}
-    for block in stream_findings(values, evaluation.metrics, iter([samples])):
-        for row in block.filter(pl.col("part") == "answer").iter_rows(named=True):
-            known = {field.name: row[field.name] for field in fields(Mark)}
-            mark = Mark(**known | {"text": known["text"] or ""})
-            found.setdefault(tuple(row[name] for name in key), []).append(mark)
-    return {of: tuple(sorted(marks, key=_place)) for of, marks in found.items()}
+
+def _read_mark(finding: Mapping[str, Any]) -> Mark:
+    known = {field.name: finding[field.name] for field in fields(Mark)}
+    return Mark(**known | {"text": known["text"] or ""})
 
 
 def _place(mark: Mark) -> tuple[bool, int, int]:

@@ -50,7 +50,6 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
 
     values = _spread(evaluation, system)
     columns = empty_samples().select(COLUMNS)
-    yield columns.join(values.clear(), on=_KEYS, how="left")
     seen = []
     for block in evaluation.iterate_samples():
         rows = block.select(COLUMNS) if system is None else block.select(COLUMNS).filter(pl.col("system") == system)
@@ -61,6 +60,8 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
     alone = values.join(pl.concat(seen), on=_KEYS, how="anti", maintain_order="left") if seen else values
     for rest in alone.iter_slices(_BLOCK):
         yield pl.concat([columns, rest], how="diagonal")
+    if not seen and alone.is_empty():
+        yield columns.join(values, on=_KEYS, how="left")
 
 
 def gather(blocks: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -72,17 +73,22 @@ def gather(blocks: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def flatten(block: pl.DataFrame) -> pl.DataFrame:
     """Rows for a spreadsheet: lists become texts with an item a paragraph, and no text can be a formula."""
-    return block.with_columns(_flatten_column(block[name]) for name in block.columns).rename(protect_cell)
-
-
-def _flatten_column(column: pl.Series) -> pl.Series:
-    """The column as it stands in a spreadsheet. Texts of lists come again in other rows, so each is searched once."""
     import polars as pl
 
-    if column.dtype == pl.List(pl.String):
-        pieces = column.explode(empty_as_null=True).unique()
-        return escape_column(column.list.join("\n\n"), protect_lines, IN_LINES, pieces)
-    return escape_column(column, protect_lines, IN_LINES) if column.dtype == pl.String else column
+    texts = [name for name, kind in block.schema.items() if kind in (pl.String, pl.List(pl.String))]
+    needing = block.select(_needs_escaping(block, name).alias(name) for name in texts)
+    joined = block.with_columns(pl.col(pl.List(pl.String)).list.join("\n\n"))
+    escaped = [escape_column(joined[name], protect_lines, IN_LINES) for name in texts if needing.item(0, name)]
+    return joined.with_columns(escaped).rename(protect_cell)
+
+
+def _needs_escaping(block: pl.DataFrame, name: str) -> pl.Expr:
+    """Whether a text of the column does. Texts of lists come again in other rows, so each is searched once."""
+    import polars as pl
+
+    column = pl.col(name)
+    column = column if block.schema[name] == pl.String else column.explode(empty_as_null=True).unique()
+    return column.str.contains(IN_LINES).any()
 
 
 def protect_lines(text: str) -> str:

@@ -94,14 +94,15 @@ def rank_questions(
 
     wanted = complete_filter(evaluation, wanted or Filter())
     rated = rate_values(evaluation, wanted.metric)
-    table = _list_questions(evaluation, wanted)
-    table = table.join(_find_worst(rated, wanted), on=KEY, how="left", maintain_order="left")
-    table = table.join(_find_errors(evaluation, wanted), on=KEY, how="left", maintain_order="left")
-    table = table.with_columns(pl.col("is_failed") | pl.col("has_error").fill_null(False))
+    rows = _list_questions(evaluation, wanted)
+    rows = rows.join(_find_worst(rated, wanted), on=KEY, how="left", maintain_order="left")
+    rows = rows.join(_find_errors(evaluation, wanted), on=KEY, how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("is_failed") | pl.col("has_error").fill_null(False))
     if wanted.failed:
-        table = table.filter(pl.col("is_failed"))
+        rows = rows.filter(pl.col("is_failed"))
     if wanted.below is not None or wanted.above is not None:
-        table = table.filter(pl.col("value").is_not_null())
+        rows = rows.filter(pl.col("value").is_not_null())
+    table = rows.collect()
     table = _keep_fallen(table, rated, _require_base(evaluation, wanted, baseline)) if wanted.regressed else table
     ordered = _order(evaluation, table, wanted)
     ordered = ordered if wanted.limit is None else ordered.head(wanted.limit)
@@ -127,11 +128,11 @@ def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
     """
     from dataclasses import replace
 
-    slices = sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)})
     _require("metric", wanted.metric, evaluation.metrics)
     _require("system", wanted.system, evaluation.systems)
     _require("dataset", wanted.dataset, evaluation.datasets)
-    _require("slice", wanted.slice, slices)
+    if wanted.slice is not None:
+        _require("slice", wanted.slice, sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)}))
     _require_kept(evaluation, "slice", wanted.slice)
     _require_kept(evaluation, "cause", wanted.cause)
     if wanted.cause is not None and (known := _list_causes(evaluation)) is not None:
@@ -186,7 +187,7 @@ def _list_causes(evaluation: Evaluation) -> list[str] | None:
     return sorted(map(str, samples["cause"].drop_nulls().unique().to_list())) or None
 
 
-def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
+def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """One row for each question of each system: `KEY`, `is_failed`, `place`."""
     import polars as pl
 
@@ -194,12 +195,10 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     columns: list[pl.Expr] = [is_failed(samples).alias("is_failed")]
     columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
     columns.append(pl.col("cause") if "cause" in samples.columns else pl.lit(None).alias("cause"))
-    told = samples.select(*KEY, *columns)
-    valued = (
-        evaluation.values.select(KEY)
-        .unique(maintain_order=True)
-        .join(told.select(KEY), on=KEY, how="anti", maintain_order="left")
-    )
+    told = samples.lazy().select(*KEY, *columns)
+    values = evaluation.values.lazy()
+    valued = values.select(KEY).unique(maintain_order=True)
+    valued = valued.join(told.select(KEY), on=KEY, how="anti", maintain_order="left")
     table = pl.concat([told, valued.with_columns(pl.lit(False).alias("is_failed"))], how="diagonal")
     for name, value in (("dataset", wanted.dataset), ("system", wanted.system), ("cause", wanted.cause)):
         if value is not None:
@@ -207,7 +206,7 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     if wanted.slice is not None:
         table = table.filter(pl.col("slices").list.contains(wanted.slice))
     if wanted.metric is not None:
-        asked = evaluation.values.filter(pl.col("metric") == wanted.metric).select(KEY)
+        asked = values.filter(pl.col("metric") == wanted.metric).select(KEY)
         table = table.join(asked, on=KEY, how="semi", maintain_order="left")
     return table.select(*KEY, "is_failed").with_row_index("place")
 
@@ -220,11 +219,11 @@ def is_failed(samples: pl.DataFrame) -> pl.Expr:
     return failed | pl.col("status").is_in(_NOT_ANSWERED).fill_null(False) if "status" in samples.columns else failed
 
 
-def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
+def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """The questions with a value that is an error: `KEY`, `has_error`."""
     import polars as pl
 
-    failed = evaluation.values.filter(pl.col("status") == "error")
+    failed = evaluation.values.lazy().filter(pl.col("status") == "error")
     if wanted.metric is not None:
         failed = failed.filter(pl.col("metric") == wanted.metric)
     return failed.select(KEY).unique().with_columns(pl.lit(True).alias("has_error"))
@@ -266,10 +265,11 @@ def _list_counted(evaluation: Evaluation) -> list[str]:
     return counted or list(evaluation.metrics)
 
 
-def _find_worst(rated: pl.DataFrame, wanted: Filter) -> pl.DataFrame:
+def _find_worst(values: pl.DataFrame, wanted: Filter) -> pl.LazyFrame:
     """For each question its worst value: `KEY`, `metric`, `value`, `badness`, `mean_badness`."""
     import polars as pl
 
+    rated = values.lazy()
     if wanted.below is not None:
         rated = rated.filter(pl.col("value") < wanted.below)
     if wanted.above is not None:

@@ -20,5 +20,5 @@ def test_large_data_are_files_beside_the_page() -> None:
     assert names == ["parts/cards-0.js", "parts/cards-1.js", "parts/cards-2.js", "parts/documents-0.js", "index.html"]
     page = files[-1][1]
     assert re.findall(rb'data-part="([\w-]+)"', page) == [b"head"]
-    assert b"script-src &#39;self&#39; &#39;sha256-" in page
+    assert b"script-src &#x27;self&#x27; &#x27;sha256-" in page
     assert all(re.fullmatch(rb'ragevalPart\("[\w-]+","[A-Za-z0-9+/=]+"\);\n', content) for _, content in files[:-1])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from string import Template
 
 _ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css")
@@ -53,18 +55,18 @@ def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script:
         script: the script, as `join_scripts` gives it.
         has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
     """
-    import jinja2
-
     own = "'self' " if has_files else ""
     policy = (
         f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    template = environment.from_string(read_asset("page.html.jinja"))
+    fill = {"title": html.escape(title), "policy": html.escape(policy), "style": style, "script": script}
+    head, tail = (Template(half).substitute(fill) for half in read_asset("page.html").split("$parts"))
     page = BytesIO()
-    for piece in template.generate(title=title, policy=policy, style=style, script=script, parts=parts):
-        page.write(piece.encode("utf-8", "replace"))
+    page.write(head.encode("utf-8", "replace"))
+    for name, text in parts:
+        page.write(f'<script type="text/plain" data-part="{html.escape(name)}">{html.escape(text)}</script>\n'.encode())
+    page.write(tail.encode("utf-8", "replace"))
     return page.getvalue()
 
 
