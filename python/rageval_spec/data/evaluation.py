@@ -11,6 +11,7 @@ from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.comparability import Change, Overlap
+from rageval_spec.data.design import CellDesign, Design, DesignSummary
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.documents import DocumentNumbers, empty_documents
 from rageval_spec.data.findings import empty_findings, stream_findings
@@ -55,6 +56,7 @@ class Aggregate:
             reference for them; a gate's `min_scored` does not count them.
         statistic: what `mean` holds: "mean", "geometric mean", "sum", or a percentile like "p95".
         slice: the slice of the dataset's queries that the aggregate describes; None for all of them.
+        design: what clusters and weights mean for this number, which is the weighted one; None without them.
     """
 
     dataset: str
@@ -68,6 +70,7 @@ class Aggregate:
     ties: TieRange | None = None
     excused: int = 0
     slice: str | None = None
+    design: CellDesign | None = None
 
     @property
     def cell(self) -> Cell:
@@ -83,7 +86,8 @@ class Comparison:
     `p_adjusted` from Holm's correction over the family. On each dataset, the comparisons that gates request form one
     family for each baseline; all other comparisons of the table form another. `changes` says what else than the
     system changed since an earlier evaluation, so that the two numbers are not comparable. `baseline_mean` is the
-    baseline's number on the queries that are compared; None in results of earlier versions.
+    baseline's number on the queries that are compared; None in results of earlier versions. `design` is what clusters
+    and weights mean for the difference; None without them.
     """
 
     dataset: str
@@ -100,6 +104,7 @@ class Comparison:
     slice: str | None = None
     changes: tuple[Change, ...] = ()
     baseline_mean: float | None = None
+    design: CellDesign | None = None
 
     @property
     def pair(self) -> tuple[str, str | None, str, frozenset[str]]:
@@ -222,12 +227,14 @@ class Evaluation:
         overlaps: how many queries of each dataset can be compared with each earlier evaluation that gates name.
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
+        designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
             the whole table can be loaded.
         stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
         load_base_values: returns the table `base_values`; called when `base_values` is first read.
+        load_question_designs: returns `question_designs`; called when `question_designs` is first read.
     """
 
     name: str
@@ -259,11 +266,13 @@ class Evaluation:
     overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
+    designs: dict[str, DesignSummary] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
     stored_samples: StoredTable | None = field(default=None, repr=False, compare=False)
     load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
+    load_question_designs: Callable[[], dict[str, Design]] = field(default=dict, repr=False, compare=False)
 
     @cached_property
     def samples(self) -> pl.DataFrame:
@@ -338,6 +347,11 @@ class Evaluation:
     def base_values(self) -> pl.DataFrame:
         """What each query's value was in the earlier evaluations that gates compare with: `base_values.BASE_VALUES`."""
         return self.load_base_values()
+
+    @cached_property
+    def question_designs(self) -> dict[str, Design]:
+        """The cluster and the weight of each question, by dataset; only of datasets that have any."""
+        return self.load_question_designs()
 
     @property
     def verdict(self) -> Overall:

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.comparability import Overlap
+from rageval_spec.data.design import Design, DesignSummary
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
@@ -41,11 +42,14 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
-    "stopping",
+    "stopping", "design", "designs",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
-_TABLES = ("values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values")
+_TABLES = (
+    "values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values",
+    "load_question_designs",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +83,8 @@ class Results:
         overlaps: how many queries of each dataset are the same as in each earlier evaluation that gates compare with.
         spec: the validated spec with its defaults; secrets by name.
         stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
+        designs: with `cluster:`, `weight:` or `weights:` in the spec, which questions of each dataset belong together,
+            and what they stand for.
     """
 
     format_version: int
@@ -111,6 +117,7 @@ class Results:
     overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = dataclasses.field(default_factory=dict)
     stopping: Stopping | None = None
+    designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
@@ -124,6 +131,7 @@ class Results:
         load_samples: Callable[[], pl.DataFrame] = no_samples,
         load_fingerprints: Callable[[], Fingerprints] = Fingerprints,
         load_base_values: Callable[[], pl.DataFrame] = empty_base_values,
+        load_question_designs: Callable[[], dict[str, Design]] = dict,
     ) -> Evaluation:
         """The evaluation of these results, completed with its values, samples, fingerprints and base values."""
         return Evaluation(
@@ -132,6 +140,7 @@ class Results:
             load_samples=load_samples,
             load_fingerprints=load_fingerprints,
             load_base_values=load_base_values,
+            load_question_designs=load_question_designs,
         )
 
     @classmethod
@@ -161,8 +170,9 @@ class Results:
     def content(self) -> dict[str, Any]:
         """The results in JSON types, without the keys that are optional and null."""
         content = dataclasses.asdict(self)
-        sliced = [one for part in content["slices"] for one in part["comparisons"]]
-        for block in (content, *content["gates"], *content["comparisons"], *content["baselines"], *sliced):
+        sliced = [one for part in content["slices"] for one in (*part["comparisons"], *part["aggregates"])]
+        cells = (*content["aggregates"], *content["comparisons"], *content["baselines"], *sliced)
+        for block in (content, *content["gates"], *cells):
             for key in _OPTIONAL & block.keys():
                 if block[key] in _ABSENT:
                     del block[key]

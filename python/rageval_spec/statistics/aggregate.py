@@ -8,49 +8,37 @@ because the family grows.
 from __future__ import annotations
 
 import math
-import operator
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.cell import CELL, Cell, list_cells, split_cells
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, TieRange
 from rageval_spec.data.note import Note
-from rageval_spec.statistics import percentiles
+from rageval_spec.statistics import designed, percentiles
+from rageval_spec.statistics.designed import Placed
 from rageval_spec.statistics.families import adjust
+from rageval_spec.statistics.layout import lay_out
+from rageval_spec.statistics.pairs import Pairs
+from rageval_spec.statistics.summaries import Statistic as Statistic
+from rageval_spec.statistics.summaries import Summarized as Summarized
+from rageval_spec.statistics.summaries import summarize as summarize
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from rageval_spec.data.design import Design
     from rageval_spec.spec.nodes import StatisticsNode
 
-Statistic: TypeAlias = str
-"""`mean`, `geometric mean`, `sum`, or a percentile like `p95`."""
-
-_MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map", "sum": "num_ret"}
-"""For each statistic, a measure whose values the kernel aggregates in this way, in trec_eval's order of addition."""
 _MEANS = ("mean", "geometric mean")
 """The statistics that get bootstrap intervals and are compared between systems."""
 _METHOD = "bootstrap-bca"
 _TIES = ("tie_low", "tie_high")
 """The columns with the values that the worst and the best order of ties give."""
-
-
-class Summarized(Protocol):
-    """What `aggregate` must know about a metric; `plugin.Metric` has these properties."""
-
-    @property
-    def statistic(self) -> Statistic:
-        """The statistic that the aggregate holds."""
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        """False for a metric whose low values are good; None if neither direction is good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +54,7 @@ def aggregate(
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None = None,
+    designs: Mapping[str, Design] | None = None,
 ) -> tuple[Aggregate, ...]:
     """One aggregate for each dataset, system and metric of `values`, in the order of the table.
 
@@ -82,10 +71,15 @@ def aggregate(
         metrics: the metrics, by the names in the column `metric`.
         statistics: the seed, the confidence and the number of resamples.
         threads: the number of threads of the kernels; it never changes a number.
+        designs: the designs of datasets whose questions belong together or count differently, by name. Their means are
+            weighted, and their intervals are of whole clusters.
     """
     # Rows can be copied cell by cell: without the columns that no number is made of, that takes half of the memory.
     needed = values.select(*CELL, "query_id", "status", "value", *(name for name in _TIES if name in values.columns))
-    columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(needed)]
+    known = designs or {}
+    columns = [
+        _Column(cell, metrics[cell.metric], frame, known.get(cell.dataset)) for cell, frame in split_cells(needed)
+    ]
     intervals = _intervals(columns, statistics, threads)
     return tuple(
         replace(column.aggregate(interval), excused=column.unscorable if _excuses(metrics[column.cell.metric]) else 0)
@@ -101,19 +95,34 @@ def _excuses(metric: Summarized) -> bool:
 class _Column:
     """The values of one cell, from which its aggregate is computed."""
 
-    def __init__(self, cell: Cell, statistic: Statistic, frame: pl.DataFrame) -> None:
+    def __init__(self, cell: Cell, metric: Summarized, frame: pl.DataFrame, design: Design | None) -> None:
         self.cell = cell
-        self.statistic = statistic
+        self.statistic = metric.statistic
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
         scored = _take_scored(frame)
         self.numbers = _list_numbers(scored["value"])
+        self.placed = None
+        if design is not None and self.statistic != "sum":
+            layout = lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
+            self.placed = Placed(self.numbers, layout, self.statistic, getattr(metric, "bounds", None))
         self._ties = self._find_ties(scored)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
-        mean = summarize(self.statistic, self.numbers) if len(self.numbers) else None
+        mean = plain = summarize(self.statistic, self.numbers) if len(self.numbers) else None
         where = (self.cell.dataset, self.cell.system, self.cell.metric)
-        return Aggregate(*where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties)
+        design = None
+        if self.placed is not None and plain is not None:
+            mean, design = self._summarize(self.numbers), self.placed.describe(plain)
+        return Aggregate(
+            *where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties, design=design
+        )
+
+    def _summarize(self, numbers: array[float]) -> float | None:
+        """The statistic of the numbers, weighted if the design has weights; None if none of them counts."""
+        if self.placed is None or not self.placed.layout.is_weighted:
+            return summarize(self.statistic, numbers)
+        return replace(self.placed, values=numbers).summarize()
 
     def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
         if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
@@ -122,9 +131,9 @@ class _Column:
         if low.null_count() == len(low):
             return None
         decided = (low < high) | (low.is_null() != high.is_null())
-        lowest, highest = (
-            summarize(self.statistic, _list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high)
-        )
+        lowest, highest = (self._summarize(_list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high))
+        if lowest is None or highest is None:
+            return None
         return TieRange(lowest, highest, queries=int(decided.sum()))
 
 
@@ -140,18 +149,10 @@ def _list_numbers(column: pl.Series) -> array[float]:
     return array("d", [math.nan if value is None else value for value in column.to_list()])
 
 
-def summarize(statistic: Statistic, numbers: array[float] | NDArray[np.float64]) -> float:
-    """The statistic of at least one number, added in their order."""
-    percent = percentiles.read_percentile(statistic)
-    if percent is not None:
-        return percentiles.find_percentile(numbers, percent)
-    return kernels.aggregate_measure(_MEASURES[statistic], numbers)
-
-
 def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
     resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
-    samples = [column.numbers for column, wanted in zip(columns, resampled, strict=True) if wanted]
-    ends = iter(bootstrap(samples, statistics, threads))
+    means = [column for column, wanted in zip(columns, resampled, strict=True) if wanted]
+    ends = iter(_bootstrap_means(means, statistics, threads))
     intervals = [
         next(ends) if wanted else _percentile_interval(column, statistics.confidence)
         for column, wanted in zip(columns, resampled, strict=True)
@@ -164,8 +165,20 @@ def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: 
     ]
 
 
+def _bootstrap_means(
+    columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None
+) -> Iterator[Interval | None]:
+    """The interval of each mean, of whole clusters where there is a design."""
+    plain = iter(bootstrap([one.numbers for one in columns if one.placed is None], statistics, threads))
+    placed = [one.placed for one in columns if one.placed is not None]
+    of_design = iter(designed.find_intervals(placed, statistics, threads))
+    return (next(plain if one.placed is None else of_design) for one in columns)
+
+
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     """The interval of a percentile; None for other statistics, and if there are too few values."""
+    if column.placed is not None:
+        return designed.find_percentile_interval(column.placed, confidence)
     percent = percentiles.read_percentile(column.statistic)
     ends = None if percent is None else percentiles.find_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
@@ -194,6 +207,7 @@ def compare_systems(
     threads: int | None = None,
     *,
     has_percentiles: bool = False,
+    designs: Mapping[str, Design] | None = None,
 ) -> Comparisons:
     """Compare every other system of `values` with the system `baseline`, on the queries that are scored for both.
 
@@ -219,7 +233,7 @@ def compare_systems(
     others = needed.filter(~is_base.fill_null(False))
     base = needed.filter(is_base).drop("system")
     compared = _list_compared(metrics, has_percentiles=has_percentiles)
-    return _compare(others, base, ["dataset", "metric", "query_id"], names, compared, statistics, threads)
+    return _compare(others, base, ["dataset", "metric", "query_id"], names, compared, statistics, threads, designs)
 
 
 def compare_evaluations(
@@ -231,6 +245,7 @@ def compare_evaluations(
     threads: int | None = None,
     *,
     has_percentiles: bool = False,
+    designs: Mapping[str, Design] | None = None,
 ) -> Comparisons:
     """Compare every system with the system of the same name in an `earlier` evaluation's values.
 
@@ -239,7 +254,7 @@ def compare_evaluations(
     """
     names = dict.fromkeys(metrics, baseline)
     compared = _list_compared(metrics, has_percentiles=has_percentiles)
-    return _compare(values, earlier, [*CELL, "query_id"], names, compared, statistics, threads)
+    return _compare(values, earlier, [*CELL, "query_id"], names, compared, statistics, threads, designs)
 
 
 def _list_compared(metrics: Mapping[str, Summarized], *, has_percentiles: bool) -> dict[str, Summarized]:
@@ -259,6 +274,7 @@ def _compare(
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None,
+    designs: Mapping[str, Design] | None,
 ) -> Comparisons:
     import polars as pl
 
@@ -275,7 +291,11 @@ def _compare(
             notes.append(_too_few(cell, baselines[cell.metric], both.height))
         else:
             values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
-            pairs.append(_Pairs(cell, metrics[cell.metric], *values_and_base))
+            design = (designs or {}).get(cell.dataset)
+            ids = both["query_id"], frame["query_id"]
+            layout = None if design is None else lay_out(design, *(of.to_list() for of in ids))
+            if layout is None or len(layout.rows):
+                pairs.append(Pairs(cell, metrics[cell.metric], *values_and_base, layout))
     return Comparisons(adjust(tuple(_test(pairs, baselines, statistics, threads))), tuple(notes))
 
 
@@ -295,58 +315,28 @@ def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
     return Note("too_few_pairs", message, cell.dataset, cell.system, pairs)
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The values of one cell and of its baseline, by query."""
-
-    cell: Cell
-    metric: Summarized
-    values: array[float]
-    base: array[float]
-
-    @cached_property
-    def differences(self) -> array[float]:
-        return array("d", map(operator.sub, self.values, self.base))
-
-    @property
-    def is_geometric(self) -> bool:
-        return self.metric.statistic == "geometric mean"
-
-    @property
-    def percent(self) -> int | None:
-        """The percentile that is compared; None for a mean."""
-        return percentiles.read_percentile(self.metric.statistic)
-
-    def difference(self) -> float:
-        if self.is_geometric or self.percent is not None:
-            statistic = self.metric.statistic
-            return summarize(statistic, self.values) - summarize(statistic, self.base)
-        return math.fsum(self.differences) / len(self.differences)
-
-    def wins_and_losses(self) -> tuple[int, int]:
-        higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)
-        return (lower, higher) if self.metric.higher_is_better is False else (higher, lower)
-
-
 def _test(
-    pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
+    pairs: Sequence[Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Comparison]:
     """The comparison of each pair; its p-value is not adjusted yet."""
     means = [pair for pair in pairs if pair.percent is None]
     tests = iter(
         kernels.permutation_test_paired(
-            [pair.differences for pair in means],
+            [pair.differences if pair.layout is None else pair.layout.total(pair.differences) for pair in means],
             permutations=statistics.permutations,
             seed=statistics.seed,
             threads=threads,
         )
     )
-    intervals = iter(bootstrap([pair.differences for pair in means], statistics, threads))
+    intervals = iter(_bootstrap_differences(means, statistics, threads))
     for pair in pairs:
         if pair.percent is None:
             p_value, interval = next(tests).p_value, next(intervals)
-        else:
+        elif pair.layout is None:
             p_value, interval = _test_percentile(pair, pair.percent, statistics)
+        else:
+            both = (pair.values, pair.base, pair.percent, pair.layout)
+            p_value, interval = designed.compare_percentiles(*both, statistics)
         wins, losses = pair.wins_and_losses()
         yield Comparison(
             dataset=pair.cell.dataset,
@@ -360,11 +350,22 @@ def _test(
             queries=len(pair.values),
             wins=wins,
             losses=losses,
-            baseline_mean=summarize(pair.metric.statistic, pair.base),
+            baseline_mean=pair.summarize(pair.base),
+            design=None if pair.placed is None else pair.placed.describe(pair.plain_difference()),
         )
 
 
-def _test_percentile(pair: _Pairs, percent: int, statistics: StatisticsNode) -> tuple[float, Interval | None]:
+def _bootstrap_differences(
+    pairs: Sequence[Pairs], statistics: StatisticsNode, threads: int | None
+) -> Iterator[Interval | None]:
+    """The interval of each mean difference, of whole clusters where there is a design."""
+    plain = iter(bootstrap([pair.differences for pair in pairs if pair.layout is None], statistics, threads))
+    placed = [pair.placed for pair in pairs if pair.placed is not None]
+    of_design = iter(designed.find_intervals(placed, statistics, threads))
+    return (next(plain if pair.layout is None else of_design) for pair in pairs)
+
+
+def _test_percentile(pair: Pairs, percent: int, statistics: StatisticsNode) -> tuple[float, Interval | None]:
     """The p-value of a difference of percentiles, and its interval; None for too few values."""
     both, seed, confidence = (pair.values, pair.base, percent), statistics.seed, statistics.confidence
     p_value = percentiles.permute_difference(*both, permutations=statistics.permutations, seed=seed)

@@ -11,13 +11,17 @@ from rageval_spec import kernels
 from rageval_spec.data.cell import CELL, Cell, split_cells
 from rageval_spec.data.evaluation import SliceGap
 from rageval_spec.data.interval import Interval
+from rageval_spec.statistics import designed
 from rageval_spec.statistics.aggregate import Summarized, bootstrap, is_compared, summarize
+from rageval_spec.statistics.designed import Placed
+from rageval_spec.statistics.layout import Layout, lay_out
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from rageval_spec.data.design import Design
     from rageval_spec.spec.nodes import StatisticsNode
 
     _Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -25,9 +29,11 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 """The level of the tests, after Holm's correction."""
 LEAST_QUERIES = 5
-"""Slices with fewer scored queries, inside or outside, are not tested: they would only weaken the other tests."""
+"""Slices with fewer scored queries (or clusters of them), inside or outside, are not tested: they would only weaken the
+other tests."""
 MOST_PERMUTATIONS = 1_000_000
-METHOD = "mover of bootstrap-bca"
+METHOD = "mover of {}"
+"""The value of `Interval.method`, with that of the two intervals."""
 _SPARE = 4
 """How many times the least number of permutations that Holm's correction needs to reach `ALPHA` are used."""
 
@@ -41,6 +47,7 @@ def find_gaps(
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None = None,
+    designs: Mapping[str, Design] | None = None,
 ) -> tuple[SliceGap, ...]:
     """The slices on which a system is significantly worse than on the dataset's other queries, worst first.
 
@@ -52,11 +59,14 @@ def find_gaps(
     The interval of a difference comes from the bootstrap intervals of both means, by the method MOVER (G. Y. Zou,
     A. Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). A geometric
     mean has none, and its test is on the logarithms.
+
+    Where `designs` has the dataset, the means are weighted, and the test flips the signs of what whole clusters
+    contribute to the difference, if there were none between the slice and the rest.
     """
     found: list[tuple[_Family, _Tested]] = []
     for dataset in dict.fromkeys(dataset for dataset, _, _ in slices):
         own = [(name, query_ids) for of, name, query_ids in slices if of == dataset]
-        family = _Family(values, dataset, own, metrics)
+        family = _Family(values, dataset, own, metrics, (designs or {}).get(dataset))
         tested = list(family.test(statistics, threads))
         adjusted = kernels.holm([test.p_value for test in tested]) if tested else []
         passed = (replace(test, p_adjusted=p) for test, p in zip(tested, adjusted, strict=True))
@@ -64,9 +74,7 @@ def find_gaps(
     found.sort(
         key=lambda one: (-one[1].effect, one[1].cell.dataset, one[1].cell.system, one[1].cell.metric, one[1].slice)
     )
-    return tuple(
-        _describe(test, family.split(test), metrics[test.cell.metric], statistics, threads) for family, test in found
-    )
+    return tuple(_describe(test, family, metrics[test.cell.metric], statistics, threads) for family, test in found)
 
 
 @dataclass(frozen=True)
@@ -86,14 +94,30 @@ class _Tested:
 
 
 class _Values(NamedTuple):
-    """The scored values of one cell, by query id, and the places of their queries in the dataset."""
+    """The scored values of one cell, by query id, and the places of their queries in the dataset.
+
+    `layout` is that of all scored queries, and `query_ids` has their ids, if the dataset has a design.
+    """
 
     numbers: NDArray[np.float64]
     places: NDArray[np.uint32]
+    layout: Layout | None = None
+    query_ids: Sequence[str] = ()
 
     def split(self, mask: NDArray[np.bool_]) -> _Pair:
         inside = mask[self.places]
         return self.numbers[inside], self.numbers[~inside]
+
+    def count_parts(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+        """The number of independent parts inside and outside: queries, or clusters of them."""
+        import numpy as np
+
+        inside = mask[self.places]
+        if self.layout is None:
+            return int(inside.sum()), int((~inside).sum())
+        of_rows = inside[self.layout.rows]
+        first, second = (len(np.unique(self.layout.members[side])) for side in (of_rows, ~of_rows))
+        return first, second
 
 
 class _Family:
@@ -105,6 +129,7 @@ class _Family:
         dataset: str,
         slices: Sequence[tuple[str, Sequence[str]]],
         metrics: Mapping[str, Summarized],
+        design: Design | None,
     ) -> None:
         import numpy as np
         import polars as pl
@@ -115,15 +140,21 @@ class _Family:
         )
         ids = scored.select("query_id").unique().sort("query_id").with_row_index("place")
         placed = scored.join(ids, on="query_id", how="left").sort("place", maintain_order=True)
-        self._values = {
-            cell: _Values(frame["value"].to_numpy(), frame["place"].to_numpy()) for cell, frame in split_cells(placed)
-        }
+        self.design = design
+        self._values = {cell: self._lay_out(frame) for cell, frame in split_cells(placed)}
         self._masks = {}
         for name, query_ids in slices:
             wanted = pl.DataFrame({"query_id": query_ids}, schema={"query_id": pl.String})
             mask = np.zeros(ids.height, dtype=np.bool_)
             mask[ids.join(wanted, on="query_id", how="semi")["place"].to_numpy()] = True
             self._masks[name] = mask
+
+    def _lay_out(self, frame: pl.DataFrame) -> _Values:
+        own = frame["value"].to_numpy(), frame["place"].to_numpy()
+        if self.design is None:
+            return _Values(*own)
+        query_ids = frame["query_id"].to_list()
+        return _Values(*own, lay_out(self.design, query_ids, query_ids), query_ids)
 
     def test(self, statistics: StatisticsNode, threads: int | None) -> Iterator[_Tested]:
         """The tests of all slices and cells that have enough queries.
@@ -136,19 +167,51 @@ class _Family:
         needed = min(MOST_PERMUTATIONS, math.ceil(_SPARE * size / ALPHA))
         for name, cells in divisible.items():
             pairs = [self._values[cell].split(self._masks[name]) for cell in cells]
-            tests = _test_pairs(pairs, needed, statistics, threads)
+            if self.design is None:
+                tests = _test_pairs(pairs, needed, statistics, threads)
+            else:
+                tests = self._test_contrasts(name, cells, needed, statistics, threads)
             for cell, pair, (difference, p_value) in zip(cells, pairs, tests, strict=True):
                 yield _Tested(cell, name, difference, _find_effect(pair, difference), p_value)
+
+    def _test_contrasts(
+        self, name: str, cells: Sequence[Cell], needed: int, statistics: StatisticsNode, threads: int | None
+    ) -> list[tuple[float, float]]:
+        """As `_test_pairs`, with what whole clusters contribute to the difference."""
+        contrasts = []
+        for cell in cells:
+            values = self._values[cell]
+            assert values.layout is not None, "the dataset has a design"
+            contrasts.append(designed.contrast(values.numbers, self._masks[name][values.places], values.layout))
+        permutations = max(needed, statistics.permutations)
+        tests = kernels.permutation_test_paired(
+            contrasts, permutations=permutations, seed=statistics.seed, threads=threads
+        )
+        return [(test.mean_difference, test.p_value) for test in tests]
 
     def split(self, test: _Tested) -> _Pair:
         """The values inside and outside of a test's slice."""
         return self._values[test.cell].split(self._masks[test.slice])
 
+    def place(self, test: _Tested, statistic: str) -> tuple[Placed, Placed] | None:
+        """The values inside and outside of a test's slice with their layouts; None without a design."""
+        values, mask = self._values[test.cell], self._masks[test.slice]
+        if self.design is None:
+            return None
+        inside, outside = (
+            [query_id for query_id, of in zip(values.query_ids, mask[values.places], strict=True) if of == side]
+            for side in (True, False)
+        )
+        (first, second), design = values.split(mask), self.design
+        return (
+            Placed(first, lay_out(design, inside, inside), statistic),
+            Placed(second, lay_out(design, outside, outside), statistic),
+        )
+
     def _list_divisible(self, mask: NDArray[np.bool_]) -> list[Cell]:
         found = []
         for cell, values in self._values.items():
-            inside = int(mask[values.places].sum())
-            if min(inside, len(values.places) - inside) >= LEAST_QUERIES:
+            if min(values.count_parts(mask)) >= LEAST_QUERIES:
                 found.append(cell)
         return found
 
@@ -177,13 +240,21 @@ def _find_effect(pair: _Pair, difference: float) -> float:
 
 
 def _describe(
-    test: _Tested, pair: _Pair, metric: Summarized, statistics: StatisticsNode, threads: int | None
+    test: _Tested, family: _Family, metric: Summarized, statistics: StatisticsNode, threads: int | None
 ) -> SliceGap:
-    mean, rest = (summarize(metric.statistic, numbers) for numbers in pair)
+    pair, placed = family.split(test), family.place(test, metric.statistic)
+    if placed is None:
+        mean, rest = (summarize(metric.statistic, numbers) for numbers in pair)
+    else:
+        mean, rest = (one.summarize() or 0.0 for one in placed)
     interval = None
     if metric.statistic == "mean":
-        of_mean, of_rest = bootstrap(pair, statistics, threads)
-        interval = _subtract(mean, of_mean, rest, of_rest)
+        ends = (
+            bootstrap(pair, statistics, threads)
+            if placed is None
+            else designed.find_intervals(placed, statistics, threads)
+        )
+        interval = _subtract(mean, ends[0], rest, ends[1])
     return SliceGap(
         dataset=test.cell.dataset,
         system=test.cell.system,
@@ -205,4 +276,4 @@ def _subtract(mean: float, of_mean: Interval | None, rest: float, of_rest: Inter
         return None
     low = mean - rest - math.hypot(mean - of_mean.low, of_rest.high - rest)
     high = mean - rest + math.hypot(of_mean.high - mean, rest - of_rest.low)
-    return Interval(low, high, of_mean.confidence, METHOD)
+    return Interval(low, high, of_mean.confidence, METHOD.format(of_mean.method))

@@ -1,0 +1,145 @@
+"""Aggregates and comparisons on datasets whose questions belong together or count differently.
+
+`aggregate` and `gaps` call these in place of what they do for independent questions that all count the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec import kernels
+from rageval_spec.data.design import CellDesign
+from rageval_spec.data.interval import Interval
+from rageval_spec.statistics import weighted_percentiles
+from rageval_spec.statistics.layout import Layout, add_up
+from rageval_spec.statistics.percentiles import read_percentile
+
+if TYPE_CHECKING:
+    from array import array
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.spec.nodes import StatisticsNode
+    from rageval_spec.statistics.resampling import Floats
+
+METHOD = "design-bootstrap-bca"
+"""The value of `Interval.method` for means."""
+_MEANS = ("mean", "geometric mean")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Values with the layout of their questions. For a geometric mean, the values are logarithms.
+
+    `bounds` are those of the metric's values: no interval of a mean passes them.
+    """
+
+    values: array[float] | Floats
+    layout: Layout
+    statistic: str = "mean"
+    bounds: tuple[float, float | None] | None = None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the statistic is a mean; a geometric one is."""
+        return self.statistic in _MEANS
+
+    def summarize(self) -> float | None:
+        """The weighted statistic; None if no value counts. A sum is not weighted."""
+        if not len(self.layout.rows):
+            return None
+        percent = read_percentile(self.statistic)
+        if percent is not None:
+            return weighted_percentiles.find_percentile(self.layout.take(self.values), percent, self.layout.weights)
+        mean = self.layout.average(self.values)
+        return math.exp(mean) if self.statistic == "geometric mean" else mean
+
+    def describe(self, plain: float) -> CellDesign:
+        """What the design means for this number, whose unweighted form is `plain`."""
+        layout = self.layout
+        return CellDesign(
+            plain if layout.is_weighted else None,
+            layout.effective if layout.is_weighted else None,
+            layout.clusters if layout.is_clustered else None,
+            layout.uncovered,
+        )
+
+
+def find_intervals(placed: Sequence[Placed], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
+    """The interval of each mean; None for fewer than two clusters. For a geometric mean, it is of the logarithms.
+
+    Whole clusters are drawn; see `layout`.
+    """
+    able = [one.layout.clusters > 1 for one in placed]
+    ends = iter(
+        kernels.bootstrap_means(
+            [one.layout.split(one.values) for one, wanted in zip(placed, able, strict=True) if wanted],
+            resamples=statistics.resamples,
+            confidence=statistics.confidence,
+            seed=statistics.seed,
+            method="bca",
+            threads=threads,
+        )
+    )
+    return [
+        _widen(one, next(ends), statistics.confidence) if wanted else None
+        for one, wanted in zip(placed, able, strict=True)
+    ]
+
+
+def _widen(placed: Placed, found: kernels.Interval | None, confidence: float) -> Interval | None:
+    if found is None:
+        return None
+    low, high = placed.layout.widen(*found, placed.layout.average(placed.values), confidence)
+    least, most = (None, None) if placed.bounds is None or placed.statistic != "mean" else placed.bounds
+    low = low if least is None else max(low, least)
+    high = high if most is None else min(high, most)
+    return Interval(low, high, confidence, METHOD)
+
+
+def find_percentile_interval(placed: Placed, confidence: float) -> Interval | None:
+    """The interval of a percentile; None for other statistics, and for too few values."""
+    percent = read_percentile(placed.statistic)
+    if percent is None:
+        return None
+    import numpy as np
+
+    ends = weighted_percentiles.find_interval(np.asarray(placed.values), percent, placed.layout, confidence)
+    return ends and Interval(*ends, confidence, weighted_percentiles.METHOD)
+
+
+def compare_percentiles(
+    values: array[float], base: array[float], percent: int, layout: Layout, statistics: StatisticsNode
+) -> tuple[float, Interval | None]:
+    """The p-value of a difference of percentiles, and its interval; None for too few values."""
+    import numpy as np
+
+    both = (np.asarray(values), np.asarray(base), percent, layout)
+    seed, confidence = statistics.seed, statistics.confidence
+    p_value = weighted_percentiles.permute_difference(*both, permutations=statistics.permutations, seed=seed)
+    ends = weighted_percentiles.bootstrap_difference(
+        *both, resamples=statistics.resamples, confidence=confidence, seed=seed
+    )
+    return p_value, ends and Interval(*ends, confidence, weighted_percentiles.DIFFERENCE_METHOD)
+
+
+def contrast(numbers: Floats, is_inside: NDArray[np.bool_], layout: Layout) -> Floats:
+    """What each cluster contributes to the difference between the values inside a slice and the others.
+
+    The mean of the contributions is the difference of the two weighted means. They are distances from the mean of all
+    values, so that the sign of each is a matter of chance if there is no difference. They are 0 if no value counts on
+    one of the sides.
+    """
+    import numpy as np
+
+    own, inside = layout.take(numbers), is_inside[layout.rows]
+    within, without = (float(layout.weights[side].sum()) for side in (inside, ~inside))
+    if not within or not without:
+        return np.zeros(max(1, layout.clusters))
+    shares = np.where(inside, layout.weights / within, -layout.weights / without)
+    apart = own - layout.average(numbers)
+    return layout.clusters * add_up(layout.members, shares * apart, layout.clusters)
