@@ -56,6 +56,11 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 )  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
 @click.option(
+    "--threshold", metavar="CRITERION", default="youden", show_default=True,
+    help="The threshold to find: the one with the highest f1 or youden index, or the lowest with a precision, such as "
+    "'precision>=0.95'.",
+)  # fmt: skip
+@click.option(
     "--guarantee", metavar="LIMIT",
     help="Find the threshold from which on at most this share of the answers is wrong: 'wrong answers sent <= 2%'.",
 )  # fmt: skip
@@ -65,6 +70,7 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 )  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
+@click.option("--details", is_flag=True, help="Show all tables.")
 @shared.form_option
 def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
     """Show what a judge's values are worth: how close they come to people's labels.

@@ -110,14 +110,29 @@ def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted:
 
     if not is_positive.any():
         return None
-    levels, places = np.unique(values, return_inverse=True)
-    hits = np.bincount(places, weights=is_positive, minlength=len(levels))
-    taken = np.cumsum(np.bincount(places, minlength=len(levels))[::-1])[::-1]
-    precision = np.cumsum(hits[::-1])[::-1] / taken
+    levels, precision = _list_precisions(values, is_positive)
     enough = np.flatnonzero(precision >= wanted)
     if not len(enough):
         return None
     return _choose(levels, precision, int(enough[0]))
+
+
+def find_highest_precision(values: Floats, is_positive: NDArray[np.bool_]) -> Choice:
+    """The threshold with the highest precision; of several, the lowest. There must be a row."""
+    import numpy as np
+
+    levels, precision = _list_precisions(values, is_positive)
+    return _choose(levels, precision, int(np.argmax(precision)))
+
+
+def _list_precisions(values: Floats, is_positive: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The different values in ascending order, and the precision if each and all above it are taken as yes."""
+    import numpy as np
+
+    levels, places = np.unique(values, return_inverse=True)
+    hits = np.bincount(places, weights=is_positive, minlength=len(levels))
+    taken = np.cumsum(np.bincount(places, minlength=len(levels))[::-1])[::-1]
+    return levels, np.cumsum(hits[::-1])[::-1] / taken
 
 
 def _choose(levels: Floats, scores: Floats, place: int) -> Choice:

@@ -39,10 +39,23 @@ def test_a_judge_is_measured_and_its_mean_corrected(results: str, tmp_path: Path
     assert "faithfulness: 54 labelled items, 54 labels by 1 person" in text
     assert "✓ The judge ranks a good answer above a bad one in 100% of the cases." in text
     assert "more generous than people: use the corrected mean." in text
-    assert "Yes from 0.775 on (best by Youden's index, on all labels)" in text
+    assert "Yes from 0.775 on (the highest Youden index, on all labels)" in text
     assert "balanced accuracy 1.000 [1.000, 1.000]" in text
     assert "judge alone 0.833 60" in text
     assert "judge corrected by labels 0.667" in text
+
+
+def test_details_are_shown_if_they_are_asked_for(results: str, tmp_path: Path) -> None:
+    short = show(results, label_all(tmp_path))
+    text = calibrate(results, [label_all(tmp_path)], (), (), None, "text", details=True).decode()
+    for only in ("Kendall's tau-b", "calibration error, equal counts", "map, on questions held"):
+        assert only in text
+        assert only not in short
+
+
+def test_the_threshold_with_a_wanted_precision(results: str, tmp_path: Path) -> None:
+    text = calibrate(results, [label_all(tmp_path)], (), (), None, "text", threshold="precision>=0.9").decode()
+    assert "Yes from 0.775 on (the lowest with a precision of 0.9 or more, on all labels)" in text
 
 
 def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
@@ -68,7 +81,9 @@ def test_a_scale_is_asked_for_and_taken(results: str, tmp_path: Path) -> None:
 
 
 def test_json_has_every_number(results: str, tmp_path: Path) -> None:
-    (found,) = json.loads(calibrate(results, [label_all(tmp_path)], (), (), None, "json"))
+    content = json.loads(calibrate(results, [label_all(tmp_path)], (), (), None, "json"))
+    (found,) = content["calibrations"]
+    assert content["version"] == 1
     assert (found["metric"], found["items"], found["yes"]) == ("faithfulness", 54, 36)
     assert found["threshold"]["threshold"] == pytest.approx(0.775)
     assert found["mean"]["rows"] == 60

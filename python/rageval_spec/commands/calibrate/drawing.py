@@ -1,0 +1,233 @@
+"""The text of `calibrate`: what the numbers mean in words, then the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.calibration.bias import Bias
+from rageval_spec.calibration.maps import MapChoice, MapTrial
+from rageval_spec.calibration.measures import Measure
+from rageval_spec.calibration.measuring import Calibration, Promise
+from rageval_spec.calibration.reliability import Reliability
+from rageval_spec.calibration.sampling import explain_sampling
+from rageval_spec.commands.calibrate.diagram import draw_diagram
+from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
+from rageval_spec.commands.calibrate.structure import Found
+from rageval_spec.reports.shared.console import tabulate
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    format_probability,
+    format_signed,
+    make_visible,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_NAMES: Mapping[str, str] = {
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's rank correlation",
+    "kendall": "Kendall's tau-b",
+    "mae": "mean absolute error",
+    "bias": "bias (judge less people)",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "kappa": "Cohen's kappa with people",
+    "brier": "Brier score",
+    "log_loss": "log loss",
+}
+_CRITERIA: Mapping[str, str] = {"youden": "the highest Youden index", "f1": "the highest F1"}
+_DETAILS = ("pearson", "kendall", "average_precision")
+"""What only `--details` shows: others say nearly the same."""
+
+
+def draw(found: Found, limit: float | None, confidence: float, *, details: bool) -> Iterator[RenderableType]:
+    """Everything about a judge on one metric; `details` are the tables that few readers need."""
+    calibration = found.calibration
+    yield from _draw_head(calibration)
+    yield from _draw_measures(calibration, details=details)
+    yield from _draw_decisions(calibration)
+    if calibration.reliability is not None and (details or calibration.reliability.is_off):
+        yield from _draw_reliability(calibration.reliability, calibration.map, details=details)
+    yield from _draw_means(calibration)
+    yield from _draw_biases(found.biases, details=details)
+    yield from _draw_promise(found.promise, limit, confidence)
+
+
+def _draw_head(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    people = count_noun(found.annotators, "person", "people")
+    items = count_noun(found.items, "labelled item")
+    yield Text(make_visible(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}"), "bold")
+    yield ""
+    yield from _write(conclude(found))
+
+
+def _write(sentences: Iterable[Sentence]) -> Iterator[RenderableType]:
+    """The sentences, one a line, and an empty line if there are any."""
+    from rich.text import Text
+
+    written = [Text(make_visible(sentence), style) for sentence, style in sentences]
+    yield from written
+    if written:
+        yield ""
+
+
+def _draw_measures(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
+    shown = (*found.discrimination, *found.association)
+    rows = [_describe(one) for one in shown if details or one.name not in _DETAILS]
+    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield ""
+
+
+def _describe(one: Measure) -> tuple[str, str, str]:
+    value = "" if one.value is None else format_number(one.value)
+    return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
+
+
+def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found.threshold is None or found.threshold.threshold is None:
+        return
+    criterion = found.threshold.criterion
+    best = _CRITERIA.get(criterion, f"the lowest with a {criterion.replace('>=', ' of ')} or more")
+    yield Text(f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold")
+    yield ""
+    if found.decisions:
+        rows = [_describe(one) for one in found.decisions]
+        people = found.people.value
+        if people is not None:
+            rows.append(
+                ("people with one another (alpha)", format_number(people), format_interval(found.people.interval))
+            )
+        yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
+    else:
+        yield Text("There are too few questions to hold some out, so it is not known how good such decisions are.")
+    yield ""
+
+
+def _draw_reliability(found: Reliability, maps: MapChoice, *, details: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text("Do the values mean what they say?", "bold")
+    yield ""
+    yield draw_diagram(found.bins)
+    yield ""
+    if not details:
+        return
+    rows = [
+        ("calibration error, equal widths", format_number(found.error.value), format_interval(found.error.interval)),
+        (
+            "calibration error, equal counts",
+            format_number(found.error_by_mass.value),
+            format_interval(found.error_by_mass.interval),
+        ),
+        ("calibration error with chance", format_number(found.error.plain), ""),
+        *map(_describe, found.losses),
+        ("  miscalibration", format_number(found.brier_parts.miscalibration), ""),
+        ("  less discrimination", format_number(found.brier_parts.discrimination), ""),
+        ("  plus uncertainty", format_number(found.brier_parts.uncertainty), ""),
+    ]
+    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield ""
+    yield from _draw_maps(maps)
+
+
+def _draw_maps(maps: MapChoice) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if maps.trials:
+        header = (
+            "map, on questions held out",
+            "calibration error",
+            "95% interval",
+            "Brier",
+            "log loss",
+            "gain (Brier)",
+        )
+        yield tabulate(header, [_describe_trial(one) for one in maps.trials], {1, 3, 4})
+    used = "none" if maps.chosen is None else maps.chosen.kind
+    yield Text(make_visible(f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")))
+    yield ""
+
+
+def _describe_trial(one: MapTrial) -> tuple[str, ...]:
+    gain = "" if one.gain is None else f"{format_signed(one.gain)} {format_interval(one.gain_interval)}"
+    error = format_number(one.error.value), format_interval(one.error.interval)
+    return one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain
+
+
+def _draw_means(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    mean = found.mean
+    rows = [
+        ("judge alone", format_number(mean.judged), "", f"{mean.rows}"),
+        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows}"),
+        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels}"),
+    ]
+    yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
+    if mean.worth is not None and mean.rows > mean.labels:
+        yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
+    for sentence in explain_sampling(found.sampling) if found.sampling else ():
+        yield Text(make_visible(sentence), "yellow")
+    yield ""
+
+
+def _draw_biases(biases: Sequence[Bias], *, details: bool) -> Iterator[RenderableType]:
+    """What makes the judge err, in sentences; with `details`, the effects of all properties."""
+    from rich.text import Text
+
+    if not biases:
+        return
+    yield Text("What makes the judge err", "bold")
+    certain = [one for one in biases if one.is_significant]
+    for one in certain:
+        yield Text(make_visible(f"! {one}"), "yellow")
+    if not certain:
+        yield Text("Nothing that these labels can show.")
+    yield ""
+    if not details:
+        return
+    rows = [
+        (
+            one.name,
+            format_signed(one.effect.slope),
+            format_interval(one.effect.interval),
+            format_probability(one.p_adjusted),
+        )
+        for one in biases
+    ]
+    yield tabulate(("property", "effect on the error", "95% interval", "adjusted p"), rows, {1, 3})
+    yield ""
+
+
+def _draw_promise(found: Promise | None, limit: float | None, confidence: float) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found is None or limit is None:
+        return
+    yield from _write(say_promise(found, limit, confidence))
+    rows = [
+        (
+            format_number(one.threshold),
+            format_percent(one.coverage),
+            format_percent(one.risk),
+            format_percent(one.upper),
+        )
+        for one in found.curve
+    ]
+    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({confidence:.0%})")
+    yield tabulate(header, rows, {0, 1, 2, 3})
+    yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
+    yield ""

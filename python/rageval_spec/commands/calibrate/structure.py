@@ -1,0 +1,36 @@
+"""What `calibrate` found, and its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rageval_spec.calibration.bias import Bias
+from rageval_spec.calibration.measuring import Calibration, Promise
+from rageval_spec.diagnostics import dump_visible
+
+VERSION = 1
+"""The version of the JSON's structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of a judge on one metric."""
+
+    calibration: Calibration
+    biases: tuple[Bias, ...]
+    promise: Promise | None
+
+
+def dump(found: Sequence[Found]) -> bytes:
+    """Everything as JSON: a `version`, and `calibrations` with one object a metric."""
+    return dump_visible({"version": VERSION, "calibrations": [_describe(one) for one in found]}).encode()
+
+
+def _describe(one: Found) -> dict[str, Any]:
+    content = asdict(one.calibration)
+    chosen = one.calibration.map.chosen
+    content["map"]["chosen"] = None if chosen is None else chosen.to_json()
+    content["biases"] = [asdict(bias) for bias in one.biases]
+    return content | {"promise": None if one.promise is None else asdict(one.promise)}
