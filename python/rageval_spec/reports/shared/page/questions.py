@@ -95,10 +95,14 @@ class Questions:
 
         Without a gate on a baseline no cell has a `base`, and the page compares with the first system.
         """
+        import polars as pl
+
         base = find_base_values(evaluation) if list_baselines(evaluation) else None
+        shown = self.values.select("question", "value", "status", "cell", told=pl.col("details").is_not_null())
+        rows = shown.partition_by("cell", include_key=False, as_dict=True)
         cells = []
         for number, (system, metric) in enumerate(self.cells):
-            cell = self._describe_cell(number)
+            cell = self._describe_cell(number, rows[(number,)])
             if base is not None:
                 of_cell = base.filter(system=evaluation.systems[system], metric=evaluation.metrics[metric])
                 cell["base"] = self._describe_base(of_cell, evaluation.systems)
@@ -122,23 +126,22 @@ class Questions:
 
     def _list_by_question(self, rows: pl.DataFrame) -> list[float | None]:
         """The values of all questions in their order, null where `rows` has none."""
-        numbers = self.keys.select(question="number")
-        full = numbers.join(rows, on="question", how="left", maintain_order="left")
-        return full.get_column("value").round_sig_figs(_FIGURES).to_list()
+        values: list[float | None] = [None] * self.count
+        rounded = rows.get_column("value").round_sig_figs(_FIGURES).to_list()
+        for question, value in zip(rows.get_column("question").to_list(), rounded, strict=True):
+            if question is not None:
+                values[question] = value
+        return values
 
-    def _describe_cell(self, number: int) -> dict[str, Any]:
+    def _describe_cell(self, number: int, rows: pl.DataFrame) -> dict[str, Any]:
         """The values of one cell by question, null where there is none; `errors` lists the questions that failed."""
-        import polars as pl
-
-        values = self.values.select("question", "value", "status", "cell", pl.col("details").is_not_null())
-        rows = values.filter(pl.col("cell") == number)
         system, metric = self.cells[number]
         return {
             "system": system,
             "metric": metric,
-            "values": self._list_by_question(rows.select("question", "value")),
-            "errors": rows.filter(pl.col("status") == "error").get_column("question").to_list(),
-            "told": bool(rows.get_column("details").any()),
+            "values": self._list_by_question(rows),
+            "errors": rows.filter(status="error").get_column("question").to_list(),
+            "told": bool(rows.get_column("told").any()),
         }
 
     def blocks(self) -> Iterator[bytes]:
