@@ -68,6 +68,10 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     "--confidence", type=click.FloatRange(0.5, 1, min_open=True, max_open=True), default=0.95, show_default=True,
     help="The probability with which the guarantee must hold.",
 )  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write a calibration that the spec's judges can take: calibration.json.",
+)  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
 @click.option("--details", is_flag=True, help="Show all tables.")
@@ -80,6 +84,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     \b
     rageval-spec calibrate --labels labels.csv
     rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
+    rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     """
     from rageval_spec.commands.calibrate.command import calibrate

@@ -181,6 +181,15 @@ class JudgingCost:
     cost: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class UsedCalibration:
+    """The calibration of a judge: the sha256 of its file, what the judge took from it, and its labels by metric."""
+
+    digest: str
+    score: str
+    labels: dict[str, int]
+
+
 class StoredTable(Protocol):
     """A table in a file that can be read in parts; `history/stored_samples.py` has one."""
 
@@ -223,6 +232,7 @@ class Evaluation:
         judging: for each chat model that judges asked, by name, the calls, tokens and dollars that the replies behind
             the values took, whenever they were paid. Equal requests count once.
         prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
+        calibrations: the calibration of each judge that has one, by the judge's name.
         implementations: the sha256 of the version and the files of each metric, by name.
         overlaps: how many queries of each dataset can be compared with each earlier evaluation that gates name.
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
@@ -262,6 +272,7 @@ class Evaluation:
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
     judging: dict[str, JudgingCost] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
+    calibrations: dict[str, UsedCalibration] = field(default_factory=dict)
     implementations: dict[str, str] = field(default_factory=dict)
     overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = field(default_factory=dict)

@@ -29,6 +29,7 @@ from rageval_spec.data.evaluation import (
     Overall,
     SliceGap,
     SliceResult,
+    UsedCalibration,
     no_samples,
 )
 from rageval_spec.data.fingerprints import Fingerprints
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
-    "stopping", "design", "designs",
+    "stopping", "design", "designs", "calibrations",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -79,6 +80,7 @@ class Results:
         judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
             they were paid; equal requests count once; tokens or cost that are not known are null.
         prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
+        calibrations: of the judges that have one: sha256 of the file, what the judge took from it, labels by metric.
         implementations: sha256 of the version and the files of each metric, by name.
         overlaps: how many queries of each dataset are the same as in each earlier evaluation that gates compare with.
         spec: the validated spec with its defaults; secrets by name.
@@ -113,6 +115,7 @@ class Results:
     digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
     prompts: dict[str, str] = dataclasses.field(default_factory=dict)
+    calibrations: dict[str, UsedCalibration] = dataclasses.field(default_factory=dict)
     implementations: dict[str, str] = dataclasses.field(default_factory=dict)
     overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _Settings: TypeAlias = Mapping[str, Any]
 _Blocks: TypeAlias = Mapping[str, _Settings]
 _EVERYTHING: frozenset[DataPart] = frozenset({"references", "qrels"})
-_NOT_MEANING = {"as", "use", "prompts"}
+_NOT_MEANING = {"as", "use", "prompts", "calibration"}
 """Keys of a block that are compared in another way, or that no value depends on."""
 _PLACES = {"url", "base_url", "torch", "sentence-transformers", "transformers"}
 """What a model says about where and by which libraries it ran."""
@@ -45,6 +45,7 @@ class Definition:
         judges: the settings of each judge behind the metric, by name.
         prompts: the digest of each prompt of these judges: "strict.verify".
         models: what identifies each model behind the metric, by name.
+        calibrations: what each of these judges takes from its calibration, and the digest of the file.
     """
 
     reads: frozenset[DataPart] = _EVERYTHING
@@ -53,6 +54,7 @@ class Definition:
     judges: Mapping[str, _Settings] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, _Settings] = field(default_factory=dict)
+    calibrations: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_definitions(evaluation: Evaluation) -> dict[str, Definition] | None:
@@ -83,6 +85,7 @@ def _define(name: str, evaluation: Evaluation, recorded: RecordedSpec) -> Defini
         {judge: _list_settings(recorded.judges[judge]) for judge in judges if judge in recorded.judges},
         prompts,
         {model: _identify(model, evaluation, recorded) for model in models if model in evaluation.models},
+        {name: f"{one.score}:{one.digest}" for name, one in evaluation.calibrations.items() if name in judges},
     )
 
 
@@ -114,6 +117,10 @@ def list_changes(now: Definition, before: Definition) -> Iterator[Change]:
     if None not in (now.code, before.code) and now.code != before.code:
         yield Change("metric", "the metric's code or files changed")
     yield from _list_block_changes("judge", now.judges, before.judges)
+    if now.calibrations != before.calibrations:
+        names = {*now.calibrations, *before.calibrations}
+        changed = sorted(name for name in names if now.calibrations.get(name) != before.calibrations.get(name))
+        yield Change("judge", f"the calibration of the judge changed: {list_names(changed)}")
     prompts = [key for key in now.prompts if key in before.prompts and now.prompts[key] != before.prompts[key]]
     if prompts:
         noun = "prompt" if len(prompts) == 1 else "prompts"

@@ -81,7 +81,7 @@ def _forget(judge: Judge[Any]) -> Judge[Any]:
         if isinstance(plugin, RepeatedModel):
             return plugin.copy_with(copy)
         context = replace(plugin.context, models=models, judges=judges, answers=NoAnswers())
-        return type(plugin)(plugin.node, context)
+        return plugin.copy_with(context) if isinstance(plugin, Judge) else type(plugin)(plugin.node, context)
 
     models.update({name: copy(model) for name, model in judge.context.models.items()})
     judges.update({name: copy(other) for name, other in judge.context.judges.items()})

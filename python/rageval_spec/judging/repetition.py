@@ -85,8 +85,8 @@ def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
     }
     judges: dict[str, Judge[Any]] = {}
     for name, other in judge.context.judges.items():
-        judges[name] = type(other)(other.node, replace(other.context, models=models, judges=judges))
-    return type(judge)(judge.node, replace(judge.context, models=models, judges=judges))
+        judges[name] = other.copy_with(replace(other.context, models=models, judges=judges))
+    return judge.copy_with(replace(judge.context, models=models, judges=judges))
 
 
 def number_calls(estimate: Estimate, repeat: int) -> Estimate:

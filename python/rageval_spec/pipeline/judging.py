@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rageval_spec.data.evaluation import JudgingCost
+from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
+from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.plugin import ChatModel, Judge
 from rageval_spec.plugin.names import names_in
@@ -36,7 +37,7 @@ def digest_prompts(parts: Parts) -> dict[str, str]:
 
     The keys are the names of the judge and the prompt: "strict.verify".
     """
-    asked = _list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
     return {
         f"{name}.{prompt}": digest
         for name, judge in parts.judges.items()
@@ -45,7 +46,17 @@ def digest_prompts(parts: Parts) -> dict[str, str]:
     }
 
 
-def _list_asked(judges: Iterable[Judge[Any]]) -> set[str]:
+def describe_calibrations(parts: Parts) -> dict[str, UsedCalibration]:
+    """The calibration of every judge that has one and that a metric asks, directly or through other judges."""
+    asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    return {
+        name: judge.describe()
+        for name, judge in parts.judges.items()
+        if name in asked and isinstance(judge, CalibratedJudge)
+    }
+
+
+def list_asked(judges: Iterable[Judge[Any]]) -> set[str]:
     """The names of judges, and of those that they ask in turn."""
     waiting, asked = list(judges), set[str]()
     while waiting:

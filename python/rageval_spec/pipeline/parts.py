@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
+from rageval_spec.judging.calibrated import apply_calibration
 from rageval_spec.plugin import (
     AnswerMetric,
     Answers,
@@ -127,7 +128,7 @@ def build_parts(
         return registry.load(section, node.use)(node, context)
 
     models.update({name: build("models", name, node) for name, node in spec.models.items()})
-    judges.update({name: build("judges", name, node) for name, node in spec.judges.items()})
+    judges.update({name: apply_calibration(build("judges", name, node)) for name, node in spec.judges.items()})
     return Parts(
         datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
         models=models,

@@ -20,7 +20,7 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.pipeline.parts import Fingerprint, Parts
 from rageval_spec.plugin import InputFile, Model, Plugin, System, digest_content
-from rageval_spec.plugin.names import ReferredSection, list_references, names_in, order_by_reference
+from rageval_spec.plugin.names import ReferredSection, names_in, number_names, order_by_reference
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun
 
@@ -193,7 +193,7 @@ def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) 
             judge = parts.judges[name]
             named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "judges": steps}
             before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
-            content = _number_names(_content("judges", judge), judge)
+            content = number_names(_content("judges", judge), judge.node)
             steps[name] = Step("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
     return steps
 
@@ -211,7 +211,7 @@ def _retrieval(
     return Step(
         "answer" if answers else "retrieve",
         f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
-        _number_names(_content("systems", plugin), plugin),
+        number_names(_content("systems", plugin), plugin.node),
         fingerprint,
         tuple(plugin.inputs_for(dataset)),
         after=(opening, *before),
@@ -256,27 +256,6 @@ def package_version() -> str:
 
 def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
     return {"section": section, **plugin.content()}
-
-
-def _number_names(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
-    """The content with a number in place of each name: the position of the named step among those under `after`."""
-    maps: list[tuple[dict[str, Any], dict[str, str]]] = []
-    for found in list_references(plugin.node):
-        place = content["node"]
-        for key in found.path[:-1]:
-            place = place[key]
-        number = names_in(plugin.node, found.section).index(found.name)
-        if not found.is_key:
-            place[found.path[-1]] = number
-        elif maps and maps[-1][0] is place:
-            maps[-1][1][found.name] = str(number)
-        else:
-            maps.append((place, {found.name: str(number)}))
-    for place, numbers in reversed(maps):  # last, and from the inside out, because the paths above use the names
-        renamed = {numbers[name]: value for name, value in place.items()}
-        place.clear()
-        place.update(renamed)
-    return content
 
 
 def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:

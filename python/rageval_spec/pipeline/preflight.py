@@ -10,13 +10,17 @@ from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.judging.calibrated import CalibratedJudge
+from rageval_spec.pipeline.judging import list_asked
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
+from rageval_spec.plugin.identity import digest_criterion
 from rageval_spec.reading.mapping import MOST_SHOWN
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
 from rageval_spec.spec.slices import BUILT_IN_COLUMNS
+from rageval_spec.wording import list_names
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
@@ -56,12 +60,35 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     list_columns = cache(partial(_list_all_columns, parts))
     for name, judge in parts.judges.items():
         yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
+    yield from _find_unused_calibrations(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_unknown_columns(spec, parts)
 
 
 def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
     return spec.diagnose((*path, *found.key), found.message, found.code, found.hint, found.severity)
+
+
+def _find_unused_calibrations(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """A diagnostic for each calibration that was made for other questions than the metrics put to its judge."""
+    calibrated = {name: judge for name, judge in parts.judges.items() if isinstance(judge, CalibratedJudge)}
+    if not calibrated:
+        return
+    asked: dict[str, list[str]] = {}
+    for name, metric in parts.answer_metrics.items():
+        try:
+            reached = calibrated.keys() & list_asked(metric.judges())
+            wanted = {digest_criterion(criterion) for criterion in metric.criteria()}
+            unfit = [judge for judge in reached if not wanted & calibrated[judge].entries.keys()]
+        except RagevalError:
+            return  # a diagnostic of its own
+        for judge in reached:
+            asked.setdefault(judge, []).extend([name] if judge in unfit else [""])
+    for judge, metrics in asked.items():
+        if all(metrics):
+            made = list_names(sorted({entry.metric for entry in calibrated[judge].entries.values()}))
+            message = f"the calibration was made for {made}, but here '{judge}' judges {list_names(metrics)}"
+            yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
 
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from rageval_spec.pipeline.baselines import compare_baselines, find_missing, rel
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
-from rageval_spec.pipeline.judging import count_judging, digest_prompts
+from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
@@ -133,6 +133,7 @@ def _draft(
         digests=digest_data(load_fingerprints(), plan),
         judging=count_judging(parts),
         prompts=digest_prompts(parts),
+        calibrations=describe_calibrations(parts),
         implementations=digest_implementations(metrics),
         spec=describe_spec(spec),
         stopping=summarize_stopping(spec, execution),

@@ -4,22 +4,57 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.plugin.inputs import InputFile
+from rageval_spec.plugin.plugin import Node, Plugin
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
     from rageval_spec.diagnostics import FileFault
+    from rageval_spec.plugin.context import Context
+
+_CALIBRATION = "calibration"
+
+
+class CalibrationUse(BaseModel):
+    """A calibration, and what the judge takes from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(
+        min_length=1, description="The file that `rageval-spec calibrate -o` wrote, relative to the spec."
+    )
+    score: Literal["probability", "decision", "guarantee"] = Field(
+        default="probability",
+        description="What becomes of a score. probability: the probability that people say yes; decision: 1 from the "
+        "calibration's threshold on, else 0; guarantee: 1 from the guarantee's threshold on, else 0.",
+    )
 
 
 class JudgeNode(Node):
     """A block under `judges:`."""
 
+    calibration: str | CalibrationUse | None = Field(
+        default=None,
+        description="The file that `rageval-spec calibrate -o` wrote for this judge. Scores become the probability "
+        "that people say yes; the steps of a cascade or a waterfall get their bounds from it.",
+    )
 
-class Judge(Plugin[N]):
+    @property
+    def calibrated(self) -> CalibrationUse | None:
+        """The key `calibration` as a block; None without it."""
+        return CalibrationUse(path=self.calibration) if isinstance(self.calibration, str) else self.calibration
+
+
+J = TypeVar("J", bound=JudgeNode)
+
+
+class Judge(Plugin[J]):
     """Gives verdicts and grades. Safe to use from several threads.
 
     A judge gets all samples of a system on a dataset at once, so it can batch them or ask about many in parallel.
@@ -32,6 +67,26 @@ class Judge(Plugin[N]):
     def abilities(self) -> frozenset[Ability]:
         """What this judge can do; known before anything is opened."""
         return self.declared
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The judge's calibration, if it has one; a judge with other files adds them to these."""
+        if (use := self.node.calibrated) is None:
+            return ()
+        key = (_CALIBRATION,) if isinstance(self.node.calibration, str) else (_CALIBRATION, "path")
+        hint = "write it with: rageval-spec calibrate --labels labels.csv -o calibration.json"
+        return (InputFile(self.context.resolve(use.path), key, hint=hint),)
+
+    def content(self) -> dict[str, Any]:
+        """The judge's identity; where its calibration lies does not count, because its content does."""
+        content = super().content()
+        content["node"].pop(_CALIBRATION, None)
+        if (use := self.node.calibrated) is not None:
+            content[_CALIBRATION] = use.score
+        return content
+
+    def copy_with(self, context: Context) -> Judge[Any]:
+        """The same judge in another context."""
+        return type(self)(self.node, context)
 
     @property
     def decides_refusals(self) -> bool:

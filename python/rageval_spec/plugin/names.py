@@ -69,6 +69,27 @@ def names_in(node: BaseModel, section: ReferredSection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.name for found in list_references(node) if found.section == section))
 
 
+def number_names(content: dict[str, Any], node: BaseModel) -> dict[str, Any]:
+    """Replace, in the dump of a node under `content["node"]`, each name of a block by its position in `names_in`."""
+    maps: list[tuple[dict[str, Any], dict[str, str]]] = []
+    for found in list_references(node):
+        place = content["node"]
+        for key in found.path[:-1]:
+            place = place[key]
+        number = names_in(node, found.section).index(found.name)
+        if not found.is_key:
+            place[found.path[-1]] = number
+        elif maps and maps[-1][0] is place:
+            maps[-1][1][found.name] = str(number)
+        else:
+            maps.append((place, {found.name: str(number)}))
+    for place, numbers in reversed(maps):  # last, and from the inside out, because the paths above use the names
+        renamed = {numbers[name]: value for name, value in place.items()}
+        place.clear()
+        place.update(renamed)
+    return content
+
+
 def order_by_reference(
     nodes: Mapping[str, BaseModel], section: ReferredSection = "systems"
 ) -> tuple[tuple[str, ...], ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import find_biases
 from rageval_spec.calibration.joining import join_labels
+from rageval_spec.calibration.keeping import keep_calibration
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.commands.calibrate.drawing import draw
+from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
 from rageval_spec.commands.calibrate.settings import read_criterion, read_guarantee, read_scale
 from rageval_spec.commands.calibrate.structure import Found, dump
 from rageval_spec.commands.results import open_results
@@ -17,9 +19,11 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text
-from rageval_spec.wording import list_choices
+from rageval_spec.wording import list_choices, make_visible
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.labels import Label
 
@@ -36,6 +40,7 @@ def calibrate(
     guarantee: str | None = None,
     confidence: float = 0.95,
     details: bool = False,
+    output: Path | None = None,
 ) -> bytes:
     """Compare a judge with people's labels, for each labelled metric, as text or JSON.
 
@@ -50,11 +55,14 @@ def calibrate(
         guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
         confidence: the probability with which the promise must be kept.
         details: show all tables.
+        output: the calibration to write; None to write none.
 
     Raises:
         DataError: a file cannot be read, or labels do not fit the results.
         UsageError: an option is wrong, or the results lack a labelled metric.
     """
+    if output is not None:
+        check_place(output)
     told = read_labels(labels, read_columns(columns))
     evaluation = open_results(results).evaluation
     by_metric = _choose(evaluation, told, metrics)
@@ -68,9 +76,23 @@ def calibrate(
         )
         for one in joined
     ]
+    kept = None
+    if output is not None:
+        pairs = zip(joined, found, strict=True)
+        entries = [keep_calibration(evaluation, one, its.calibration, its.promise) for one, its in pairs]
+        kept = write_calibrations(output, evaluation, entries)
     if form == "json":
         return dump(found)
-    return render_text(lambda _: (block for one in found for block in draw(one, limit, confidence, details=details)))
+    return render_text(lambda _: _draw_all(found, limit, confidence, kept, details=details))
+
+
+def _draw_all(
+    found: Sequence[Found], limit: float | None, confidence: float, kept: str | None, *, details: bool
+) -> Iterator[RenderableType]:
+    for one in found:
+        yield from draw(one, limit, confidence, details=details)
+    if kept is not None:
+        yield make_visible(kept)
 
 
 def _choose(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> dict[str, list[Label]]:

@@ -63,8 +63,8 @@ class ChatJudge(Judge[CN]):
         return Prompts(self.prompt_names, self.node.prompts, self.context)
 
     def inputs(self) -> Sequence[InputFile]:
-        """The prompt files that the spec names."""
-        return self.prompts.inputs()
+        """The calibration and the prompt files that the spec names."""
+        return (*super().inputs(), *self.prompts.inputs())
 
     def check(self) -> str | None:
         """Whether the model is one that chats."""

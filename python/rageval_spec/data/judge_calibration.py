@@ -1,0 +1,247 @@
+"""What labels showed about judges, as `calibration.json` holds it: how to read their scores, and where to decide.
+
+`schemas/calibration.schema.json` describes the file. Within a `format_version`, keys are only added. The file holds no
+time and no path, so the same results and labels give the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spec.diagnostics import dump_visible
+from rageval_spec.errors import DataError
+
+FORMAT_VERSION = 1
+MOST_BYTES = 16 * 2**20
+_ABSENT: tuple[object, ...] = (None, (), {})
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreMap:
+    """Turns a judge's score into the probability that people say yes; `statistics/maps.py` applies it.
+
+    Attributes:
+        kind: platt: the logistic function of `slope * score + intercept`; isotonic: a rising line through points,
+            level before the first and after the last.
+        values, results: of isotonic: the scores at the points, ascending, and the probabilities there.
+    """
+
+    kind: Literal["isotonic", "platt"]
+    slope: float | None = None
+    intercept: float | None = None
+    values: tuple[float, ...] = ()
+    results: tuple[float, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Threshold:
+    """From where on a score means yes, and the criterion that chose it: `youden`, `f1`, or `precision >= 0.9`."""
+
+    value: float
+    criterion: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Guaranteed:
+    """A promise: of the answers with a score from `threshold` on, at most the share `limit` is wrong.
+
+    Attributes:
+        confidence: the probability with which the promise is kept.
+        sent, wrong: how many of the labelled answers would be sent, and how many of these are wrong.
+        labels: the labelled answers that the promise was made with, one of each question.
+        control: ltt: the share is below the limit with this confidence; crc: its mean over new sets of labels is.
+        threshold: None if the bounds of the steps keep the promise together.
+    """
+
+    limit: float
+    confidence: float
+    sent: int
+    wrong: int
+    labels: int
+    threshold: float | None = None
+    control: Literal["ltt", "crc"] = "ltt"
+
+
+@dataclasses.dataclass(frozen=True)
+class StepBounds:
+    """Where a step of a cascade, or a stage of a waterfall, decides by itself.
+
+    Attributes:
+        step: the place of the step in its judge, from 0; the name of a stage.
+        low, high: of a cascade's step: it decides scores up to `low`, and from `high` up; None if it never does.
+        reject, person, accept: of a waterfall's stage; None disables an outcome.
+    """
+
+    step: int | str
+    low: float | None = None
+    high: float | None = None
+    reject: float | None = None
+    person: float | None = None
+    accept: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A number with its 95% interval; None where it is not defined."""
+
+    name: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Labelled:
+    """The labels of a calibration.
+
+    Attributes:
+        by: people, or the last step of a cascade, whose decisions served as labels.
+        digest: the sha256 of what was labelled and how.
+        items: the labelled answers or claims; `yes` of them are right, `no` are wrong.
+        questions, labels, annotators: how many there are.
+    """
+
+    by: Literal["people", "last step"]
+    digest: str
+    items: int
+    yes: int
+    no: int
+    questions: int
+    labels: int
+    annotators: int
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeCalibration:
+    """What labels showed about one judge on one question that a metric puts to it.
+
+    Attributes:
+        judge, metric: their names in the spec whose results were labelled.
+        criterion: the sha256 of the question that the metric puts to the judge.
+        of: what was labelled: whole answers, or single claims.
+        scale: the lowest and the highest score of the judge; scores below are placed on 0 to 1.
+        identity: what the judge's scores depend on: its settings, its prompts, its models and the judges that it asks.
+        digest: the sha256 of `identity`.
+        labelled: the labels.
+        map: turns a score into the probability that people say yes; null if scores are best left as they are.
+        threshold: from where on a score means yes.
+        guarantee: from where on it can be promised that few answers are wrong.
+        steps: where the steps of a composed judge decide by themselves.
+        held_out: how good decisions and probabilities are on questions that had no part in choosing them.
+    """
+
+    judge: str
+    metric: str
+    criterion: str
+    of: Literal["answers", "claims"]
+    scale: tuple[float, float]
+    identity: dict[str, Any]
+    digest: str
+    labelled: Labelled
+    map: ScoreMap | None = None
+    threshold: Threshold | None = None
+    guarantee: Guaranteed | None = None
+    steps: tuple[StepBounds, ...] = ()
+    held_out: tuple[Figure, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationFile:
+    """The content of a `calibration.json`.
+
+    Attributes:
+        format_version: of this shape; keys are added without raising it.
+        made_with: the version of rageval-spec that wrote the file.
+        evaluation: the name of the evaluation whose answers were labelled.
+        spec_digest: the sha256 of its spec.
+        judges: one entry for each metric and judge.
+    """
+
+    format_version: int
+    made_with: str
+    evaluation: str
+    spec_digest: str
+    judges: tuple[JudgeCalibration, ...]
+
+    @classmethod
+    def parse(cls, content: bytes, path: str) -> CalibrationFile:
+        """Read a file's content; `path` is its name in errors.
+
+        Raises:
+            DataError: the content is not JSON, not a calibration, or has another format version.
+        """
+        try:
+            data = json.loads(content, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
+        version = data.get("format_version") if isinstance(data, dict) else None
+        if version != FORMAT_VERSION:
+            if version is None:
+                raise DataError(f"{path} is not a calibration: it has no format_version; {_REMEDY}")
+            raise DataError(
+                f"{path} has format_version {version!r}, but this version reads {FORMAT_VERSION}; {_REMEDY}"
+            )
+        try:
+            return TypeAdapter(cls).validate_python(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise DataError(f"{path} is not a calibration: {where}: {first['msg']}; {_REMEDY}") from error
+
+    def dump(self) -> bytes:
+        """The file as JSON text, in UTF-8, without keys that hold nothing."""
+        text = dump_visible(_drop_absent(dataclasses.asdict(self)), sort_keys=True)
+        return text.encode("utf-8", "backslashreplace")
+
+
+_REMEDY = "write it again with: rageval-spec calibrate --labels labels.csv -o calibration.json"
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _drop_absent(content: Any) -> Any:
+    """The content without null and empty values at its own keys; what an identity holds stays as it is."""
+    if isinstance(content, dict):
+        return {
+            key: value if key == "identity" else _drop_absent(value)
+            for key, value in content.items()
+            if not any(value is absent or value == absent for absent in _ABSENT)
+        }
+    return [_drop_absent(one) for one in content] if isinstance(content, (list, tuple)) else content
+
+
+def build_schema() -> dict[str, Any]:
+    """The JSON Schema of the file."""
+    schema = TypeAdapter(CalibrationFile).json_schema(mode="serialization")
+    shapes = {"CalibrationFile": schema, **schema["$defs"]}
+    for name, shape in shapes.items():
+        optional = {field.name for field in dataclasses.fields(_SHAPES[name]) if _has_default(field)}
+        shape["required"] = sorted(shape["properties"].keys() - optional)
+        for key in shape["properties"].values():
+            key.pop("title", None)
+            key.pop("default", None)
+    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Calibration of rageval-spec"}
+    return schema | head
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING
+
+
+_SHAPES = {
+    shape.__name__: shape
+    for shape in (
+        CalibrationFile, JudgeCalibration, Labelled, ScoreMap, Threshold, Guaranteed, StepBounds, Figure,
+    )
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(json.dumps(build_schema(), indent=2))
