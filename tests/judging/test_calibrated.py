@@ -13,7 +13,7 @@ from rageval_spec.data.evaluation import UsedCalibration
 from rageval_spec.errors import DataError
 from rageval_spec.judging.calibrated import CalibratedJudge, apply_calibration, digest_calibration, find_entries
 from rageval_spec.judging.repetition import repeat_judge
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Judge, Plugin
 from tests.judge_calibrations import LABELLED, describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,
@@ -188,3 +188,9 @@ def test_results_describe_the_calibration(tmp_path: Path) -> None:
     digest = judge.context.fingerprint(judge.inputs()[0])
     assert judge.describe() == UsedCalibration(digest, "probability", {"faithfulness": 60})
     assert digest_calibration(judge) == f"probability:{digest}"
+
+
+def test_everything_that_a_judge_can_be_asked_is_passed_on() -> None:
+    asked = {name for kind in (Judge, Plugin) for name in vars(kind) if not name.startswith("_")}
+    own = {"node_type", "version", "known_as", "later_keys", "declared"}
+    assert asked - own - vars(CalibratedJudge).keys() == set()

@@ -182,6 +182,21 @@ class CalibratedJudge(Judge[Any]):
         """The judge's."""
         return self._judge.decides_refusals
 
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The judge's."""
+        return self._judge.scale
+
+    @property
+    def reads_criteria(self) -> bool:
+        """The judge's."""
+        return self._judge.reads_criteria
+
+    @property
+    def shows_references(self) -> bool:
+        """The judge's."""
+        return self._judge.shows_references
+
     def inputs(self) -> Sequence[InputFile]:
         """The judge's files and its calibration."""
         return tuple(dict.fromkeys((*Judge.inputs(self), *self._judge.inputs())))
