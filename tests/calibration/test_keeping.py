@@ -45,17 +45,22 @@ def test_an_entry_says_for_which_judge_and_question_it_holds() -> None:
 
 def test_an_entry_holds_the_threshold_the_map_and_figures_of_questions_held_out() -> None:
     entry = keep()
-    assert entry.threshold == Threshold(pytest.approx(0.4925), "youden")
+    assert entry.threshold == Threshold(0.4925, "youden")
     assert entry.map is not None
     assert {"balanced_accuracy", "kappa", "brier", "calibration_error"} <= {one.name for one in entry.held_out}
 
 
 def test_numbers_of_grades_are_placed_on_zero_to_one() -> None:
     rubric = {"use": "rubric", "name": "tone", "criteria": "Is it polite?", "scale": [1, 5], "judge": "grader"}
-    graded = {"metrics": {"tone": rubric}, "judges": {"grader": {"use": "grade", "model": "gpt"}}, "models": MODELS}
+    graded: dict[str, Any] = {
+        "metrics": {"tone": rubric},
+        "judges": {"grader": {"use": "grade", "model": "gpt"}},
+        "models": MODELS,
+    }
     entry = keep(1.0, 5.0, **graded)
     assert entry.scale == (1.0, 5.0)
-    assert entry.threshold == Threshold(pytest.approx(0.4925), "youden")
+    assert entry.threshold is not None
+    assert entry.threshold.value == pytest.approx(0.4925)
     plain = keep().map
     assert entry.map is not None
     assert plain is not None

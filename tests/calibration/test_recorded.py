@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ def test_what_has_no_judge_to_calibrate_is_explained(
         find_judge(evaluation, metric)
 
 
-def join(scores: list[float | None]) -> tuple[Any, Any]:
+def join(scores: Sequence[float | None]) -> tuple[Any, Any]:
     rows = [
         value(f"q{number}", "faithfulness", 0.5, details={} if score is None else {"score": score})
         for number, score in enumerate(scores)
@@ -80,4 +81,4 @@ def test_a_few_values_that_the_metric_decided_itself_do_not_matter() -> None:
 
 def test_values_that_are_computed_from_the_scores_are_refused() -> None:
     with pytest.raises(UsageError, match="2 of 10 labelled values of faithfulness are not the judge's scores but comp"):
-        check_scores(*join([0.5] * 8 + [0.3, None]))
+        check_scores(*join([*[0.5] * 8, 0.3, None]))

@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_calibration(tmp_path, "c.json")
     large = tmp_path / "large.json"
     large.write_text(json.dumps({"x": "x" * MOST_BYTES}))
-    with pytest.raises(DataError, match="large.json is larger than 16,777,216 bytes; is it a calibration?"):
+    with pytest.raises(DataError, match=r"large\.json is larger than 16,777,216 bytes; is it a calibration\?"):
         read_calibration(large, "large.json")
 
 

@@ -19,7 +19,7 @@ from rageval_spec.data.judge_calibration import (
     Threshold,
 )
 from rageval_spec.plugin.identity import digest_criterion, digest_identity
-from rageval_spec.statistics.maps import ValueMap
+from rageval_spec.statistics.maps import PlattMap, ValueMap
 
 if TYPE_CHECKING:
     from rageval_spec.calibration import thresholds
@@ -81,8 +81,9 @@ def count_labels(joined: Joined) -> Labelled:
 
 def write_map(found: ValueMap) -> ScoreMap:
     """A map as the file has it."""
-    content = found.to_json()
-    return ScoreMap(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})
+    if isinstance(found, PlattMap):
+        return ScoreMap("platt", found.slope, found.intercept)
+    return ScoreMap("isotonic", values=found.values, results=found.results)
 
 
 def _digest_labels(joined: Joined) -> str:

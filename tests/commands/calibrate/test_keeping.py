@@ -49,7 +49,7 @@ def evaluate(folder: Path, spec: Path, output: str = "again") -> Any:
 
 @pytest.fixture
 def calibrated(tmp_path: Path) -> Path:
-    """A folder with the spec, its results, labels and a calibration: answers are right where 7 of 10 words are known."""
+    """A folder with the spec, its results, labels and a calibration: right is what has 7 of 10 words."""
     found = evaluate(tmp_path, build(tmp_path), "out").values
     rows = [
         f"{query_id},faithfulness,{int(value >= 0.65)}"
