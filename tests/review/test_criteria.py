@@ -25,7 +25,14 @@ def test_other_scales_are_refused_with_what_to_write(scale: str) -> None:
 def test_guidelines_follow_the_name_of_the_metric_and_its_scale() -> None:
     known = make_criterion("answer_completeness", "1..5")
     assert known.question == "Does the answer contain everything that the question asks for?"
-    assert "5: nothing to improve. 1: useless or wrong." in known.guidelines
+    assert "\n5: Everything that the question asks for is there.\n4: A minor detail is missing.\n" in known.guidelines
+    assert known.guidelines.endswith("\n1: The answer does not answer the question.")
     own = make_criterion("tone", summary="Whether the answer is polite.")
     assert own.question == "Is the answer good by 'tone'?"
     assert own.guidelines.startswith("Whether the answer is polite.\nyes: ")
+
+
+def test_the_ends_of_other_scales_are_described() -> None:
+    for name, scale in (("tone", "1..5"), ("fluency", "0..10")):
+        low, high = scale.split("..")
+        assert make_criterion(name, scale).guidelines.endswith(f"\n{high}: nothing to improve.\n{low}: useless or wrong.")

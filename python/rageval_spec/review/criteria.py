@@ -26,7 +26,8 @@ class ReviewCriterion:
             `VERDICTS` for each claim that the metric's judge found.
         low, high: the worst and the best grade of a rating; 0 and 1 for the other kinds.
         question: what is asked, as a sentence: "Does everything that the answer says follow from the contexts?"
-        guidelines: how to decide; several lines of plain text, "" if there is nothing to add.
+        guidelines: how to decide; several lines of plain text, "" if there is nothing to add. A line that begins with a
+            choice and a colon says what the choice means: `5: nothing to improve.`
     """
 
     name: str
@@ -73,7 +74,7 @@ def make_criterion(name: str, scale: str = "yes_no", summary: str = "") -> Revie
         told.append(_YES_NO)
         return ReviewCriterion(name, "yes_no", question, _join(told))
     low, high = _read_grades(scale)
-    told.append(_RATINGS.format(low=low, high=high))
+    told += [_HESITATION, _describe_grades(name, low, high)]
     return ReviewCriterion(name, "rating", question, _join(told), low, high)
 
 
@@ -87,6 +88,14 @@ def _read_grades(scale: str) -> tuple[int, int]:
     return low, high
 
 
+def _describe_grades(name: str, low: int, high: int) -> str:
+    """What the grades mean, one a line, the best first: all of them if there are five, else the ends."""
+    known = next((grades for word, grades in _GRADES.items() if word in name.casefold()), None)
+    if known is None or high - low != len(known) - 1:
+        return _RATINGS.format(low=low, high=high)
+    return "\n".join(f"{high - step}: {meaning}" for step, meaning in enumerate(known))
+
+
 def _join(texts: list[str]) -> str:
     return "\n".join(filter(None, texts))
 
@@ -96,10 +105,9 @@ Judge each criterion by itself: an answer can be complete and wrong.
 Do not reward length, style or confidence.
 If you cannot decide, leave the field empty and write why into the comment."""
 """Guidelines that hold for all criteria."""
-_YES_NO = "yes: it holds for the whole answer. no: at least one part of the answer breaks it."
-_RATINGS = (
-    "{high}: nothing to improve. {low}: useless or wrong. If you hesitate between two grades, take the lower one."
-)
+_YES_NO = "yes: it holds for the whole answer.\nno: at least one part of the answer breaks it."
+_RATINGS = "{high}: nothing to improve.\n{low}: useless or wrong."
+_HESITATION = "If you hesitate between two grades, take the lower one."
 _CLAIMS = """supported: a context says it, in these or other words.
 contradicted: a context says otherwise.
 not_enough_info: no context says it, even if it is true."""
@@ -138,3 +146,57 @@ _KNOWN: Mapping[str, tuple[str, str]] = {
     "concis": _CONCISE,
 }
 """A question and guidelines, by a part of the criterion's name."""
+
+_FACTS_GRADES = (
+    "Everything follows from the contexts.",
+    "A detail is imprecise, but nothing is wrong.",
+    "A minor statement does not follow.",
+    "An important statement does not follow.",
+    "The main statement does not follow, or the contexts say otherwise.",
+)
+_COMPLETE_GRADES = (
+    "Everything that the question asks for is there.",
+    "A minor detail is missing.",
+    "An important part is missing.",
+    "Most of it is missing.",
+    "The answer does not answer the question.",
+)
+_RELEVANT_GRADES = (
+    "It answers the question and nothing else.",
+    "It answers the question, with a little that is beside the point.",
+    "It answers a part, or much is beside the point.",
+    "It only touches on the question.",
+    "It is about something else.",
+)
+_FLUENT_GRADES = (
+    "It reads like the text of a careful writer.",
+    "There are small slips that do not disturb.",
+    "It is awkward or repetitive, but clear.",
+    "It is hard to read.",
+    "It can hardly be understood.",
+)
+_CORRECT_GRADES = (
+    "It says the same as the reference.",
+    "A minor detail differs.",
+    "An important part differs or is missing.",
+    "Most of it differs or is missing.",
+    "It contradicts the reference, or does not answer the question.",
+)
+_CONCISE_GRADES = (
+    "Nothing could be left out.",
+    "A few words could be left out.",
+    "A sentence or two could be left out.",
+    "Half of it could be left out.",
+    "What matters is lost in the rest.",
+)
+_GRADES: Mapping[str, tuple[str, ...]] = {
+    "faithful": _FACTS_GRADES,
+    "ground": _FACTS_GRADES,
+    "factual": _FACTS_GRADES,
+    "complete": _COMPLETE_GRADES,
+    "relevan": _RELEVANT_GRADES,
+    "fluen": _FLUENT_GRADES,
+    "correct": _CORRECT_GRADES,
+    "concis": _CONCISE_GRADES,
+}
+"""What five grades mean, the best first, by a part of the criterion's name."""

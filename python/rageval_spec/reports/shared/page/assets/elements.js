@@ -57,9 +57,10 @@ function table(head, rows, attributes = {}) {
 const LONG = 1500;
 const MANY_LINES = 25;
 
-/** An element with a long text behind a fold, which opens by its button or when the focus goes into it. */
-function foldLong(node, text, what) {
-  if (text.length <= LONG && text.split("\n", MANY_LINES + 1).length <= MANY_LINES) return node;
+/** An element with a text of more than `longest` characters behind a fold, which opens by its button or when the focus goes into it. */
+function foldLong(node, text, what, longest = LONG) {
+  const lines = MANY_LINES * (longest / LONG);
+  if (text.length <= longest && text.split("\n", lines + 1).length <= lines) return node;
   const box = el("div", { class: "fold", on: { focusin: () => setOpen(true) } }, node);
   const toggle = el("button", { type: "button", class: "quiet noprint", on: { click: () => setOpen(!box.classList.contains("open")) } });
   const size = formatCount([...text].length, "character");

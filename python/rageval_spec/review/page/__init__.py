@@ -1,0 +1,1 @@
+"""The review page: one HTML file in which people label answers."""

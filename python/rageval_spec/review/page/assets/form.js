@@ -1,0 +1,146 @@
+// The form beside the task: one panel for each criterion, a comment, and the guidelines of what is being judged.
+
+function drawForm() {
+  return el("section", { class: "form", "aria-label": "Your judgement" },
+    el("div", { id: "panels" }),
+    el("label", { class: "field comment" }, el("span", {}, "Comment", hint("C")),
+      el("textarea", { id: "comment", rows: "1", dir: "auto", placeholder: "Why, or what is unclear (optional)", on: { input: keepComment } },
+        entryOf(shown.at).comment)),
+    el("div", { id: "guidelines", class: "guidelines" }),
+    el("div", { class: "moves" },
+      el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "k", on: { click: () => go(-1) } }, "Back", hint("K")),
+      el("button", { type: "button", class: "toggle", id: "skip", "aria-keyshortcuts": "x", on: { click: skip } }, "Skip", hint("X")),
+      el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "u", on: { click: takeBack } }, "Undo", hint("U")),
+      el("button", { type: "button", class: "main", id: "next", "aria-keyshortcuts": "Enter", on: { click: goOn } }, "Next", hint("⏎"))));
+}
+
+function hint(key) {
+  return el("kbd", { "aria-hidden": "true" }, key);
+}
+
+/** Draws what changes with a judgement; the focus stays where it is. */
+function redrawForm() {
+  const focused = document.activeElement?.closest("#panels button")?.dataset.name;
+  const { task } = shown;
+  const criteria = sheet.criteria.map((criterion, at) => ({ criterion, at, places: task.slots.map((_, place) => place)
+    .filter((place) => task.slots[place].criterion === at) }));
+  refill(document.getElementById("panels"), criteria.map(drawPanel));
+  if (focused) document.querySelector(`#panels [data-name="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  drawGuidelines();
+  refill(document.getElementById("crumbs"), drawCrumbs());
+  const answer = document.getElementById("answer");
+  if (answer) markAnswer(answer, task);
+  tintWords();
+  document.getElementById("next").classList.toggle("ready", !isWaiting(shown.at));
+}
+
+function drawPanel({ criterion, at, places }) {
+  const isActive = places.includes(shown.slot);
+  const head = [el("div", { class: "asked" }, el("h2", { id: `panel-${at}` }, name(criterion.name)),
+    el("p", { class: "muted small" }, criterion.question))];
+  const body = !places.length ? el("p", { class: "muted small" }, "This answer has no claims to judge.")
+    : criterion.kind === "claims" ? drawClaims(places, isActive) : drawOptions(places[0], `panel-${at}`, isActive);
+  return el("div", { class: `panel ${isActive ? "active" : ""}`, role: "group", "aria-labelledby": `panel-${at}`,
+    "aria-current": isActive ? "true" : null, on: { focusin: () => activate(places), click: () => activate(places) } }, head, body);
+}
+
+/** Makes a panel the active one, at its first open judgement; drawn again only if that is news. */
+function activate(places) {
+  if (!places.length || places.includes(shown.slot)) return;
+  const entry = entryOf(shown.at);
+  chooseSlot(places.find((place) => !(shown.task.slots[place].key in entry.labels)) ?? places[0]);
+}
+
+function drawClaims(places, isActive) {
+  const { slots } = shown.task;
+  const entry = entryOf(shown.at);
+  const current = places.includes(shown.slot) ? shown.slot : places.find((place) => !(slots[place].key in entry.labels)) ?? places[0];
+  const claim = findClaim(shown.task, slots[current]);
+  const chips = places.map((place) => {
+    const label = entry.labels[slots[place].key];
+    const { kind, sign, word } = label ? optionOf(slots[place], label.value) : { kind: "todo", sign: "", word: "not judged" };
+    return el("button", { type: "button", class: `step ${kind} ${place === current ? "current" : ""}`, "data-name": `claim ${place}`,
+      "aria-label": `Claim ${slots[place].claim + 1}: ${word}`, "aria-current": place === current ? "true" : null, on: { click: () => chooseSlot(place) } },
+      String(slots[place].claim + 1), sign && el("span", { class: "sign" }, sign));
+  });
+  return [places.length > 1 && el("div", { class: "chips" }, chips),
+    el("p", { class: "current-claim", dir: "auto", id: `claim-${current}` }, claim?.text ?? ""),
+    drawOptions(current, `claim-${current}`, isActive)];
+}
+
+function drawOptions(place, labelledBy, isActive) {
+  const slot = shown.task.slots[place];
+  const value = entryOf(shown.at).labels[slot.key]?.value;
+  const { options, kind } = criterionOf(slot);
+  return el("div", { class: `options ${kind}`, role: "group", "aria-labelledby": labelledBy }, options.map((option) =>
+    el("button", { type: "button", class: `option ${option.kind}`, "aria-pressed": String(value === option.value), title: option.means || null,
+      "data-name": `${slot.criterion} ${option.value}`, "aria-keyshortcuts": isActive && option.key ? option.key : null,
+      on: { click: (event) => answer(place, option.value, event) } },
+      option.sign && el("span", { class: "sign", "aria-hidden": "true" }, option.sign), option.word,
+      option.key && option.key !== option.word && hint(option.key.toUpperCase()))));
+}
+
+/** The guidelines of what is being judged, and those for everything. */
+function drawGuidelines() {
+  const slot = shown.task.slots[shown.slot];
+  const criterion = slot ? criterionOf(slot) : sheet.criteria[0];
+  const value = slot && entryOf(shown.at).labels[slot.key]?.value;
+  const steps = criterion.options.filter((option) => option.means);
+  const ordered = criterion.kind === "rating" ? [...steps].reverse() : steps;
+  refill(document.getElementById("guidelines"),
+    el("h2", {}, "Guidelines for ", name(criterion.name)),
+    drawLines(criterion.lines),
+    steps.length > 0 && el("dl", { class: `scale ${criterion.kind}` }, ordered.map((option) =>
+      el("div", { class: option.value === value ? "chosen" : "" }, el("dt", {}, option.word), el("dd", { dir: "auto" }, option.means)))),
+    sheet.guidelines.trim() && [el("h3", {}, "For everything"), drawLines(sheet.guidelines.split("\n"))]);
+}
+
+function drawLines(lines) {
+  const told = lines.filter((line) => line.trim());
+  return told.length > 0 && el("ul", {}, told.map((line) => el("li", { dir: "auto" }, line)));
+}
+
+/** Makes one judgement the one that keys answer, and brings its claim into view. */
+function chooseSlot(place) {
+  if (place < 0 || place >= shown.task.slots.length) return;
+  shown.slot = place;
+  redrawForm();
+  document.querySelector(".panel.active")?.scrollIntoView({ block: "nearest" });
+  showClaim();
+}
+
+function showClaim() {
+  const mark = document.querySelector("#answer .claim.active");
+  if (!mark) return;
+  const fold = mark.closest(".fold:not(.open)");
+  if (fold) fold.nextElementSibling?.click();
+  mark.scrollIntoView({ block: "nearest" });
+}
+
+function answer(place, value, event) {
+  const { slots } = shown.task;
+  const slot = slots[place];
+  setLabel(shown.at, slot, value);
+  const entry = entryOf(shown.at);
+  const isSet = slot.key in entry.labels;
+  const next = isSet ? slots.findIndex((one, at) => at > place && !(one.key in entry.labels)) : -1;
+  const other = isSet && next < 0 ? slots.findIndex((one) => !(one.key in entry.labels)) : next;
+  shown.slot = other >= 0 ? other : place;
+  redrawForm();
+  drawProgress();
+  if (event?.detail) document.getElementById("task-title").focus({ preventScroll: true });
+  showClaim();
+  const said = `${criterionOf(slot).name}${slot.claim === null ? "" : `, claim ${slot.claim + 1}`}: ${isSet ? optionOf(slot, value).word : "no answer"}.`;
+  announce(other >= 0 ? `${said} Next: ${describeSlot(slots[other])}.` : isSet ? `${said} This task is labelled. Enter goes on.` : said);
+}
+
+function describeSlot(slot) {
+  const claim = findClaim(shown.task, slot);
+  return claim ? `claim ${slot.claim + 1}, ${claim.text}` : criterionOf(slot).name;
+}
+
+function keepComment(event) {
+  const text = event.target.value.trim();
+  changeEntry(shown.at, (entry) => { entry.comment = text; }, "comment");
+  drawProgress();
+}
