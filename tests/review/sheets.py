@@ -1,4 +1,4 @@
-"""Review sheets made by hand, for tests of the page: claims, contexts, other scripts, hostile texts, and nothing at all."""
+"""Review sheets made by hand, for tests of the page: claims, contexts, other scripts and hostile texts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def make_sheet(count: int = 6, *, shows_judge: bool = True) -> ReviewSheet:
         make_task("q0"),
         make_task("q1", ARABIC, answer=ARABIC, claims=(), contexts=(), references=()),
         make_task("q2", CHINESE, answer=f"请在三十天内联系客服。{HALF}", claims=()),
-        make_task("q3", ATTACK, answer=ATTACK, contexts=(ReviewContext(ATTACK, ATTACK),), references=(ATTACK,), claims=()),
+        make_task(
+            "q3", ATTACK, answer=ATTACK, contexts=(ReviewContext(ATTACK, ATTACK),), references=(ATTACK,), claims=()
+        ),
         make_task("q4", "Why did the export fail?", answer="Word after word. " * 3000, claims=()),
         make_task("q5", "Who can see invoices?", answer="", claims=()),
     ]

@@ -35,4 +35,6 @@ def test_guidelines_follow_the_name_of_the_metric_and_its_scale() -> None:
 def test_the_ends_of_other_scales_are_described() -> None:
     for name, scale in (("tone", "1..5"), ("fluency", "0..10")):
         low, high = scale.split("..")
-        assert make_criterion(name, scale).guidelines.endswith(f"\n{high}: nothing to improve.\n{low}: useless or wrong.")
+        assert make_criterion(name, scale).guidelines.endswith(
+            f"\n{high}: nothing to improve.\n{low}: useless or wrong."
+        )

@@ -14,7 +14,9 @@ from tests.browser import Opened, open_page
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
-NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
+NO_STORAGE = (
+    "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
+)
 
 
 def expect(locator: Locator) -> Any:

@@ -37,7 +37,10 @@ def opened(browser: Browser, page: Path) -> Iterator[Opened]:
 
 def test_a_name_is_asked_for_once(browser: Browser, page: Path) -> None:
     with open_review(browser, page, annotator=None) as opened:
-        assert "Read 6 answers and judge their faithfulness, completeness and fluency." in opened.page.locator("main").inner_text()
+        assert (
+            "Read 6 answers and judge their faithfulness, completeness and fluency."
+            in opened.page.locator("main").inner_text()
+        )
         press(opened, "Enter")
         assert opened.page.locator("#task-title").count() == 0
         enter(opened, "  Ann   Example ")
@@ -66,7 +69,10 @@ def test_a_task_shows_all_that_a_person_needs(opened: Opened) -> None:
 def test_claims_are_judged_one_after_another(opened: Opened) -> None:
     page = opened.page
     press(opened, "1", "2")
-    assert page.locator("#answer .claim").all_inner_texts()[:2] == ["✓Refunds take 14 days \U0001f600.", "✗Annual plans are never refunded [2]."]
+    assert page.locator("#answer .claim").all_inner_texts()[:2] == [
+        "✓Refunds take 14 days \U0001f600.",
+        "✗Annual plans are never refunded [2].",
+    ]
     assert page.locator(".current-claim").inner_text() == "Call us at night."
     assert page.locator("#answer .claim.active").inner_text() == "3Call us at night."
     page.locator("#answer .claim").nth(0).click()
@@ -106,6 +112,9 @@ def test_everything_is_labelled_with_the_mouse_alone(opened: Opened) -> None:
     assert progress(opened) == "1 of 6 labelled"
     page.get_by_role("button", name="Next").click()
     expect(page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
+    page.get_by_role("button", name="No", exact=True).click()
+    press(opened, "3")
+    assert progress(opened) == "2 of 6 labelled"
 
 
 def test_a_click_leaves_the_keyboard_to_the_page(opened: Opened) -> None:

@@ -16,7 +16,17 @@ BLOCK = 50
 _ASSETS = Path(__file__).parent / "assets"
 _SHARED_STYLES = ("page.css", "texts.css")
 _SHARED_SCRIPTS = ("elements.js", "numbers.js", "parts.js", "marks.js", "theme.js", "keyboard.js")
-_SCRIPTS = ("sheet.js", "keeping.js", "work.js", "files.js", "task.js", "form.js", "browse.js", "welcome.js", "review.js")
+_SCRIPTS = (
+    "sheet.js",
+    "keeping.js",
+    "work.js",
+    "files.js",
+    "task.js",
+    "form.js",
+    "browse.js",
+    "welcome.js",
+    "review.js",
+)
 _LISTED = ("dataset", "system", "query_id", "question", "answer_digest")
 """What the page needs of all tasks at once: for its list, its search, and the file that it saves."""
 

@@ -26,6 +26,18 @@ function redrawForm() {
     .filter((place) => task.slots[place].criterion === at) }));
   refill(document.getElementById("panels"), criteria.map(drawPanel));
   if (focused) document.querySelector(`#panels [data-name="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  redrawRest();
+}
+
+/** Draws what depends on which judgement is the active one; the panels only change their frames. */
+function redrawRest() {
+  const { task } = shown;
+  const active = task.slots[shown.slot]?.criterion;
+  document.querySelectorAll("#panels .panel").forEach((panel, at) => {
+    panel.classList.toggle("active", at === active);
+    if (at === active) panel.setAttribute("aria-current", "true");
+    else panel.removeAttribute("aria-current");
+  });
   drawGuidelines();
   refill(document.getElementById("crumbs"), drawCrumbs());
   const answer = document.getElementById("answer");
@@ -35,26 +47,31 @@ function redrawForm() {
 }
 
 function drawPanel({ criterion, at, places }) {
-  const isActive = places.includes(shown.slot);
   const head = [el("div", { class: "asked" }, el("h2", { id: `panel-${at}` }, name(criterion.name)),
     el("p", { class: "muted small" }, criterion.question))];
   const body = !places.length ? el("p", { class: "muted small" }, "This answer has no claims to judge.")
-    : criterion.kind === "claims" ? drawClaims(places, isActive) : drawOptions(places[0], `panel-${at}`, isActive);
-  return el("div", { class: `panel ${isActive ? "active" : ""}`, role: "group", "aria-labelledby": `panel-${at}`,
-    "aria-current": isActive ? "true" : null, on: { focusin: () => activate(places), click: () => activate(places) } }, head, body);
+    : criterion.kind === "claims" ? drawClaims(places) : drawOptions(places[0], `panel-${at}`);
+  return el("div", { class: "panel", role: "group", "aria-labelledby": `panel-${at}`, on: { focusin: () => activate(places),
+    click: (event) => { if (!event.target.closest("button")) activate(places); } } }, head, body);
 }
 
-/** Makes a panel the active one, at its first open judgement; drawn again only if that is news. */
+/** Makes a panel the active one. Its buttons stay: one that a mouse presses must still be there when it lets go. */
 function activate(places) {
   if (!places.length || places.includes(shown.slot)) return;
-  const entry = entryOf(shown.at);
-  chooseSlot(places.find((place) => !(shown.task.slots[place].key in entry.labels)) ?? places[0]);
+  shown.slot = findOpen(places);
+  redrawRest();
 }
 
-function drawClaims(places, isActive) {
+/** The first of some places that has no label yet, or else the first. */
+function findOpen(places) {
+  const entry = entryOf(shown.at);
+  return places.find((place) => !(shown.task.slots[place].key in entry.labels)) ?? places[0];
+}
+
+function drawClaims(places) {
   const { slots } = shown.task;
   const entry = entryOf(shown.at);
-  const current = places.includes(shown.slot) ? shown.slot : places.find((place) => !(slots[place].key in entry.labels)) ?? places[0];
+  const current = places.includes(shown.slot) ? shown.slot : findOpen(places);
   const claim = findClaim(shown.task, slots[current]);
   const chips = places.map((place) => {
     const label = entry.labels[slots[place].key];
@@ -65,16 +82,16 @@ function drawClaims(places, isActive) {
   });
   return [places.length > 1 && el("div", { class: "chips" }, chips),
     el("p", { class: "current-claim", dir: "auto", id: `claim-${current}` }, claim?.text ?? ""),
-    drawOptions(current, `claim-${current}`, isActive)];
+    drawOptions(current, `claim-${current}`)];
 }
 
-function drawOptions(place, labelledBy, isActive) {
+function drawOptions(place, labelledBy) {
   const slot = shown.task.slots[place];
   const value = entryOf(shown.at).labels[slot.key]?.value;
   const { options, kind } = criterionOf(slot);
   return el("div", { class: `options ${kind}`, role: "group", "aria-labelledby": labelledBy }, options.map((option) =>
     el("button", { type: "button", class: `option ${option.kind}`, "aria-pressed": String(value === option.value), title: option.means || null,
-      "data-name": `${slot.criterion} ${option.value}`, "aria-keyshortcuts": isActive && option.key ? option.key : null,
+      "data-name": `${slot.criterion} ${option.value}`, "aria-keyshortcuts": option.key || null,
       on: { click: (event) => answer(place, option.value, event) } },
       option.sign && el("span", { class: "sign", "aria-hidden": "true" }, option.sign), option.word,
       option.key && option.key !== option.word && hint(option.key.toUpperCase()))));
@@ -126,9 +143,9 @@ function answer(place, value, event) {
   const next = isSet ? slots.findIndex((one, at) => at > place && !(one.key in entry.labels)) : -1;
   const other = isSet && next < 0 ? slots.findIndex((one) => !(one.key in entry.labels)) : next;
   shown.slot = other >= 0 ? other : place;
+  if (event?.detail) document.getElementById("task-title").focus({ preventScroll: true }); // a mouse leaves the keys to the page
   redrawForm();
   drawProgress();
-  if (event?.detail) document.getElementById("task-title").focus({ preventScroll: true });
   showClaim();
   const said = `${criterionOf(slot).name}${slot.claim === null ? "" : `, claim ${slot.claim + 1}`}: ${isSet ? optionOf(slot, value).word : "no answer"}.`;
   announce(other >= 0 ? `${said} Next: ${describeSlot(slots[other])}.` : isSet ? `${said} This task is labelled. Enter goes on.` : said);
