@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.calibration.joining import Joined, question_of
+from rageval_spec.calibration.learning import WIDTH, Learning, plan_labels
 from rageval_spec.calibration.maps import MapChoice, choose_map
 from rageval_spec.calibration.measures import BETWEEN, Measure, Measuring
 from rageval_spec.calibration.reliability import Reliability, rate_reliability
@@ -43,6 +44,7 @@ class Calibration:
         map: the map that would make them, if one is really better than none.
         people: how well the people agree with one another (Krippendorff's alpha), if items have several labels.
         mean: the judge's mean, corrected by the labels.
+        learning: how many labels narrower intervals need; None if there is no interval to start from.
         unused: labels that belong to nothing, counted by the reason.
         sampling: how the labelled items were chosen; None if it is not known.
     """
@@ -61,6 +63,7 @@ class Calibration:
     map: MapChoice
     people: Agreement
     mean: CorrectedMean
+    learning: Learning | None
     unused: tuple[tuple[str, int], ...]
     sampling: Sampling | None = None
 
@@ -71,13 +74,19 @@ class Calibration:
 
 
 def measure_judge(
-    joined: Joined, criterion: Criterion | None = None, *, resamples: int = 2000, seed: int = 42
+    joined: Joined,
+    criterion: Criterion | None = None,
+    *,
+    width: float = WIDTH,
+    resamples: int = 2000,
+    seed: int = 42,
 ) -> Calibration:
     """Measure a judge against people. Intervals draw whole questions, because answers to one are not independent.
 
     Args:
         joined: the judge's values and the labels.
         criterion: what the threshold is the best by; by default Youden's index.
+        width: the width of the intervals for which labels are planned.
         resamples: the number of bootstrap resamples.
         seed: equal seeds give equal results.
     """
@@ -90,9 +99,12 @@ def measure_judge(
     values, is_yes = judged[sides], labelled[sides] > BETWEEN
     decided = Measuring([one for one, counts in zip(joined.questions, sides, strict=True) if counts], resamples, seed)
     both = 0 < is_yes.sum() < len(is_yes)
-    discrimination = discriminate(values, is_yes) if both else {}
+    find_discrimination = discriminate(values, is_yes) if both else {}
+    discrimination = tuple(decided.measure(name, find) for name, find in find_discrimination.items())
     threshold = find_threshold(values, is_yes, criterion)
     is_found = threshold is not None and threshold.threshold is not None
+    decisions = rate_decisions(values, is_yes, criterion, decided) if is_found else ()
+    mean = _correct(joined, judged, labelled)
     return Calibration(
         metric=joined.metric,
         items=len(judged),
@@ -101,22 +113,29 @@ def measure_judge(
         labels=len(joined.labels),
         annotators=len({label.annotator for label in joined.labels}),
         association=tuple(how.measure(name, find) for name, find in associate(judged, labelled).items()),
-        discrimination=tuple(decided.measure(name, find) for name, find in discrimination.items()),
+        discrimination=discrimination,
         threshold=threshold,
-        decisions=rate_decisions(values, is_yes, criterion, decided) if is_found else (),
+        decisions=decisions,
         reliability=rate_reliability(judged, labelled, how),
         map=choose_map(joined, resamples=resamples, seed=seed),
         people=_compare_people(joined, resamples=resamples, seed=seed),
-        mean=correct_mean(
-            judged,
-            labelled,
-            np.array([*joined.others.values()], dtype=float),
-            weights=None if joined.weights is None else np.array(joined.weights),
-            clusters=joined.questions,
-            other_clusters=[question_of(item) for item in joined.others],
-        ),
+        mean=mean,
+        learning=plan_labels(joined, mean, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
         sampling=joined.sampling,
+    )
+
+
+def _correct(joined: Joined, judged: Floats, labelled: Floats) -> CorrectedMean:
+    import numpy as np
+
+    return correct_mean(
+        judged,
+        labelled,
+        np.array([*joined.others.values()], dtype=float),
+        weights=None if joined.weights is None else np.array(joined.weights),
+        clusters=joined.questions,
+        other_clusters=[question_of(item) for item in joined.others],
     )
 
 

@@ -61,6 +61,10 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     "'precision>=0.95'.",
 )  # fmt: skip
 @click.option(
+    "--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
+    help="The width of intervals for which to say how many labels are needed; 0.1 is ±0.05.",
+)  # fmt: skip
+@click.option(
     "--guarantee", metavar="LIMIT",
     help="Find the threshold from which on at most this share of the answers is wrong: 'wrong answers sent <= 2%'.",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.calibration.bias import find_biases
 from rageval_spec.calibration.joining import join_labels
 from rageval_spec.calibration.keeping import keep_calibration
+from rageval_spec.calibration.learning import WIDTH
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.commands.calibrate.drawing import draw
 from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
@@ -37,6 +38,7 @@ def calibrate(
     form: str,
     *,
     threshold: str = "youden",
+    width: float = WIDTH,
     guarantee: str | None = None,
     confidence: float = 0.95,
     details: bool = False,
@@ -52,6 +54,7 @@ def calibrate(
         scale: the worst and the best label: `1..5`.
         form: `text` or `json`.
         threshold: what the best threshold is: `youden`, `f1` or `precision>=0.95`.
+        width: the width of the intervals for which labels are planned.
         guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
         confidence: the probability with which the promise must be kept.
         details: show all tables.
@@ -70,7 +73,7 @@ def calibrate(
     joined = [join_labels(evaluation, of, metric, wanted) for metric, of in by_metric.items()]
     found = [
         Found(
-            measure_judge(one, criterion),
+            measure_judge(one, criterion, width=width),
             find_biases(evaluation, one),
             None if limit is None else promise(one, limit, confidence),
         )

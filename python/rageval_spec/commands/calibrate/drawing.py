@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Bias
+from rageval_spec.calibration.learning import Learning
 from rageval_spec.calibration.maps import MapChoice, MapTrial
 from rageval_spec.calibration.measures import Measure
 from rageval_spec.calibration.measuring import Calibration, Promise
@@ -13,6 +14,7 @@ from rageval_spec.calibration.reliability import Reliability
 from rageval_spec.calibration.sampling import explain_sampling
 from rageval_spec.commands.calibrate.diagram import draw_diagram
 from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
+from rageval_spec.commands.calibrate.labels_to_buy import draw_curve, say_needs
 from rageval_spec.commands.calibrate.structure import Found
 from rageval_spec.reports.shared.console import tabulate
 from rageval_spec.wording import (
@@ -58,6 +60,8 @@ def draw(found: Found, limit: float | None, confidence: float, *, details: bool)
     if calibration.reliability is not None and (details or calibration.reliability.is_off):
         yield from _draw_reliability(calibration.reliability, calibration.map, details=details)
     yield from _draw_means(calibration)
+    if calibration.learning is not None:
+        yield from _draw_learning(calibration.learning, calibration.items, details=details)
     yield from _draw_biases(found.biases, details=details)
     yield from _draw_promise(found.promise, limit, confidence)
 
@@ -182,6 +186,16 @@ def _draw_means(found: Calibration) -> Iterator[RenderableType]:
     for sentence in explain_sampling(found.sampling) if found.sampling else ():
         yield Text(make_visible(sentence), "yellow")
     yield ""
+
+
+def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text("Labels to buy", "bold")
+    yield from _write((sentence, "") for sentence in say_needs(found, items))
+    if details:
+        yield draw_curve(found)
+        yield ""
 
 
 def _draw_biases(biases: Sequence[Bias], *, details: bool) -> Iterator[RenderableType]:
