@@ -104,6 +104,11 @@ def protect_cell(text: str) -> str:
     return ("'" if text.startswith(_FORMULA_STARTS) else "") + make_visible(text)
 
 
+def neutralize(text: str) -> str:
+    """`text` with a leading `'` if a spreadsheet would take it for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     """`1 query`, `3 queries`."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"

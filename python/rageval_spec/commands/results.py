@@ -18,6 +18,7 @@ from rageval_spec.plugin.report import RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.reports.shared.changes import Baseline
 
 HISTORY = "RAGEVAL_HISTORY"
 """The environment variable that holds the file or the address of the history."""
@@ -63,6 +64,22 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Op
     if name in list_labels(places) or _is_record(name, places):
         return Opened(name, find_record(name, places).evaluation)
     raise _explain(name, places)
+
+
+def open_baseline(name: str, evaluation: Evaluation) -> Baseline:
+    """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    from rageval_spec.reports.shared.changes import Baseline, list_baselines
+
+    try:
+        return Baseline(*open_results(name, evaluation))
+    except UsageError:
+        if name in (*list_baselines(evaluation), *evaluation.systems):
+            return Baseline(name)
+        raise
 
 
 def find_places() -> Places:

@@ -10,6 +10,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
+from rageval_spec.commands.review.forms import select
 from rageval_spec.errors import PASSED
 
 _column_option = click.option(
@@ -21,9 +22,10 @@ _column_option = click.option(
 
 @click.group("review", cls=Front)
 def review() -> None:
-    """Work with what people judged about answers.
+    """Choose answers for people to judge, and work with what they say.
 
     \b
+    rageval-spec review select -o review.xlsx
     rageval-spec review agreement labels.csv
     """
 
@@ -99,5 +101,6 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
 
 def add_review(cli: click.Group) -> None:
     """Add the commands of this module to the program."""
+    review.add_command(select)
     cli.add_command(review)
     cli.add_command(calibrate)

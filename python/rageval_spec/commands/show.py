@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rageval_spec.commands.results import Opened, is_results, open_results
+from rageval_spec.commands.results import Opened, is_results, open_baseline, open_results
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
-from rageval_spec.reports.shared.changes import list_baselines
 from rageval_spec.reports.shared.first import write_show
 from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
 from rageval_spec.wording import count_noun, make_visible
@@ -94,7 +93,7 @@ def show(request: Request, form: Form) -> bytes:
 def _choose(request: Request) -> Shown:
     query_id, results = _resolve(request)
     evaluation = results.evaluation
-    baseline = None if request.baseline is None else _open_baseline(request.baseline, evaluation)
+    baseline = None if request.baseline is None else open_baseline(request.baseline, evaluation)
     if query_id is not None:
         _require_question(results, query_id)
     try:
@@ -106,16 +105,6 @@ def _choose(request: Request) -> Shown:
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
     cards = build_cards(evaluation, deciding, baseline)
     return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
-
-
-def _open_baseline(name: str, evaluation: Evaluation) -> Baseline:
-    """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself."""
-    try:
-        return Baseline(*open_results(name, evaluation))
-    except UsageError:
-        if name in (*list_baselines(evaluation), *evaluation.systems):
-            return Baseline(name)
-        raise
 
 
 def _count(evaluation: Evaluation) -> int:

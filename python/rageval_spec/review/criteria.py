@@ -52,7 +52,7 @@ class ReviewCriterion:
         return f"{self.low}..{self.high}" if self.kind == "rating" else self.kind
 
 
-def make_criterion(name: str, scale: str = "yes_no", summary: str = "") -> ReviewCriterion:
+def make_criterion(name: str, scale: str = "yes_no", summary: str = "", word: str = "") -> ReviewCriterion:
     """The criterion of a metric on a scale.
 
     Args:
@@ -60,11 +60,12 @@ def make_criterion(name: str, scale: str = "yes_no", summary: str = "") -> Revie
             there are a question and guidelines.
         scale: `yes_no`, `claims`, or the worst and the best grade: `1..5`.
         summary: what the metric measures, in a sentence; shown for names that are not known.
+        word: the metric's word in the spec, which is looked up instead of the name: `faithfulness` for `grounding`.
 
     Raises:
         UsageError: there is no such scale.
     """
-    known = next((text for word, text in _KNOWN.items() if word in name.casefold()), None)
+    known = next((text for part, text in _KNOWN.items() if part in (word or name).casefold()), None)
     question = known[0] if known else f"Is the answer good by '{name}'?"
     told = [known[1] if known else summary]
     if scale == "claims":
@@ -135,7 +136,18 @@ _CORRECT = (
     "Compare facts, not words. Additions that do not contradict the reference are allowed.",
 )
 _CONCISE = ("Is everything in the answer needed?", "Repetitions, introductions and asides make it worse.")
+_RECALL = (
+    "Do the contexts contain everything that the reference says?",
+    "Look for each fact of the reference in the contexts. The answer does not matter here.",
+)
+_USEFUL = (
+    "Do the contexts help to answer the question?",
+    "A context helps if it contains the answer or a part of it. The answer that was given does not matter here.",
+)
 _KNOWN: Mapping[str, tuple[str, str]] = {
+    "context_recall": _RECALL,
+    "context_entity": _RECALL,
+    "context_": _USEFUL,
     "faithful": _FACTS,
     "ground": _FACTS,
     "factual": _FACTS,

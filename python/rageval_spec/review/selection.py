@@ -50,8 +50,8 @@ class Wanted:
     """What to choose.
 
     Attributes:
-        random: how many answers to draw at random: a share in (0, 1), or a count; 0 for none; None for the usual
-            (3%, at least 50).
+        random: how many answers to draw at random: a share in (0, 1), or a count, which can be infinite; 0 for none;
+            None for the usual (3%, at least 50).
         by_slice: draw them from each slice instead of from all: the share of each slice, at least 5; a count is spread
             over the slices.
         suspicions: the further reasons; None for all that find something.
@@ -216,12 +216,12 @@ def _draw_random(population: _Population, wanted: Wanted) -> list[_Draw]:
 def _find_size(wanted: float | None, total: int) -> int:
     if wanted is None:
         return min(total, max(USUAL_COUNT, math.ceil(USUAL_SHARE * total)))
-    return min(total, max(1, round(wanted * total)) if wanted < 1 else int(wanted))
+    return max(1, round(wanted * total)) if wanted < 1 else int(min(total, wanted))
 
 
 def _find_size_of_slice(wanted: float | None, members: int, total: int, strata: int) -> int:
     if wanted is not None and wanted >= 1:
-        return min(members, math.ceil(wanted / strata))
+        return math.ceil(min(members, wanted / strata))
     share = wanted if wanted is not None else _find_size(None, total) / total
     return min(members, max(FEWEST_OF_SLICE, round(share * members)))
 
