@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.calibration.joining import Item, Joined
+from rageval_spec.calibration.labelled_samples import read_samples
 from rageval_spec.statistics.regression import Effect, regress
 from rageval_spec.wording import format_number
 
@@ -68,7 +69,7 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> tuple[Bias, ...]:
     """
     import numpy as np
 
-    samples = _read_samples(evaluation, joined)
+    samples = read_samples(evaluation, joined)
     changes = dict(_list_changes(evaluation, joined, samples))
     predictors = {name: np.array(numbers, dtype=float) for name, (_, numbers) in changes.items()}
     errors = np.array(joined.judged) - np.array(joined.labelled)
@@ -78,18 +79,6 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> tuple[Bias, ...]:
         Bias(effect.name, changes[effect.name][0], effect, p_value)
         for effect, p_value in zip(effects, adjusted, strict=True)
     )
-
-
-def _read_samples(evaluation: Evaluation, joined: Joined) -> dict[Item, Mapping[str, Any]]:
-    """The sample of each labelled item."""
-    import polars as pl
-
-    wanted = pl.DataFrame([item[:3] for item in joined.items], schema=[*_KEY], orient="row").unique()
-    columns = (*_KEY, "answer", "contexts", "slices")
-    rows = evaluation.find_samples(wanted)
-    found = rows.select(name for name in columns if name in rows.columns).iter_rows(named=True)
-    by_key = {tuple(row[name] for name in _KEY): row for row in found}
-    return {item: by_key.get(item[:3], {}) for item in joined.items}
 
 
 def _list_changes(

@@ -11,6 +11,7 @@ from rageval_spec.calibration.joining import join_labels
 from rageval_spec.calibration.keeping import keep_calibration
 from rageval_spec.calibration.learning import WIDTH
 from rageval_spec.calibration.measuring import measure_judge, promise
+from rageval_spec.calibration.slices import measure_slices
 from rageval_spec.commands.calibrate.drawing import draw
 from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
 from rageval_spec.commands.calibrate.settings import read_criterion, read_guarantee, read_scale
@@ -76,6 +77,7 @@ def calibrate(
             measure_judge(one, criterion, width=width),
             find_biases(evaluation, one),
             None if limit is None else promise(one, limit, confidence),
+            measure_slices(evaluation, one),
         )
         for one in joined
     ]

@@ -15,6 +15,7 @@ from rageval_spec.calibration.sampling import explain_sampling
 from rageval_spec.commands.calibrate.diagram import draw_diagram
 from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
 from rageval_spec.commands.calibrate.labels_to_buy import draw_curve, say_needs
+from rageval_spec.commands.calibrate.slice_table import draw_slices
 from rageval_spec.commands.calibrate.structure import Found
 from rageval_spec.reports.shared.console import tabulate
 from rageval_spec.wording import (
@@ -63,6 +64,8 @@ def draw(found: Found, limit: float | None, confidence: float, *, details: bool)
     if calibration.learning is not None:
         yield from _draw_learning(calibration.learning, calibration.items, details=details)
     yield from _draw_biases(found.biases, details=details)
+    if details or any(part.kind != "slice" for part in found.slices):
+        yield from draw_slices(found.slices)
     yield from _draw_promise(found.promise, limit, confidence)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rageval_spec.calibration.bias import Bias
 from rageval_spec.calibration.measuring import Calibration, Promise
+from rageval_spec.calibration.slices import SliceCalibration
 from rageval_spec.diagnostics import dump_visible
 
 VERSION = 1
@@ -21,6 +22,7 @@ class Found:
     calibration: Calibration
     biases: tuple[Bias, ...]
     promise: Promise | None
+    slices: tuple[SliceCalibration, ...] = ()
 
 
 def dump(found: Sequence[Found]) -> bytes:
@@ -33,4 +35,5 @@ def _describe(one: Found) -> dict[str, Any]:
     chosen = one.calibration.map.chosen
     content["map"]["chosen"] = None if chosen is None else chosen.to_json()
     content["biases"] = [asdict(bias) for bias in one.biases]
+    content["slices"] = [asdict(part) for part in one.slices]
     return content | {"promise": None if one.promise is None else asdict(one.promise)}
