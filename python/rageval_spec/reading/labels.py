@@ -1,4 +1,4 @@
-"""Labels from tables (CSV, TSV, JSON, Parquet, Excel) and Label Studio: a row for each judgement of each person."""
+"""Labels from tables (CSV, TSV, JSON, Parquet, Excel), Label Studio and review pages: a row for each judgement."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.files import format_of
 from rageval_spec.reading.label_studio import flatten_tasks, is_task
 from rageval_spec.reading.mapping import guess_names, list_names
+from rageval_spec.reading.review_files import flatten_review, is_review_file
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
 
@@ -91,7 +92,8 @@ def read_label_file(
     Args:
         path: the file.
         columns: the file's column for a part of a label, where it is not among `KNOWN_AS`.
-        form: the file's format; by default what its name says. A JSON file may be an export of Label Studio.
+        form: the file's format; by default what its name says. A JSON file may be an export of Label Studio, or
+            what a review page saved.
         sheet: the sheet of a workbook; by default the first.
         separator: what separates the fields of a CSV file; by default a comma, or a tab if the name ends in `.tsv`.
         setting: how a message shows a column to be named; it has the fields `part` and `name`.
@@ -115,6 +117,8 @@ def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str 
     rows = [*read_rows(path, "json" if form == "label_studio" else form, separator)]
     if form == "label_studio" or (form is None and rows and is_task(rows[0][1])):
         return [*flatten_tasks(rows)]
+    if form in (None, "json") and rows and is_review_file(rows[0][1]):
+        return [*flatten_review(rows)]
     return rows
 
 

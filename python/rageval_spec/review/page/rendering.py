@@ -27,7 +27,7 @@ _SCRIPTS = (
     "welcome.js",
     "review.js",
 )
-_LISTED = ("dataset", "system", "query_id", "question", "answer_digest")
+_LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason", "probability")
 """What the page needs of all tasks at once: for its list, its search, and the file that it saves."""
 
 

@@ -11,7 +11,7 @@ function listLabels() {
       const label = entry.labels[slot.key];
       if (!label) continue;
       labels.push({ ...describeTask(task), metric: criterionOf(slot).name, claim: slot.claim, value: label.value,
-        comment: entry.comment, time: label.time, saw_judge: label.saw_judge });
+        comment: entry.comment, time: label.time, saw_judge: label.saw_judge, reason: task.reason, probability: task.probability });
     }
   });
   return labels;

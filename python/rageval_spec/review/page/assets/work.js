@@ -10,7 +10,7 @@ const STATES = {
   skipped: { sign: "–", word: "skipped", kind: "none" },
 };
 const LONGEST_PAUSE = 300;
-const PACE_OF = 20;
+const FEWEST_TIMES = 3;
 
 function newEntry() {
   return { labels: {}, comment: "", skipped: false, saw: false, seconds: 0 };
@@ -97,8 +97,8 @@ function countStates() {
 function estimateRest() {
   const counts = countStates();
   const spent = [...work.entries].filter(([at, entry]) => work.states[at] === "done" && entry.seconds > 0)
-    .map(([, entry]) => entry.seconds).slice(-PACE_OF).sort((a, b) => a - b);
-  if (spent.length < 3) return null;
+    .map(([, entry]) => entry.seconds).sort((a, b) => a - b);
+  if (spent.length < FEWEST_TIMES) return null;
   return spent[spent.length >> 1] * (counts.open + counts.started);
 }
 
