@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from rageval_spec.judging.refusal_phrases import REFUSAL_PHRASES
 from rageval_spec.judging.refusals import find_bare_refusal, find_refusal
+from tests.judging.refusal_texts import ANSWERS, HEDGED, REFUSALS
 
 
 @pytest.mark.parametrize(
@@ -122,230 +126,7 @@ def test_the_users_own_phrases_count_as_well_as_the_list() -> None:
     assert find_refusal("42", ["[NO ANSWER]", " "]) is None
 
 
-# One refusal per line, as a native speaker would write it; further down, texts that look like refusals but are not.
-REFUSALS = {
-    "de": [
-        "Das weiß ich leider nicht.",
-        "Leider weiß ich das nicht.",
-        "Das kann ich Ihnen leider nicht sagen.",
-        "Dazu liegen mir keine Informationen vor.",
-        "Dazu habe ich leider keine Informationen.",
-        "Keine Ahnung.",
-        "Ich kann diese Frage anhand der Texte nicht beantworten.",
-        "Entschuldigung, das ist mir nicht bekannt.",
-        "Aus dem Kontext geht das Datum nicht hervor.",
-        "Die Frage lässt sich mit den vorliegenden Dokumenten nicht beantworten.",
-        "Da bin ich mir nicht sicher.",
-        "Es tut mir leid, aber darauf habe ich keine Antwort.",
-        "Wird im Text nicht erwähnt.",
-    ],
-    "fr": [
-        "Je ne sais malheureusement pas.",
-        "Désolé, je ne peux pas répondre à cette question.",
-        "Malheureusement, je n'ai pas trouvé la réponse.",
-        "Le texte ne mentionne pas cette date.",
-        "Je n’en sais rien.",
-        "Il n'y a aucune information à ce sujet dans les documents.",
-        "Je ne dispose pas de cette information.",
-        "Les documents fournis ne permettent pas de répondre.",
-    ],
-    "es": [
-        "Lo siento, no lo sé.",
-        "No sé cuándo nació.",
-        "Lamentablemente, no tengo esa información.",
-        "No puedo responder a esa pregunta.",
-        "Los documentos no contienen esta información.",
-        "No hay suficiente información para responder.",
-        "Lo desconozco.",
-        "No se menciona en el texto.",
-    ],
-    "it": [
-        "Purtroppo non lo so.",
-        "Mi dispiace, non so rispondere.",
-        "Non saprei.",
-        "Non ho informazioni su questo argomento.",
-        "Non sono in grado di rispondere alla domanda.",
-        "Il testo non fornisce queste informazioni.",
-        "Nessuna informazione al riguardo.",
-        "La data non è menzionata nei documenti.",
-    ],
-    "pt": [
-        "Infelizmente, não sei.",
-        "Desculpe, não tenho essa informação.",
-        "Não consigo responder a essa pergunta.",
-        "Não há informações sobre isso no texto.",
-        "O documento não menciona a data.",
-        "Não é possível responder com base no contexto.",
-        "Desconheço.",
-        "Não faço ideia.",
-    ],
-    "nl": [
-        "Dat weet ik helaas niet.",
-        "Ik weet het niet.",
-        "Sorry, daar kan ik geen antwoord op geven.",
-        "Ik heb daar geen informatie over.",
-        "Er is geen informatie beschikbaar.",
-        "Geen idee.",
-        "Dat staat helaas niet in de tekst.",
-        "De vraag kan op basis van de context niet worden beantwoord.",
-    ],
-    "pl": [
-        "Niestety nie wiem.",
-        "Przykro mi, nie mogę odpowiedzieć na to pytanie.",
-        "Nie mam takich informacji.",
-        "Brak informacji na ten temat w dokumentach.",
-        "Nie znam odpowiedzi.",
-        "Nie jestem w stanie tego określić.",
-        "Tekst nie zawiera tych informacji.",
-        "Nie można na to odpowiedzieć.",
-    ],
-    "ru": [
-        "К сожалению, я этого не знаю.",
-        "Не знаю.",
-        "Извините, я не могу ответить на этот вопрос.",
-        "У меня нет такой информации.",
-        "В тексте не указана дата.",
-        "В документах нет информации об этом.",
-        "Мне это неизвестно.",
-        "Недостаточно данных, чтобы ответить.",
-    ],
-    "zh": [
-        "很抱歉，我不知道。",
-        "对不起，我无法回答这个问题。",
-        "不知道。",
-        "根据提供的信息，无法确定。",
-        "文中未提及出生日期。",
-        "没有找到相关信息。",
-        "抱歉，文档中没有关于此事的信息。",
-        "對不起，資料不足，無法回答。",
-    ],
-    "ja": [
-        "申し訳ございませんが、お答えできません。",
-        "わかりません。",
-        "その情報は記載されていません。",
-        "すみません、分かりかねます。",
-        "文書には言及がありません。",
-        "該当する情報が見つかりませんでした。",
-        "コンテキストからは判断できません。",
-        "存じません。",
-    ],
-}
-ANSWERS = {
-    "de": [
-        "Wir speichern keine Informationen über Ihre Zahlungen.",
-        "Er sagte: „Das weiß ich nicht.“",
-        "Wer „ich weiß nicht“ ankreuzt, bekommt keinen Punkt.",
-        "Wird der Code nicht erwähnt, gilt der Listenpreis.",
-        "Das weiß jeder: Berlin.",
-        "Wenn ich es nicht weiß, frage ich den Support.",
-        "Der Antrag wurde wegen nicht genügend Informationen abgelehnt.",
-        "Kunden, die sagen, ich weiß nicht, fragen nach.",
-    ],
-    "fr": [
-        "Aucune information n'est partagée avec des tiers.",
-        "Il a répondu : « je ne sais pas ».",
-        "Nous ne partageons aucune information sur nos clients.",
-        "Si je ne trouve pas la facture, je la demande.",
-        "Ce médicament n'est pas indiqué chez l'enfant.",
-        "Le savoir ne s'achète pas.",
-    ],
-    "es": [
-        "Casino lo sé es una canción.",
-        "El testigo dijo: «no lo sé».",
-        "Si no puedo responder, llamo al soporte.",
-        "Ella respondió que no lo sé era su frase favorita.",
-        "No vendemos información sobre clientes.",
-        "Este medicamento no se indica en niños.",
-    ],
-    "it": [
-        "Ha risposto: «non lo so».",
-        "Nessuna informazione viene condivisa con terzi.",
-        "Se non sono in grado di pagare, posso rateizzare.",
-        "Il museo non è lontano.",
-    ],
-    "pt": [
-        "Ele disse: «não sei».",
-        "Nenhuma informação é partilhada com terceiros.",
-        "Se não consigo responder, ligo ao suporte.",
-        "O plano não tem limite.",
-    ],
-    "nl": [
-        "Hij zei: 'ik weet het niet'.",
-        "We verkopen geen informatie over klanten.",
-        "Als ik de factuur niet kan vinden, bel ik.",
-        "Het museum is niet ver.",
-    ],
-    "pl": [
-        "Powiedział: „nie wiem”.",
-        "Brak informacji o dochodach powoduje odrzucenie wniosku.",
-        "Jeśli nie mogę znaleźć faktury, piszę do biura.",
-        "Muzeum nie jest daleko.",
-    ],
-    "ru": [
-        "Он ответил: «не знаю».",
-        "Если я не могу найти счёт, я пишу в поддержку.",
-        "Недостаточно информации в заявке приводит к отказу.",
-        "Музей недалеко.",
-    ],
-    "zh": [
-        "很多人不知道，巴黎不是最大的城市。",
-        "他说：“我不知道”。",
-        "申请因信息不足被拒绝。",
-        "如果我不知道答案，我会问老师。",
-        "他无法回答老师的问题。",
-    ],
-    "ja": [
-        "「わかりません」と答えた人は三人です。",
-        "彼はその答えを知りません。",
-        "もし情報が不足している場合は、電話してください。",
-        "東京です。",
-    ],
-}
-HEDGED = {
-    "de": [
-        "Ich weiß es nicht genau, aber es war 1889.",
-        "Er wurde in Ulm geboren. Wann, weiß ich nicht.",
-    ],
-    "fr": [
-        "Je ne sais pas quand, mais il est né à Ulm.",
-        "Il est né à Ulm. Je ne sais pas quand.",
-    ],
-    "es": [
-        "No sé la fecha exacta, pero nació en Ulm.",
-        "Nació en Ulm. No sé cuándo.",
-    ],
-    "it": [
-        "Non so la data, ma è nato a Ulm.",
-        "È nato a Ulm. Non so quando.",
-    ],
-    "pt": [
-        "Não sei a data, mas nasceu em Ulm.",
-        "Nasceu em Ulm. Não sei quando.",
-    ],
-    "nl": [
-        "Ik weet niet wanneer, maar hij werd in Ulm geboren.",
-        "Hij werd in Ulm geboren. Ik weet niet wanneer.",
-    ],
-    "pl": [
-        "Nie wiem kiedy, ale urodził się w Ulm.",
-        "Urodził się w Ulm. Nie wiem kiedy.",
-    ],
-    "ru": [
-        "Не знаю когда, но он родился в Ульме.",
-        "Он родился в Ульме. Не знаю когда.",
-    ],
-    "zh": [
-        "我不确定日期，但他出生在乌尔姆。",
-        "他出生在乌尔姆。我不知道日期。",
-    ],
-    "ja": [
-        "日付は分かりませんが、彼はウルムで生まれました。",
-        "彼はウルムで生まれました。日付は分かりません。",
-    ],
-}
-
-
-def spread(texts: dict[str, list[str]]) -> list[tuple[str, str]]:
+def spread(texts: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     return [(language, text) for language, several in texts.items() for text in several]
 
 
@@ -362,7 +143,7 @@ def test_further_ways_to_refuse_claim_nothing(answer: str) -> None:
 
 
 @pytest.mark.parametrize(("language", "answer"), spread(REFUSALS))
-def test_refusals_in_ten_languages_claim_nothing(language: str, answer: str) -> None:
+def test_refusals_claim_nothing(language: str, answer: str) -> None:
     assert find_bare_refusal(answer) is not None
 
 
@@ -375,6 +156,41 @@ def test_quotations_conditions_and_look_alikes_are_not_refusals(language: str, a
 def test_a_refusal_that_also_answers_claims_something(language: str, answer: str) -> None:
     assert find_refusal(answer) is not None
     assert find_bare_refusal(answer) is None
+
+
+def test_every_language_has_enough_texts() -> None:
+    for language in ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "zh", "ja", "ko", "ar", "hi"):
+        assert min(len(REFUSALS[language]), len(ANSWERS[language])) >= 8, language
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_the_form_of_its_letters_does_not_matter(form: str) -> None:
+    for _, answer in spread(REFUSALS):
+        assert find_bare_refusal(unicodedata.normalize(form, answer)) is not None, answer  # type: ignore[arg-type]
+    for _, answer in spread(ANSWERS):
+        assert find_refusal(unicodedata.normalize(form, answer)) is None, answer  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("apostrophe", "'’ʼ´`＇‘")
+def test_the_kind_of_apostrophe_does_not_matter(apostrophe: str) -> None:
+    for answer in ("I don't know.", "It isn't mentioned in the text.", "Je n'en sais rien."):
+        assert find_bare_refusal(answer.replace("'", apostrophe)) is not None
+
+
+@pytest.mark.parametrize("mark", ["\u200f", "\u200e", "\u202b", "\u2067", "\u200b", "\ufeff", "\u00ad"])
+def test_invisible_characters_do_not_matter(mark: str) -> None:
+    for _, answer in spread(REFUSALS):
+        assert find_bare_refusal(f"{mark}{answer[:-1].replace(' ', f' {mark}')}{mark}{answer[-1]}") is not None, answer
+
+
+def test_full_width_letters_are_letters() -> None:
+    wide = "I cannot answer.".translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+    assert find_bare_refusal(wide) is not None
+
+
+@pytest.mark.parametrize("said", ["لا أعرف", "لا اعرف", "لا أعْرِفُ", "لا أعـــرف", "ولا أعرف"])
+def test_arabic_may_be_written_with_or_without_its_small_signs(said: str) -> None:
+    assert find_bare_refusal(f"عذرًا، {said}.") is not None
 
 
 def test_an_answer_of_the_users_own_phrases_is_bare_even_if_they_have_several_clauses() -> None:

@@ -1,4 +1,4 @@
-"""The phrases of refusals by language, and patterns that tell a refusal from a mention of one.
+"""The phrases of refusals by language.
 
 A phrase is text, which is folded before the search. `*` stands for up to five words of the same clause (in scripts
 without white space, up to twelve characters), and a leading `^` for the beginning of a clause. Precision comes before
@@ -7,7 +7,6 @@ recall: a phrase that plain answers contain too ("no information is shared") nee
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
@@ -23,7 +22,15 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "unanswerable", "i don't have that information", "i do not have that information",
         "i don't have this information", "i do not have this information", "i don't have any information",
         "i do not have any information", "i don't have information", "i do not have information",
-        "^not mentioned in the",
+        "^not mentioned in the", "i dont know", "i have no idea", "^no idea", "i am not able to answer",
+        "i'm not able to answer", "i'm unable to find", "i am unable to find", "i was unable to find",
+        "i was not able to find", "i wasn't able to find", "i couldn't locate", "i could not locate",
+        "i cannot provide an answer", "i can't provide an answer", "i lack the information", "i lack information",
+        "i can't help with that", "i cannot help with that", "there is no mention of", "isn't mentioned in",
+        "aren't mentioned in", "isn't specified in the", "is not stated in the", "are not stated in the",
+        "not available in the provided", "could not be found in the", "answer is not in the", "not enough context",
+        "insufficient context", "does not have enough information", "cannot be inferred from", "can't be inferred from",
+        "is beyond my knowledge", "i'm not aware of any", "i am not aware of any",
     ),
     "de": (
         "ich weiß es * nicht", "ich weiß nicht", "weiß ich * nicht", "ich weiß darauf keine antwort",
@@ -161,103 +168,51 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "言及がありません", "言及はありません", "書かれていません",
         "情報を持っていません", "情報は持っていません", "情報を持ち合わせておりません", "情報は持ち合わせておりません",
     ),
-    "ko": ("모르겠습니다", "알 수 없습니다", "답변할 수 없", "대답할 수 없", "정보가 없습니다", "정보가 부족"),
-    "ar": ("لا أعرف", "لا أعلم", "لا يمكنني الإجابة", "لا توجد معلومات", "معلومات غير كافية"),
-    "hi": ("मुझे नहीं पता", "मैं नहीं जानता", "उत्तर नहीं दे सकता", "कोई जानकारी नहीं", "पर्याप्त जानकारी नहीं"),
+    "ko": (
+        "모르겠", "저는 * 모릅니다", "저도 * 모릅니다", "^모릅니다", "^몰라요", "저는 * 몰라요",
+        "알 수 없습니다", "알 수 없어요", "알 수 없네요", "확인할 수 없", "판단할 수 없", "특정할 수 없",
+        "답변할 수 없", "답변할 수가 없", "답변드릴 수 없", "답변을 드릴 수 없", "답변을 제공할 수 없",
+        "대답할 수 없", "답할 수 없", "답변드리기 어렵", "답변하기 어렵", "대답하기 어렵", "답하기 어렵",
+        "정보가 없습니다", "정보는 없습니다", "정보가 없어", "정보는 없어", "정보가 부족", "정보가 충분하지 않",
+        "충분한 정보가 없", "정보를 찾을 수 없", "정보를 찾지 못", "답을 찾을 수 없", "답을 찾지 못",
+        "답변을 찾을 수 없", "내용을 찾을 수 없", "정보가 포함되어 있지 않", "정보를 포함하고 있지 않",
+        "내용이 포함되어 있지 않", "언급되어 있지 않", "언급되지 않았습니다", "언급이 없습니다",
+        "명시되어 있지 않", "나와 있지 않", "나와있지 않", "기재되어 있지 않",
+    ),
+    "ar": (
+        "لا أعرف", "لا أعلم", "لا أدري", "لست متأكد", "لست واثق", "ليس لدي فكرة", "لا فكرة لدي", "لا أملك * معلومات",
+        "لا أملك * إجابة", "ليس لدي * معلومات", "ليست لدي * معلومات", "ليس لدي إجابة", "ليست لدي إجابة",
+        "لا تتوفر لدي", "لا تتوافر لدي", "لا يمكنني الإجابة", "لا يمكنني * أن أجيب", "لا أستطيع الإجابة",
+        "لا أستطيع أن أجيب", "لا أستطيع تحديد", "لا أستطيع العثور", "لا يمكنني تحديد", "لا يمكنني العثور",
+        "لا يمكن الإجابة", "لا يمكن تحديد", "تتعذر الإجابة", "يتعذر الإجابة", "يتعذر علي", "تعذر العثور", "لم أجد",
+        "لم أعثر", "لم أتمكن من", "لا توجد معلومات كافية", "لا توجد معلومات عن", "لا توجد معلومات حول",
+        "لا توجد معلومات متاحة", "لا توجد معلومات متوفرة", "لا توجد معلومات في", "لا توجد أي معلومات",
+        "لا توجد معلومات بشأن", "معلومات غير كافية", "المعلومات غير كافية", "المعلومات المتاحة غير كافية",
+        "المعلومات المتوفرة غير كافية", "لا يذكر النص", "لم يذكر النص", "لا يذكر السياق", "لم يذكر السياق",
+        "لا يذكر المستند", "لا تذكر المستندات", "لا تذكر الوثائق", "لا يحتوي النص على", "لا يحتوي السياق على",
+        "لا يحتوي المستند على", "لا تحتوي المستندات * على", "لا تحتوي الوثائق * على", "لا تتضمن المستندات",
+        "لا يتضمن النص", "لا يتضمن السياق", "لم يذكر * في النص", "لم يذكر * في السياق", "لم يذكر * في المستند",
+        "لم تذكر * في النص", "لم تذكر * في السياق", "لم يرد ذكر", "غير مذكور في", "غير مذكورة في",
+    ),
+    "hi": (
+        "मुझे * नहीं पता", "मुझे * पता नहीं", "^पता नहीं", "^नहीं पता", "मुझे * नहीं मालूम", "मुझे * मालूम नहीं",
+        "^मालूम नहीं", "मुझे ज्ञात नहीं", "मैं * नहीं जानता", "मैं * नहीं जानती", "मुझे * जानकारी नहीं है",
+        "मेरे पास * जानकारी नहीं है", "मैं * उत्तर नहीं दे सक", "मैं * जवाब नहीं दे सक", "मैं * नहीं बता सक",
+        "मैं * निश्चित नहीं", "मुझे यकीन नहीं", "उत्तर नहीं दिया जा सकता", "जवाब नहीं दिया जा सकता",
+        "उत्तर देना संभव नहीं", "जवाब देना संभव नहीं", "उत्तर देने में असमर्थ", "जवाब देने में असमर्थ",
+        "निर्धारित नहीं किया जा सकता", "कोई जानकारी नहीं है", "कोई जानकारी नहीं मिल", "कोई जानकारी नहीं दी गई",
+        "कोई जानकारी उपलब्ध नहीं", "कोई जानकारी मौजूद नहीं", "पर्याप्त जानकारी नहीं", "जानकारी पर्याप्त नहीं",
+        "जानकारी उपलब्ध नहीं है", "जानकारी मौजूद नहीं है", "जानकारी नहीं मिल", "अपर्याप्त जानकारी", "उत्तर नहीं मिल",
+        "जवाब नहीं मिल", "उल्लेख नहीं है", "उल्लेख नहीं किया गया", "उल्लेख नहीं मिल", "में नहीं बताया गया",
+        "में नहीं दिया गया",
+    ),
 }  # fmt: skip
 """The phrases of refusals by language. An answer with one of them can be a refusal."""
 
 SOFTENERS = (
     "leider", "bedauerlicherweise", "malheureusement", "hélas", "lamentablemente", "desafortunadamente",
     "por desgracia", "purtroppo", "sfortunatamente", "infelizmente", "lamentavelmente", "helaas",
-    "jammer genoeg", "niestety", "к сожалению", "увы",
+    "jammer genoeg", "niestety", "к сожалению", "увы", "안타깝게도", "아쉽게도", "유감스럽게도", "للأسف", "للاسف",
+    "दुर्भाग्य से", "दुर्भाग्यवश",
 )  # fmt: skip
 """Words in a refusal that do not change its meaning: "Das weiß ich leider nicht"."""
-
-TURN = re.compile(
-    r"[;:—–]|,?\s\b(?:but|however|though|although|aber|jedoch|doch|allerdings|mais|cependant|toutefois|pourtant|pero"
-    r"|sin embargo|no obstante|aunque|ma|però|tuttavia|mas|porém|contudo|no entanto|maar|echter|ale|jednak|lecz|men)\b"
-    r"|\band(?= i\b)|,?\s\b(?:но|однако|хотя|ama|fakat)\b"
-    r""
-    r""
-    r"|但|不过|不過|可是|然而|しかし|ただし|けれど|が、|하지만|لكن|लेकिन"
-)
-"""Words at which a sentence can turn from a refusal to an answer, or back."""
-
-MANNERS = re.compile(
-    r"(?:(?:i(?:'m| am) |we(?:'re| are) )?(?:very |so |really |truly )?(?:sorry|afraid)(?: (?:for|about) [^,]*)?"
-    r"|unfortunately|i apologi[sz]e[^,]*|my apologies[^,]*|please .*|let me know .*|feel free .*|thank you.*|thanks.*"
-    r"|(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung|verzeihung|bitte .*|(?:je suis )?(?:vraiment )?désolée?"
-    r"|malheureusement|pardon|lo siento(?: mucho)?|lamentablemente|perdón|mi dispiace|purtroppo|scusa|scusi"
-    r"|desculpe|sinto muito|lamento|infelizmente|helaas|het spijt me|sorry|niestety|przykro mi|przepraszam"
-    r"|tyvärr|к сожалению|извините|простите|üzgünüm|maalesef"
-    r"|(?:非常|真的)?很?抱歉|对不起|對不起|不好意思|(?:大変)?申し訳(?:ありません|ございません)|すみません|ごめんなさい"
-    r"|죄송합니다|죄송하지만|عذرا|क्षमा करें)"
-)
-"""Other clauses of refusals, which claim nothing."""
-
-REPORTED_IN_ENGLISH = re.compile(
-    r"(?:(?<!\bi )(?<!\bi'd )(?<!\bto )(?<!\bmust )(?<!\bonly )(?<!\bwould )\b"
-    r"(?:say|says|said|saying|replies|replied|answers|answered|responds|responded|writes|wrote|thinks?|thought"
-    r"|tells? \w+|told \w+)"
-    r"|(?<!\bwhich )(?<!\bthis )(?<!\bthat )\bmeans)(?: that)?[:,]? [\"'“„«]?$"
-)
-"""What precedes a phrase that is quoted or explained, not said: "users who say I don't know"."""
-
-_SAID = (
-    "sagt|sagte|sagten|(?:die|wer|viele|manche|kunden|nutzer) sagen|antwortete?n?|antwortet"
-    "|schreibt|schrieben?|meint|meinten?"
-    "|behauptet|erklärte?|dit|disent|disait|dirent|répond|répondent|répondit|répondu|écrit|affirme|déclaré?"
-    "|dice|dicen|dijo|dijeron|respondió|responden?|respondieron|contestó|contestan?|escribió|afirma|afirmó"
-    "|dicono|disse|detto|risponde|rispondono|rispose|risposto|scrive|scrisse|afferma"
-    "|diz|dizem|disseram|respondem|respondeu|responderam|escreveu|afirmou"
-    "|zegt|zeggen|zei|zeiden|antwoordt|antwoordden?|schrijft|schreef|beweert"
-    "|mówi|mówią|powiedział\\w*|odpowiada|odpowiadają|odpowiedział\\w*|napisał\\w*|twierdzi"
-    "|говорит|говорят|сказал[аи]?|отвечает|отвечают|ответил[аи]?|пишет|написал[аи]?|заявил[аи]?"
-)
-REPORTED = re.compile(
-    rf"(?<!\w)(?:{_SAID}),?(?: (?:dass|que|che|dat|że|что))? ?[:,]? ?[\"'“„«»‚‹]? ?(?:das |dat |ça, |eso |to |этого )?$"
-    r"|(?:说|說|表示|回答|回答说|称|稱|写道|寫道)道?[:,]? ?[\"'“「『]?$"
-    r"|(?<!我)[们們]$|[他她它]也?$|(?:誰にも|だれにも|彼は|彼女は|彼らは)[^。、]*$"
-    r"|\S ?[\"“„«»‚‹「『] ?$"
-)
-"""The same in other languages, and an opening quotation mark that is not at the beginning of the answer."""
-REPORTED_BEHIND = re.compile(r"[。.]?[」』\"]?と(?:答|言|述|話|回|書|返|思)")
-"""Japanese names the speaker after the words that are quoted."""
-
-CAUSE = re.compile(
-    r"(?<!\w)(?:wegen|aufgrund|mangels|faute de|en raison d[e']|à cause d[e']|por|debido a|per|a causa di|wegens"
-    r"|vanwege|door|z powodu|из-за)(?: \w+)? ?$|(?:因|因为|因為|由于|由於)$"
-)
-"""What makes a lack of information the cause of something: "wegen nicht genügend Informationen abgelehnt"."""
-CONSEQUENCE = re.compile(
-    r"[^.;:!?]*(?<!\w)(?:führt|führen|bewirkt|entraîne|provoque|provoca|causa|comporta|implica|leidt tot|powoduje"
-    r"|skutkuje|oznacza|prowadzi|приводит|означает)(?!\w)|[^。，,]*(?:导致|導致|会被|將被|将被)"
-)
-"""The consequence of a lack of information; the answer is then about that consequence."""
-CONDITION = re.compile(
-    r"(?:^|[.;:!?,。！？，、] ?)(?:wenn|falls|sofern|solange|si|lorsque|quand|cuando|se|quando|als"
-    r"|indien|wanneer|jeśli"
-    r"|gdy|если|когда)(?!\w)[^.;:!?]*$|(?:如果|若|もし)[^。！？]*$"
-)
-"""What makes a sentence a condition, "if you do not know ...", not a refusal."""
-WITHHOLDING = re.compile(
-    r"(?<!\w)(?:wir geben|geben wir|teilen|verkaufen|speichern|erheben|sammeln|übermitteln|partageons|vendons"
-    r"|collectons|compartimos|vendemos|guardamos|condividiamo|vendiamo|raccogliamo|partilhamos|compartilhamos|coletamos"
-    r"|delen|verkopen|bewaren|udostępniamy|sprzedajemy|(?:ne|n') ?\w+ons)(?: \w+)? ?$"
-)
-"""Verbs that say what happens with information, not that it is missing: "Wir speichern keine Informationen ..."."""
-
-_SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
-_SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
-SILENT_SOURCE = re.compile(
-    rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
-    rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
-)
-"""English for "the documents do not mention". The subject is needed: plain answers say "does not mention" too."""
-
-NO_QUESTION = re.compile(
-    r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
-    r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
-)
-"""What follows "I cannot answer" if the answer is about phone calls and the like."""

@@ -21,15 +21,32 @@ PHRASES_TEXT = (
 )
 """The description of the key `phrases` in all nodes."""
 
-_PIECE = 6
+_PIECE = 4
 """Characters. Shorter pieces are shared by more phrases but occur in more answers."""
 _LONGEST_CLAUSE = 40
 """Words. A longer clause says more than its refusal."""
 
 
-_GAP = r"(?:[^\s.,;:!?]+ ){0,5}"
+_GAP = r"(?:[^\s.,;:!?،؛؟।]+ ){0,5}"
 _NARROW_GAP = r"[^\s.,;:!?。、！？]{0,12}"
-_CLAUSE_START = r"(?:(?<=[.,;:!?()\[\]。、！？」』\"'“„«-])|(?<=[.,;:!?。、！？] )|^)"
+_CLAUSE_START = r"(?:(?<=[.,;:!?()\[\]。、！？」』\"'“„«،؛؟।-])|(?<=[.,;:!?。、！？،؛؟।] )|^)"
+_MARKS = "\u0900-\u0903\u093a-\u094f"
+"""The vowel signs of Devanagari, which regular expressions do not count as part of a word."""
+_EDGES = re.compile(rf"^[^\w{_MARKS}]+|[^\w{_MARKS}]+$")
+_INVISIBLE: dict[int, None] = dict.fromkeys(
+    [
+        *[0xAD, 0x640, 0x670, 0xFEFF],
+        *range(0x64B, 0x660),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x206A),
+    ]
+)
+"""Soft hyphens, joiners, marks of direction, and the vowel signs and the long stroke of Arabic."""
+_ALIKE = str.maketrans({**dict.fromkeys("’‘ʼ´`′＇", "'"), **dict.fromkeys("أإآٱ", "ا"), "ى": "ي", "ؤ": "و", "ئ": "ي"})
+"""Characters that people type for one another."""
+_ODD = re.compile(f"[{''.join(map(chr, [*_INVISIBLE, *_ALIKE]))}]")
+_NOT_LATIN = re.compile("[\u0400-\u052f\u0600-\u06ff\u0900-\u097f\u3040-\u9fff\uac00-\ud7af]")
 _OPENING_VERBS = ("wird ", "werden ", "kann ", "können ", "lässt ", "lassen ", "geht ", "enthält ", "liegen ", "wordt ")
 """In German and Dutch a condition can begin with its verb: "Wird der Code nicht erwähnt, gilt der Listenpreis"."""
 
@@ -40,7 +57,7 @@ def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     Besides the refusal, the answer may hold an apology, a request or a question. "I'm not sure, but it may be Paris"
     and "He was born in Ulm. I don't know when." claim something, so they do not count.
     """
-    from rageval_spec.judging.refusal_phrases import TURN
+    from rageval_spec.judging.refusal_guards import TURN
 
     found = find_refusal(answer, phrases)
     if found is None:
@@ -64,9 +81,9 @@ def _is_question(sentence: str) -> bool:
 
 
 def _claims_nothing(clause: str) -> bool:
-    from rageval_spec.judging.refusal_phrases import MANNERS
+    from rageval_spec.judging.refusal_guards import MANNERS
 
-    bare = re.sub(r"^\W+|\W+$", "", clause)
+    bare = _EDGES.sub("", clause)
     return not bare or (
         len(bare.split()) <= _LONGEST_CLAUSE if find_refusal(bare) is not None else bool(MANNERS.fullmatch(bare))
     )
@@ -93,7 +110,8 @@ def _find_own(phrases: Sequence[str], text: str) -> re.Match[str] | None:
 
 def _search_list(text: str) -> re.Match[str] | None:
     """The first phrase of the list that refuses."""
-    groups = (group for piece, group in _group_all() if piece in text)
+    listed = _group_all()[: 2 if _NOT_LATIN.search(text) else 1]
+    groups = (group for script in listed for piece, group in script if piece in text)
     held = [phrase for group in groups for part, phrase in group if part in text]
     held.sort()
     refusing = (
@@ -104,16 +122,18 @@ def _search_list(text: str) -> re.Match[str] | None:
 
 def _refuses(found: re.Match[str], text: str, language: str) -> bool:
     """Whether the phrase is the answer's own and is about the question."""
-    from rageval_spec.judging import refusal_phrases as listed
+    from rageval_spec.judging import refusal_guards as guards
 
     before = text[: found.start()]
-    if language == "en":
-        is_of_calls = found.group().endswith("answer") and listed.NO_QUESTION.match(text, found.end())
-        return not is_of_calls and listed.REPORTED_IN_ENGLISH.search(before) is None
-    guards = (listed.REPORTED, listed.CAUSE, listed.CONDITION, listed.WITHHOLDING)
-    if any(guard.search(before) for guard in guards):
+    if guards.QUOTED.search(before) and guards.QUOTED_BEHIND.match(text, found.end()):
         return False
-    if listed.CONSEQUENCE.match(text, found.end()) or listed.REPORTED_BEHIND.match(text, found.end()):
+    if language == "en":
+        is_of_calls = found.group().endswith("answer") and guards.NO_QUESTION.match(text, found.end())
+        asides = (guards.REPORTED_IN_ENGLISH, guards.CONDITION_IN_ENGLISH, guards.CAUSE_IN_ENGLISH)
+        return not is_of_calls and not any(guard.search(before) for guard in asides)
+    if any(guard.search(before) for guard in (guards.REPORTED, guards.CAUSE, guards.CONDITION, guards.WITHHOLDING)):
+        return False
+    if guards.CONSEQUENCE.match(text, found.end()) or guards.REPORTED_BEHIND.match(text, found.end()):
         return False
     return not (_opens_condition(found, before) and re.match(r"[^.;:!?]*,", text[found.end() :]))
 
@@ -123,7 +143,7 @@ def _opens_condition(found: re.Match[str], before: str) -> bool:
 
 
 def _search_silent_source(text: str) -> re.Match[str] | None:
-    from rageval_spec.judging.refusal_phrases import SILENT_SOURCE
+    from rageval_spec.judging.refusal_guards import SILENT_SOURCE
 
     return SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
 
@@ -146,18 +166,23 @@ def _list_all() -> tuple[tuple[str, _Phrase], ...]:
     )
 
 
+_Groups = tuple[tuple[str, tuple[tuple[str, _Phrase], ...]], ...]
+
+
 @cache
-def _group_all() -> tuple[tuple[str, tuple[tuple[str, _Phrase], ...]], ...]:
-    """The phrases in groups, each with a few characters that all its phrases contain.
+def _group_all() -> tuple[_Groups, _Groups]:
+    """The phrases in Latin script, and the others, in groups with a few characters that all phrases of one contain.
 
     There are hundreds of phrases, and an answer contains few of the pieces that they share. Searching for the pieces
     first takes a fifth of the time.
     """
     counts = Counter(piece for part, _ in _list_all() for piece in set(_cut_pieces(part)))
-    groups: dict[str, list[tuple[str, _Phrase]]] = {}
+    scripts: tuple[dict[str, list[tuple[str, _Phrase]]], dict[str, list[tuple[str, _Phrase]]]] = ({}, {})
     for part, phrase in _list_all():
+        groups = scripts[_NOT_LATIN.search(part) is not None]
         groups.setdefault(max(_cut_pieces(part), key=lambda piece: counts[piece]), []).append((part, phrase))
-    return tuple((piece, tuple(group)) for piece, group in groups.items())
+    latin, others = (tuple((piece, tuple(group)) for piece, group in groups.items()) for groups in scripts)
+    return latin, others
 
 
 def _cut_pieces(part: str) -> list[str]:
@@ -177,15 +202,28 @@ def _compile(phrase: str) -> re.Pattern[str]:
 
 
 def _begin(phrase: str) -> str:
-    """The pattern of a place at which a phrase may begin: a word's start, except in scripts without white space."""
-    return r"(?<!\w)" if phrase[0] < "\u3000" else ""
+    """The pattern of a place at which a phrase may begin: a word's start, except in scripts without white space.
+
+    In Arabic, "and" and "so" are written as a letter before the next word.
+    """
+    if "\u0600" <= phrase[0] <= "\u06ff":
+        return r"(?:(?<!\w)|(?<=(?<!\w)[وف]))"
+    return rf"(?<![\w{_MARKS}])" if phrase[0] < "\u3000" else ""
 
 
 def _fold(text: str) -> str:
+    """The text without case, accents of Arabic, invisible characters, softening words and surplus white space."""
     from rageval_spec.judging.refusal_phrases import SOFTENERS
 
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
+    folded = text.casefold().replace("`", "'") if text.isascii() else _fold_letters(text)
     for softener in SOFTENERS:
         if softener in folded:
             folded = re.sub(rf",?\s*(?<!\w){softener}(?!\w),?", " ", folded)
     return " ".join(folded.split())
+
+
+def _fold_letters(text: str) -> str:
+    if _ODD.search(text):
+        text = text.translate(_ALIKE).translate(_INVISIBLE)
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return folded.translate(_ALIKE).translate(_INVISIBLE) if _ODD.search(folded) else folded
