@@ -98,7 +98,7 @@ def test_a_file_that_could_hold_peoples_work_is_not_overwritten(folder: Path) ->
     assert select("-o", "review.csv", "--force").exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["review.xlsx", "review.json"])
+@pytest.mark.parametrize("name", ["review.xlsx", "review.json", "review.html"])
 def test_the_suffix_says_the_format(folder: Path, name: str) -> None:
     assert select("-o", name, "--random", "3").exit_code == 0
     assert (folder / name).stat().st_size > 0

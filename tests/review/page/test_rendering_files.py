@@ -91,6 +91,7 @@ def test_a_saved_file_has_the_labels_and_where_they_belong(opened: Opened, tmp_p
         "version": 1,
         "sheet": SHEET.digest,
         "annotator": "Ann",
+        "criteria": [{"name": one.name, "scale": one.scale} for one in SHEET.criteria],
         "skipped": [{**skipped, "comment": ""}],
     }
     assert [(one["metric"], one["claim"], one["value"], one["saw_judge"]) for one in labels] == [

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.results import open_baseline, open_results
@@ -14,7 +14,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.reports.shared.console import render_text, tabulate
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.selection import REASONS, Selection, Wanted, select_answers
-from rageval_spec.review.tasks import ReviewSheet, build_sheet
+from rageval_spec.review.tasks import ReviewSheet, build_sheet, to_payload
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import count_noun, list_choices, list_names, make_visible
 
@@ -193,7 +193,9 @@ def _write(sheet: ReviewSheet, form: Form) -> list[bytes]:
         from rageval_spec.review.forms.label_studio import write_config, write_tasks
 
         return [write_tasks(sheet), write_config(sheet)]
-    raise UsageError(f"the form {form} is not known; write one of {list_choices(get_args(Form))}")
+    from rageval_spec.review.page.rendering import render_page
+
+    return [render_page(to_payload(sheet))]
 
 
 def _save(path: Path, content: bytes) -> None:

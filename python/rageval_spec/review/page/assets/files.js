@@ -29,7 +29,8 @@ function writeFile() {
     const isLost = comment && !Object.keys(labels).length;
     if (work.states[at] === "skipped" || isLost) skipped.push({ ...describeTask(task), comment });
   });
-  return JSON.stringify({ format: FORMAT, version: VERSION, sheet: sheet.digest, annotator: work.annotator,
+  const criteria = sheet.criteria.map(({ name, scale }) => ({ name, scale }));
+  return JSON.stringify({ format: FORMAT, version: VERSION, sheet: sheet.digest, annotator: work.annotator, criteria,
     labels: listLabels(), skipped }, null, 1);
 }
 
