@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +10,12 @@ from pydantic import ValidationError
 from rageval_spec import registry
 from rageval_spec.data.assessment import Estimate, Failed, Finding
 from rageval_spec.data.call_errors import LimitError
+from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judges.cascade import BANDS, Cascade, CascadeNode
 from rageval_spec.plugin import Context, NoAnswers
 from rageval_spec.plugin.names import names_in
+from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,
     PRECISION,
@@ -182,3 +186,41 @@ def test_no_samples_give_no_notes() -> None:
     assert isinstance(
         finding_of(build(Scripted("a", {"q": 1.0}), Scripted("b", {})).assess(FAITHFULNESS, samples_for("q"))), Finding
     )
+
+
+def calibrated(folder: Path, *judges: Scripted, **entry: Any) -> Cascade:
+    """A cascade whose calibration says where its steps are sure about faithfulness."""
+    names = [judge.context.name for judge in judges]
+    context = replace(context_of(*judges), folder=folder)
+    plain = Cascade(CascadeNode(use="cascade", steps=names), context)
+    write(folder / "c.json", describe(plain, FAITHFULNESS, map=None, **entry))
+    return Cascade(CascadeNode(use="cascade", steps=names, calibration="c.json"), context)
+
+
+def test_a_calibration_says_where_steps_are_sure(tmp_path: Path) -> None:
+    scores = {"a": 0.1, "b": 0.2, "c": 0.5, "d": 0.9}
+    cheap, middle = Scripted("cheap", scores), Scripted("middle", {"b": 0.3, "c": 0.5})
+    dear = Scripted("dear", {"c": 0.7})
+    steps = (StepBounds(0, 0.1, 0.9), StepBounds(1, low=0.4))
+    cascade = calibrated(tmp_path, cheap, middle, dear, steps=steps)
+    assert scores_of(cascade.assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))) == [0.1, 0.3, 0.7, 0.9]
+    assert (middle.asked, dear.asked) == ([["b", "c"]], [["c"]])
+
+
+def test_a_step_that_the_calibration_found_never_sure_decides_nothing(tmp_path: Path) -> None:
+    cheap, dear = Scripted("cheap", {"a": 0.0}), Scripted("dear", {"a": 0.7})
+    cascade = calibrated(tmp_path, cheap, dear, steps=(StepBounds(0),))
+    assert scores_of(cascade.assess(FAITHFULNESS, samples_for("a"))) == [0.7]
+
+
+def test_other_questions_keep_the_usual_bands(tmp_path: Path) -> None:
+    cheap, dear = Scripted("cheap", {"a": 2.0}), Scripted("dear", {"a": 5.0})
+    cascade = calibrated(tmp_path, cheap, dear, steps=(StepBounds(0),))
+    assert scores_of(cascade.assess(RUBRIC, samples_for("a"))) == [2.0]
+
+
+def test_a_step_with_a_bound_of_its_own_and_a_calibration_conflict() -> None:
+    judges = Scripted("cheap", {}), Scripted("dear", {})
+    node = CascadeNode(use="cascade", steps=[{"judge": "cheap", "low": 0.1}, "dear"], calibration="c.json")
+    told = Cascade(node, context_of(*judges)).check()
+    assert told == "the step 'cheap' has its own low or high, which the calibration would replace; remove one"

@@ -11,7 +11,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
 from rageval_spec.commands.review.forms import select
-from rageval_spec.errors import PASSED
+from rageval_spec.errors import PASSED, UsageError
 
 _column_option = click.option(
     "--column", "columns", multiple=True, metavar="PART=NAME",
@@ -53,7 +53,7 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 @click.command("calibrate")
 @click.argument("results", required=False)
 @click.option(
-    "--labels", "labels", multiple=True, required=True, type=click.Path(path_type=Path), metavar="FILE",
+    "--labels", "labels", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
     help="A file of labels; can be repeated.",
 )  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
@@ -78,6 +78,18 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Write a calibration that the spec's judges can take: calibration.json.",
 )  # fmt: skip
+@click.option(
+    "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
+    help="Choose where the steps of this spec's cascade decide by themselves.",
+)  # fmt: skip
+@click.option(
+    "--agreement", type=click.FloatRange(0.5, 1), metavar="SHARE",
+    help="With --spec: the share of its decisions with which each step must agree, such as 0.95.",
+)  # fmt: skip
+@click.option(
+    "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
+    help="With --spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
+)  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
 @click.option("--details", is_flag=True, help="Show all tables.")
@@ -92,7 +104,17 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
+    rageval-spec calibrate --spec spec.yaml --agreement 0.95 --against last -o calibration.json
     """
+    steps = {name: options.pop(name) for name in ("spec", "agreement", "against")}
+    if steps["spec"] is not None:
+        from rageval_spec.commands.calibrate.steps import calibrate_steps
+
+        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form", "output")}
+        console.write(calibrate_steps(results, labels, **shared_options, **steps))
+        return PASSED
+    if not labels:
+        raise UsageError("name a file of labels: --labels labels.csv")
     from rageval_spec.commands.calibrate.command import calibrate
 
     console.write(calibrate(results, labels, **options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
+from rageval_spec.judging.calibrated import find_entries
 from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.grading import scale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
+from rageval_spec.plugin.identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
+    from rageval_spec.data.judge_calibration import StepBounds
     from rageval_spec.data.sample import Sample
 
 Band = tuple[float, float]
@@ -98,7 +102,7 @@ class Cascade(ComposedJudge[CascadeNode]):
     """Asks each step about the samples that the steps before it were unsure about or failed on.
 
     A step is sure if its score is at most `low` or at least `high`; a grade is scaled to [0, 1] first. The defaults of
-    these keys are calibrated for overlap, embedding and nli. If one of these has its own `threshold`, it is sure where
+    these keys are calibrated for overlap, embedding and nli; `calibration` has others. If one of these has its own `threshold`, it is sure where
     no claim or every claim is supported. Any other judge is sure of everything, so the next step gets only the samples
     that it failed on: an endpoint with a local fallback is such a cascade. A step that finds nothing to judge is
     unsure. The score is the deciding step's, on that step's scale.
@@ -153,10 +157,29 @@ class Cascade(ComposedJudge[CascadeNode]):
                 waiting = [sample for sample, finding in pairs if not _is_sure(finding, band, criterion)]
         return estimate
 
+    def check(self) -> str | None:
+        """Check the members, and that a calibration sets no bound that a step has already."""
+        own = [step.judge for step in map(_step, self.node.steps) if step.low is not None or step.high is not None]
+        if self.node.calibrated is not None and own:
+            return f"the step '{own[0]}' has its own low or high, which the calibration would replace; remove one"
+        return super().check()
+
     def _steps(self, criterion: Criterion) -> Sequence[tuple[Judge[Any], Band | None]]:
         """The judges, each with the band in which it is unsure; None if it decides everything it does not fail on."""
+        calibrated = self._calibrated.get(digest_criterion(criterion), {})
         steps = zip(self.node.steps, self.members, strict=True)
-        return [(judge, _find_band(_step(step), judge, criterion.kind)) for step, judge in steps]
+        return [
+            (judge, calibrated.get(place) or _find_band(_step(step), judge, criterion.kind))
+            for place, (step, judge) in enumerate(steps)
+        ]
+
+    @cached_property
+    def _calibrated(self) -> Mapping[str, Mapping[int, Band]]:
+        """The bands that the calibration has for each criterion, by the place of the step."""
+        return {
+            criterion: {int(one.step): _read_bounds(one) for one in entry.steps}
+            for criterion, entry in find_entries(self).items()
+        }
 
     def _remark_on_shares(self, criterion: Criterion, samples: Sequence[Sample], deciders: Mapping[int, str]) -> Note:
         last = self.members[-1]
@@ -175,6 +198,11 @@ def _assess_all(
         return (), ()
     assessment = judge.assess(criterion, samples)
     return assessment.findings, assessment.notes
+
+
+def _read_bounds(bounds: StepBounds) -> Band:
+    low, high = _NEVER_SURE
+    return (low if bounds.low is None else bounds.low, high if bounds.high is None else bounds.high)
 
 
 def _find_band(step: CascadeStep, judge: Judge[Any], kind: Ability) -> Band | None:

@@ -110,6 +110,11 @@ class CalibratedJudge(Judge[Any]):
         super().__init__(judge.node, judge.context)
         self._judge = judge
 
+    @property
+    def plain(self) -> Judge[Any]:
+        """The judge without its calibration."""
+        return self._judge
+
     @cached_property
     def entries(self) -> Mapping[str, JudgeCalibration]:
         """What the calibration holds for this judge, by the criterion's digest."""

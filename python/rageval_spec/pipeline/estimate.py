@@ -131,7 +131,7 @@ def expect(
             for metric in metrics.values():
                 estimate |= metric.estimate(list_usable(metric, samples))
     reused = {name: parts.systems[name].describe_reuse(count) for name, count in known.items()}
-    return Expectation(tuple(_add_up(parts, estimate)), questions, {name: of for name, of in reused.items() if of})
+    return Expectation(tuple(add_up(parts, estimate)), questions, {name: of for name, of in reused.items() if of})
 
 
 def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
@@ -163,7 +163,8 @@ def _placeholder_answers(queries: pl.DataFrame) -> pl.DataFrame:
     return tables.answers_table(rows)
 
 
-def _add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
+def add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
+    """The calls to each model that is asked, with their cost; chat models without calls too."""
     for name, model in parts.asked_models.items():
         calls = estimate.calls.get(name, {})
         if calls or isinstance(model, ChatModel):

@@ -1,0 +1,137 @@
+"""`calibrate --spec`, as a user sees it: from results to a cascade with bounds of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.commands.calibrate.steps import calibrate_steps
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.errors import UsageError
+from rageval_spec.pipeline.preflight import validate
+from rageval_spec.runner import Options, run
+from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.endpoint import Answer
+from tests.tiny import write_spec
+
+WORDS = [f"word{number}" for number in range(10)]
+
+
+def say(number: int, body: dict[str, Any]) -> Answer:
+    """Yes if the sources know the sixth word."""
+    known = body["messages"][-1]["content"].partition("<answer>")[0].count("word5") > 0
+    return Answer(completion("yes" if known else "no"))
+
+
+@pytest.fixture
+def server() -> Any:
+    running = ChatServer(say)
+    yield running
+    running.close()
+
+
+def build(folder: Path, server: ChatServer, **cascade: Any) -> Path:
+    """100 answers of ten words, of which the contexts know 0 to 9."""
+    rows = []
+    for number in range(100):
+        texts = {"answer": f"{' '.join(WORDS)}.", "contexts": [f"{' '.join(WORDS[: number % 10])} x."]}
+        rows.append({"query_id": f"q{number}", "question": f"Is it {number}?", **texts})
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return write_spec(
+        folder,
+        datasets={"golden": {"use": "jsonl", "path": "answers.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl", "holds": "answers"}},
+        models={"gpt": {"use": "chat", "base_url": server.url, "model": "m", "price": {"input": 1, "output": 1}}},
+        judges={
+            "strict": {"use": "binary", "model": "gpt"},
+            "tiers": {"use": "cascade", "steps": ["overlap", "strict"], **cascade},
+        },
+        metrics=[{"use": "faithfulness", "judge": "tiers"}],
+        reports=[],
+    )
+
+
+def evaluate(spec: Path, output: str = "out") -> Any:
+    return run(spec, Options(output=spec.parent / output, no_history=True)).evaluation
+
+
+def show(spec: Path, labels: tuple[Path, ...] = (), form: str = "text", **options: Any) -> str:
+    settled: dict[str, Any] = {"agreement": 0.9, "against": "people" if labels else "last", "metrics": ()}
+    settled |= options
+    metrics = settled.pop("metrics")
+    told = calibrate_steps(str(spec.parent / "out"), labels, (), metrics, None, form, spec=spec, **settled)
+    return told.decode()
+
+
+def test_bounds_are_chosen_by_the_last_step_and_used(tmp_path: Path, server: ChatServer) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    output = tmp_path / "calibration.json"
+    text = " ".join(show(spec, output=output).split())
+    assert "faithfulness, cascade 'tiers': 100 answers with decisions of its last step, 'strict'" in text
+    assert "'strict' need not be asked about 100% of the answers: saved 100 calls of gpt" in text
+    assert "overlap 100 100 (100%) 100% [0.963, 1.000]" in text
+    asked = len(server.calls)
+    found = evaluate(build(tmp_path, server, calibration="calibration.json"), "again")
+    assert len(server.calls) == asked
+    (note,) = [one.message for one in found.notes if one.code == "cascade"]
+    assert "overlap decided 100 (100%), strict decided 0 (0%)" in note
+    (note,) = [one.message for one in found.notes if one.code == "calibrated"]
+    assert "the judge 'tiers' is calibrated with 100 labels of its last step" in note
+
+
+def test_labels_of_people_replace_the_last_step(tmp_path: Path, server: ChatServer) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    labels = tmp_path / "labels.csv"
+    rows = [f"q{number},faithfulness,ann,{int(number % 10 >= 8)}" for number in range(100)]
+    labels.write_text("\n".join(["query_id,metric,annotator,value", *rows]) + "\n")
+    found = json.loads(show(spec, (labels,), "json"))
+    assert found["labelled"]["by"] == "people"
+    assert found["bounds"] == [{"step": 0, "low": pytest.approx(0.7, abs=0.1), "high": pytest.approx(0.7, abs=0.1)}]
+
+
+def test_what_it_costs_is_said_before(tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    asked = len(server.calls)
+    show(spec)
+    said = capsys.readouterr().err
+    assert f"gpt  {100 - asked} calls, about" in said
+    assert "USD" in said
+
+
+def test_few_answers_are_called_so(tmp_path: Path, server: ChatServer) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("query_id,metric,value\n" + "".join(f"q{n},faithfulness,1\n" for n in range(30)))
+    assert "Only 30 answers: take 50 or more" in show(spec, (labels,))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agreement": None}, "--spec needs the agreement that its cascade's steps must reach: --agreement 0.95"),
+        ({"against": "people"}, "--against people needs --labels"),
+        ({"metrics": ("a", "b")}, "the steps of one judge at a time: name one metric"),
+        ({"metrics": ("token_f1",)}, "the spec has no metric 'token_f1' with a judge"),
+    ],
+)
+def test_wrong_options_are_explained(tmp_path: Path, server: ChatServer, options: dict[str, Any], message: str) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    with pytest.raises(UsageError, match=message):
+        show(spec, **options)
+
+
+def test_a_step_with_a_bound_of_its_own_and_a_calibration_conflict(tmp_path: Path, server: ChatServer) -> None:
+    spec = build(tmp_path, server)
+    evaluate(spec)
+    show(spec, output=tmp_path / "calibration.json")
+    steps = [{"judge": "overlap", "low": 0.1}, "strict"]
+    with pytest.raises(SpecError, match="the step 'overlap' has its own low or high, which the calibration would repl"):
+        validate(build(tmp_path, server, steps=steps, calibration="calibration.json"))
