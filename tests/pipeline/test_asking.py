@@ -73,6 +73,6 @@ def test_a_metric_without_one_question_is_explained(
     tmp_path: Path, server: ChatServer, metric: str, message: str
 ) -> None:
     spec = load(write(tmp_path, server))
-    with ProgressDisplay(quiet=True) as display, open_parts(spec, None, display) as parts:
-        with pytest.raises(UsageError, match=message):
-            find_asked(parts, metric)
+    quiet, wrong = ProgressDisplay(quiet=True), pytest.raises(UsageError, match=message)
+    with quiet as display, open_parts(spec, None, display) as parts, wrong:
+        find_asked(parts, metric)

@@ -45,7 +45,7 @@ def read_samples(evaluation: Evaluation, wanted: Collection[Answered]) -> dict[A
 
 
 def _build(row: Mapping[str, Any]) -> Sample:
-    values = {name: row.get(name) for name in _PARTS}
+    values: dict[str, Any] = {name: row.get(name) for name in _PARTS}
     for name in ("contexts", "context_ids", "reference_contexts"):
         values[name] = None if values[name] is None else tuple(values[name])
     values["references"] = tuple(values["references"] or ())

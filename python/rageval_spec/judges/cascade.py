@@ -102,10 +102,10 @@ class Cascade(ComposedJudge[CascadeNode]):
     """Asks each step about the samples that the steps before it were unsure about or failed on.
 
     A step is sure if its score is at most `low` or at least `high`; a grade is scaled to [0, 1] first. The defaults of
-    these keys are calibrated for overlap, embedding and nli; `calibration` has others. If one of these has its own `threshold`, it is sure where
-    no claim or every claim is supported. Any other judge is sure of everything, so the next step gets only the samples
-    that it failed on: an endpoint with a local fallback is such a cascade. A step that finds nothing to judge is
-    unsure. The score is the deciding step's, on that step's scale.
+    these keys are calibrated for overlap, embedding and nli; `calibration` sets others. If one of these has its own
+    `threshold`, it is sure where no claim or every claim is supported. Any other judge is sure of everything, so the
+    next step gets only the samples that it failed on: an endpoint with a local fallback is such a cascade. A step that
+    finds nothing to judge is unsure. The score is the deciding step's, on that step's scale.
     """
 
     node_type = CascadeNode

@@ -83,7 +83,7 @@ def choose_band(scores: Floats, is_yes: Bools, wanted: float) -> Band:
     levels, places = np.unique(scores[known], return_inverse=True)
     if not len(levels):
         return Band()
-    yes = np.bincount(places, weights=is_yes[known], minlength=len(levels))
+    yes: Floats = np.bincount(places, weights=is_yes[known], minlength=len(levels)).astype(float)
     rows = np.bincount(places, minlength=len(levels))
     below = _find_last(np.cumsum(rows - yes), np.cumsum(rows), wanted)
     above = _find_last(np.cumsum(yes[::-1]), np.cumsum(rows[::-1]), wanted)

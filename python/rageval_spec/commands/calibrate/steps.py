@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.sample import Sample
     from rageval_spec.pipeline.parts import Parts
+    from rageval_spec.plugin import Judge
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,17 @@ def _choose(
         decisions, labelled = [*joined.labelled], count_labels(joined)
     bands = find_bands(said, decisions, agreement)
     spared = [samples[said.items[place]] for place in bands.spared]
-    members = [judge.context.judge(one) for one in judge.names]
+    members = _list_steps(asked)
     saving = describe_saving(members[-1], asked.criterion, spared)
-    return StepsFound(judge.context.name, name, tuple(judge.names), labelled, bands, saving)
+    steps = tuple(member.context.name for member in members)
+    return StepsFound(judge.context.name, name, steps, labelled, bands, saving)
+
+
+def _list_steps(asked: AskedJudge) -> Sequence[Judge[Any]]:
+    """The judges of the steps, in order."""
+    judge: Any = asked.judge
+    members: Sequence[Judge[Any]] = judge.members
+    return members
 
 
 def _list_items(evaluation: Evaluation, metric: str) -> list[Answered]:
@@ -178,7 +187,7 @@ def _ask(
     asked: AskedJudge, parts: Parts, display: ProgressDisplay, samples: Sequence[Sample], items: Sequence[Answered]
 ) -> Asked:
     """What each step says of all samples; says first what that costs."""
-    members = [asked.judge.context.judge(name) for name in asked.judge.names]
+    members = _list_steps(asked)
     for member in members:
         member.expect([asked.criterion])
     if calls := expect_calls(parts, members, asked.criterion, samples):
