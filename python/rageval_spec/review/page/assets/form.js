@@ -3,15 +3,16 @@
 function drawForm() {
   return el("section", { class: "form", "aria-label": "Your judgement" },
     el("div", { id: "panels" }),
-    el("label", { class: "field comment" }, el("span", {}, "Comment", hint("C")),
-      el("textarea", { id: "comment", rows: "1", dir: "auto", placeholder: "Why, or what is unclear (optional)", on: { input: keepComment } },
-        entryOf(shown.at).comment)),
     el("div", { id: "guidelines", class: "guidelines" }),
-    el("div", { class: "moves" },
-      el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "k", on: { click: () => go(-1) } }, "Back", hint("K")),
-      el("button", { type: "button", class: "toggle", id: "skip", "aria-keyshortcuts": "x", on: { click: skip } }, "Skip", hint("X")),
-      el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "u", on: { click: takeBack } }, "Undo", hint("U")),
-      el("button", { type: "button", class: "main", id: "next", "aria-keyshortcuts": "Enter", on: { click: goOn } }, "Next", hint("⏎"))));
+    el("div", { class: "footer" },
+      el("label", { class: "field comment" }, el("span", {}, "Comment", hint("C")),
+        el("textarea", { id: "comment", rows: "1", dir: "auto", placeholder: "Why, or what is unclear (optional)", on: { input: keepComment } },
+          entryOf(shown.at).comment)),
+      el("div", { class: "moves" },
+        el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "k", on: { click: () => go(-1) } }, "Back", hint("K")),
+        el("button", { type: "button", class: "toggle", id: "skip", "aria-keyshortcuts": "x", on: { click: skip } }, "Skip", hint("X")),
+        el("button", { type: "button", class: "toggle", "aria-keyshortcuts": "u", on: { click: takeBack } }, "Undo", hint("U")),
+        el("button", { type: "button", class: "main", id: "next", "aria-keyshortcuts": "Enter", on: { click: goOn } }, "Next", hint("⏎")))));
 }
 
 function hint(key) {
@@ -47,11 +48,10 @@ function redrawRest() {
 }
 
 function drawPanel({ criterion, at, places }) {
-  const head = [el("div", { class: "asked" }, el("h2", { id: `panel-${at}` }, name(criterion.name)),
-    el("p", { class: "muted small" }, criterion.question))];
+  const head = el("h2", { id: `panel-${at}` }, name(criterion.name), spoken(`: ${criterion.question}`));
   const body = !places.length ? el("p", { class: "muted small" }, "This answer has no claims to judge.")
     : criterion.kind === "claims" ? drawClaims(places) : drawOptions(places[0], `panel-${at}`);
-  return el("div", { class: "panel", role: "group", "aria-labelledby": `panel-${at}`, on: { focusin: () => activate(places),
+  return el("div", { class: `panel ${criterion.kind}`, role: "group", "aria-labelledby": `panel-${at}`, on: { focusin: () => activate(places),
     click: (event) => { if (!event.target.closest("button")) activate(places); } } }, head, body);
 }
 
@@ -93,7 +93,7 @@ function drawOptions(place, labelledBy) {
     el("button", { type: "button", class: `option ${option.kind}`, "aria-pressed": String(value === option.value), title: option.means || null,
       "data-name": `${slot.criterion} ${option.value}`, "aria-keyshortcuts": option.key || null,
       on: { click: (event) => answer(place, option.value, event) } },
-      option.sign && el("span", { class: "sign", "aria-hidden": "true" }, option.sign), option.word,
+      kind === "yes_no" && el("span", { class: "sign", "aria-hidden": "true" }, option.sign), option.word,
       option.key && option.key !== option.word && hint(option.key.toUpperCase()))));
 }
 
@@ -105,10 +105,11 @@ function drawGuidelines() {
   const steps = criterion.options.filter((option) => option.means);
   const ordered = criterion.kind === "rating" ? [...steps].reverse() : steps;
   refill(document.getElementById("guidelines"),
-    el("h2", {}, "Guidelines for ", name(criterion.name)),
-    drawLines(criterion.lines),
+    el("h2", { class: "muted small" }, "Guidelines for ", name(criterion.name)),
+    el("p", { class: "question", dir: "auto" }, criterion.question),
     steps.length > 0 && el("dl", { class: `scale ${criterion.kind}` }, ordered.map((option) =>
       el("div", { class: option.value === value ? "chosen" : "" }, el("dt", {}, option.word), el("dd", { dir: "auto" }, option.means)))),
+    drawLines(criterion.lines),
     sheet.guidelines.trim() && [el("h3", {}, "For everything"), drawLines(sheet.guidelines.split("\n"))]);
 }
 

@@ -1,7 +1,9 @@
 // The task that is shown: its question, the answer with its claims, the reference, the contexts, and what the judge said.
 
 const LONG_ANSWER = 6000;
+const LONG_CONTEXT = [1500, 450];
 const FIRST_CONTEXTS = 3;
+const narrow = window.matchMedia("(max-width: 900px)");
 
 /** What is shown: the task, the judgement that keys answer, and the time that the reader spent on it. */
 const shown = {
@@ -111,7 +113,7 @@ function drawContext({ text, doc_id: id }, at) {
   const node = text.trim() ? el("p", { class: "prose", dir: "auto" }, text) : el("p", { class: "muted" }, "This context is empty.");
   return el("li", { class: "document whole" },
     el("div", { class: "about" }, el("span", { class: "rank" }, spoken("Context "), String(at + 1)), id !== null && name(id, { class: "name muted" })),
-    foldLong(node, text, "context"));
+    foldLong(node, text, "context", LONG_CONTEXT[Number(narrow.matches)]));
 }
 
 function openContexts() {
