@@ -11,6 +11,7 @@ from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.comparability import Change, Overlap
+from rageval_spec.data.correction import Correction
 from rageval_spec.data.design import CellDesign, Design, DesignSummary
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.documents import DocumentNumbers, empty_documents
@@ -57,6 +58,8 @@ class Aggregate:
         statistic: what `mean` holds: "mean", "geometric mean", "sum", or a percentile like "p95".
         slice: the slice of the dataset's queries that the aggregate describes; None for all of them.
         design: what clusters and weights mean for this number, which is the weighted one; None without them.
+        correction: what people's labels made of the judge's mean, if the metric has labels. `mean` is then the
+            corrected one; None if they are too few.
     """
 
     dataset: str
@@ -71,6 +74,7 @@ class Aggregate:
     excused: int = 0
     slice: str | None = None
     design: CellDesign | None = None
+    correction: Correction | None = None
 
     @property
     def cell(self) -> Cell:
@@ -87,7 +91,8 @@ class Comparison:
     family for each baseline; all other comparisons of the table form another. `changes` says what else than the
     system changed since an earlier evaluation, so that the two numbers are not comparable. `baseline_mean` is the
     baseline's number on the queries that are compared; None in results of earlier versions. `design` is what clusters
-    and weights mean for the difference; None without them.
+    and weights mean for the difference; None without them. If the metric has people's labels, `difference` is corrected by them (see `correction`), `p_value` comes from the same estimate, and wins and
+    losses are still the judge's.
     """
 
     dataset: str
@@ -105,6 +110,7 @@ class Comparison:
     changes: tuple[Change, ...] = ()
     baseline_mean: float | None = None
     design: CellDesign | None = None
+    correction: Correction | None = None
 
     @property
     def pair(self) -> tuple[str, str | None, str, frozenset[str]]:
@@ -238,6 +244,7 @@ class Evaluation:
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
+        labels: the sha256 of the file of each source of labels that a metric names, by the source's name.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
             the whole table can be loaded.
@@ -278,6 +285,7 @@ class Evaluation:
     spec: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
-    "stopping", "design", "designs", "calibrations",
+    "stopping", "design", "designs", "calibrations", "correction", "labels",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -87,6 +87,7 @@ class Results:
         stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
         designs: with `cluster:`, `weight:` or `weights:` in the spec, which questions of each dataset belong together,
             and what they stand for.
+        labels: with `labels:` in a metric, sha256 of the files of people's labels, by name.
     """
 
     format_version: int
@@ -121,6 +122,7 @@ class Results:
     spec: dict[str, Any] = dataclasses.field(default_factory=dict)
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:

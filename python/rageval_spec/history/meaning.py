@@ -79,7 +79,7 @@ def _digest_metric(node: Any, evaluation: Evaluation, blocks: _Blocks) -> dict[s
 def _list_used(node: BaseModel, evaluation: Evaluation, blocks: _Blocks, seen: set[tuple[str, str]]) -> Iterator[Any]:
     """The content of the judges and models that a node refers to, and of those that these refer to."""
     for section, name, *_ in list_references(node):
-        if section == "systems" or (section, name) in seen:
+        if section in ("systems", "labels") or (section, name) in seen:
             continue
         seen.add((section, name))
         inner = (blocks.judges if section == "judges" else blocks.models).get(name)

@@ -40,7 +40,7 @@ class RecordedSpec:
 
     def _walk(self, node: Node, seen: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for section, name, *_ in list_references(node):
-            if section == "systems" or (section, name) in seen:
+            if section in ("systems", "labels") or (section, name) in seen:
                 continue
             seen.add((section, name))
             yield section, name

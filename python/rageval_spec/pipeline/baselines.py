@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.note import Note
+    from rageval_spec.pipeline.labels import Labelled
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.nodes import Spec
 
@@ -33,6 +34,10 @@ class Baseline:
     def values(self) -> pl.DataFrame:
         """Its values, without those of queries whose question changed since then."""
         return self.comparability.keep_same(self.evaluation.values)
+
+    def take(self, values: pl.DataFrame) -> Baseline:
+        """This baseline with other values, such as the same ones with labels."""
+        return replace(self, evaluation=replace(self.evaluation, values=values))
 
     def list_notes(self, spec: Spec) -> Iterator[Note]:
         """What a reader of the comparisons that gates ask for must know."""
@@ -79,7 +84,11 @@ def relate(evaluation: Evaluation, earlier: Mapping[str, Evaluation]) -> dict[st
 
 
 def compare_baselines(
-    spec: Spec, values: pl.DataFrame, earlier: Mapping[str, Baseline], metrics: Mapping[str, Metric[Any]]
+    spec: Spec,
+    values: pl.DataFrame,
+    earlier: Mapping[str, Baseline],
+    metrics: Mapping[str, Metric[Any]],
+    labelled: Labelled,
 ) -> dict[str, Comparisons]:
     """Compare every system with each baseline of a gate on all queries.
 
@@ -95,9 +104,12 @@ def compare_baselines(
         }
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
-            compared = compare_evaluations(values, earlier[baseline].values, *settings, has_percentiles=True)
+            before = earlier[baseline].values
+            compared = compare_evaluations(values, before, *settings, has_percentiles=True)
+            compared = labelled.correct_comparisons(compared, values, before)
             found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
         else:
-            found[baseline] = compare_systems(values, *settings, has_percentiles=True)
+            compared = compare_systems(values, *settings, has_percentiles=True)
+            found[baseline] = labelled.correct_comparisons(compared, values)
     shared = share_highest({name: of.comparisons for name, of in found.items()})
     return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}

@@ -69,6 +69,8 @@ def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str) -> _Check | F
 
 
 def _lack_interval(need: str, cell: Aggregate, cell_name: str) -> Finding:
+    if cell.correction is not None:
+        return Finding("fail", f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs")
     few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
     lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
     return Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
@@ -116,7 +118,9 @@ def _decide(
 ) -> Finding:
     """Whether the whole interval clears a bound. An undecided target warns at most."""
     assert cell.mean is not None and cell.interval is not None
-    estimate = Estimate(cell.mean, cell.interval.low, cell.interval.high, cell.scored)
+    labels = None if cell.correction is None else cell.correction.labels
+    ends, count = (cell.interval.low, cell.interval.high), cell.scored if labels is None else labels
+    estimate = Estimate(cell.mean, *ends, count, is_of_labels=labels is not None)
     outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
     seen, shown = tell_apart(cell.mean, bound)
     sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"

@@ -14,12 +14,13 @@ _ROUNDING = 1e-9
 
 
 class Estimate(NamedTuple):
-    """A number with its interval, from `queries` queries."""
+    """A number with its interval, from `queries` queries; or from as many labels, for a number corrected by labels."""
 
     point: float
     low: float
     high: float
     queries: int
+    is_of_labels: bool = False
 
 
 def decide(estimate: Estimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:
@@ -58,8 +59,10 @@ def count_more(estimate: Estimate, bound: float) -> int | None:
 def _describe_more(estimate: Estimate, bound: float) -> str:
     more = count_more(estimate, bound)
     if more is None:
-        return "the two are so close that no number of queries would decide"
-    return f"at the variance seen, about {_round(more):,} more {'query' if more == 1 else 'queries'} would decide"
+        noun = "labels" if estimate.is_of_labels else "queries"
+        return f"the two are so close that no number of {noun} would decide"
+    one, several = ("label", "labels") if estimate.is_of_labels else ("query", "queries")
+    return f"at the variance seen, about {_round(more):,} more {one if more == 1 else several} would decide"
 
 
 def _round(count: int) -> int:

@@ -137,7 +137,8 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     if comparison.interval is None:
         return _lack_interval(gate, cell_name, "decide: certain")
     ends, change = (comparison.interval.low, comparison.interval.high), comparison.difference
-    estimate = Estimate(change, *ends, comparison.queries)
+    labels = None if comparison.correction is None else comparison.correction.labels
+    estimate = Estimate(change, *ends, labels or comparison.queries, is_of_labels=labels is not None)
     limits = _list_limits(gate, comparison, abs(change))
     findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
@@ -183,6 +184,9 @@ def _change(gate: GateNode, comparison: Comparison) -> float | None:
 def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     if cell.statistic == "sum":
         return f"{cell_name} is a count, which is not compared with {gate.baseline}; use 'min' or 'max'"
+    if cell.correction is not None:
+        labels = f"labels of '{cell.correction.source}' for both answers"
+        return f"{cell_name} could not be compared with {gate.baseline}: too few questions have {labels}"
     return (
         f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
         f"{cell.metric} in both"

@@ -169,7 +169,7 @@ class _Checker:
     def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[Finding]:
         cell_name = self._cell_name(cell)
         if cell.mean is None:
-            yield Finding("fail", f"{cell_name} has no value: {describe_scored(cell)}")
+            yield Finding("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
             return
         lower_is_better = self.metrics[cell.metric].higher_is_better is False
         yield from check_scored(gate, cell, cell_name)
@@ -220,6 +220,13 @@ class _Checker:
     def _find_comparison(self, gate: GateNode, cell: Aggregate) -> Comparison | None:
         found = self.comparisons.get(gate.baseline or "", ())
         return next((comparison for comparison in found if comparison.cell == cell.cell), None)
+
+
+def _explain_absence(cell: Aggregate) -> str:
+    correction = cell.correction
+    if correction is None or correction.reason is None:
+        return describe_scored(cell)
+    return f"the labels '{correction.source}' cannot correct it: {correction.reason}"
 
 
 def describe_bound(gate: GateNode) -> str:

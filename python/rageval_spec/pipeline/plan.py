@@ -19,12 +19,13 @@ from typing import Any, Literal
 from rageval_spec import registry
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.pipeline.parts import Fingerprint, Parts
-from rageval_spec.plugin import InputFile, Model, Plugin, System, digest_content
+from rageval_spec.plugin import InputFile, Labels, Model, Plugin, System, digest_content
 from rageval_spec.plugin.names import ReferredSection, names_in, number_names, order_by_reference
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun
 
-StepKind = Literal["open", "model", "judge", "retrieve", "answer", "evaluate", "aggregate", "gate", "report"]
+_READ_EACH_TIME = ("open", "model", "judge", "labels", "retrieve", "answer")
+StepKind = Literal["open", "model", "judge", "labels", "retrieve", "answer", "evaluate", "aggregate", "gate", "report"]
 State = Literal["in the store", "to compute", "read each time"]
 
 FORMAT_VERSION = 1
@@ -131,9 +132,12 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
     """
     models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
     judges = _judges(parts, models, fingerprint)
-    steps: list[Step] = [*models.values(), *judges.values()]
+    named = dict.fromkeys(str(one.node.labels) for one in parts.metrics.values() if one.node.labels is not None)
+    labels = {name: _labels(name, parts.labels[name], fingerprint) for name in named}
+    shared: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "judges": judges, "labels": labels}
+    steps: list[Step] = [*models.values(), *judges.values(), *labels.values()]
     for dataset in parts.datasets:
-        steps += _dataset_steps(spec, parts, dataset, {"models": models, "judges": judges}, fingerprint, limit)
+        steps += _dataset_steps(spec, parts, dataset, shared, fingerprint, limit)
     aggregates = [step for step in steps if step.kind == "aggregate"]
     for gate in spec.gates:
         after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
@@ -149,7 +153,7 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
 def state_of(step: Step, has: Callable[[str], bool]) -> State:
     """Whether a step's table is in the store, must be computed, or is cheap enough to be read each time."""
     if not step.stored:
-        return "read each time" if step.kind in ("open", "model", "judge", "retrieve", "answer") else "to compute"
+        return "read each time" if step.kind in _READ_EACH_TIME else "to compute"
     return "in the store" if has(step.key) else "to compute"
 
 
@@ -178,11 +182,21 @@ def _dataset_steps(
     content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
     if spec.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
+    corrections = [
+        [name, one.node.labels, one.node.correction] for name, one in parts.metrics.items() if one.node.labels
+    ]
+    if corrections:
+        content["corrections"] = corrections
+    after = (*after, *shared["labels"].values())
     yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
 
 
 def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> Step:
     return Step("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
+
+
+def _labels(name: str, labels: Labels[Any], fingerprint: Fingerprint) -> Step:
+    return Step("labels", f"labels {name}", _content("labels", labels), fingerprint, tuple(labels.inputs()))
 
 
 def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) -> dict[str, Step]:

@@ -12,6 +12,7 @@ from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.judging import list_asked
+from rageval_spec.pipeline.labels import find_label_faults
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
 from rageval_spec.plugin.identity import digest_criterion
@@ -61,6 +62,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     for name, judge in parts.judges.items():
         yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
     yield from _find_unused_calibrations(spec, parts)
+    yield from find_label_faults(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_unknown_columns(spec, parts)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.pipeline.baselines import Baseline
+    from rageval_spec.pipeline.labels import Labelled
     from rageval_spec.pipeline.slices import Slice
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.nodes import Spec
@@ -47,6 +48,7 @@ def evaluate_slices(
     values: pl.DataFrame,
     first: Mapping[str, str],
     earlier: Mapping[str, Baseline],
+    labelled: Labelled,
 ) -> SliceNumbers:
     """Aggregate and compare the values on each slice.
 
@@ -57,6 +59,7 @@ def evaluate_slices(
         values: the values of all queries.
         first: for each metric, the system with which the others are compared.
         earlier: the earlier evaluations that gates compare with, by name.
+        labelled: corrects the numbers of metrics that have labels. For these, no slice is tested against the rest.
     """
     if not slices:
         return SliceNumbers()
@@ -65,13 +68,14 @@ def evaluate_slices(
     for slice in slices:
         own = slice.select(values)
         aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads)
+        aggregates = labelled.correct_aggregates(aggregates, own)
         compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads)
-        tables += _label(compared.comparisons, slice)
-        labelled = tuple(replace(one, slice=slice.name) for one in aggregates)
+        tables += _label(labelled.correct_comparisons(compared, own).comparisons, slice)
+        named = tuple(replace(one, slice=slice.name) for one in aggregates)
         results.append(
-            SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), labelled, ())
+            SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), named, ())
         )
-        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier).items():
+        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier, labelled).items():
             gated.setdefault(baseline, []).extend(found)
     adjusted = share_highest({baseline: adjust(found) for baseline, found in gated.items()})
     own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
@@ -79,7 +83,7 @@ def evaluate_slices(
     gaps = find_gaps(
         values,
         [(slice.dataset, slice.name, slice.query_ids) for slice in slices],
-        metrics,
+        labelled.keep_uncorrected(metrics),
         spec.statistics,
         spec.limits.threads,
     )
@@ -107,6 +111,7 @@ def _compare_baselines(
     slice: Slice,
     values: pl.DataFrame,
     earlier: Mapping[str, Baseline],
+    labelled: Labelled,
 ) -> dict[str, list[Comparison]]:
     """The comparisons that gates on this slice request, by baseline. An earlier evaluation's values are those of the
     same queries: which of them belong to the slice is decided by today's data.
@@ -123,11 +128,12 @@ def _compare_baselines(
     for baseline, wanted in asked.items():
         settings = (baseline, wanted, spec.statistics, spec.limits.threads)
         if baseline in earlier:
-            compared = compare_evaluations(
-                values, slice.select(earlier[baseline].values), *settings, has_percentiles=True
-            )
+            before = slice.select(earlier[baseline].values)
+            compared = compare_evaluations(values, before, *settings, has_percentiles=True)
+            compared = labelled.correct_comparisons(compared, values, before)
             marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
         else:
-            marked = compare_systems(values, *settings, has_percentiles=True).comparisons
+            compared = compare_systems(values, *settings, has_percentiles=True)
+            marked = labelled.correct_comparisons(compared, values).comparisons
         found[baseline] = _label(marked, slice)
     return found

@@ -18,6 +18,7 @@ from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts
+from rageval_spec.pipeline.labels import Labelled, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
@@ -58,15 +59,20 @@ def judge(
         plan: the plan that was executed; it knows the digests of the corpora.
     """
     draft = _draft(spec, parts, execution, selection, plan)
-    metrics, values = parts.metrics, execution.values
+    labelled = _attach_labels(spec, parts, execution, draft)
+    metrics, values = parts.metrics, labelled.values
+    draft = replace(draft, values=redact_values(values, spec.redact))
     first = _find_first(spec, execution)
     related = relate(draft, earlier)
+    related = {name: one.take(attach_again(labelled, parts, one.evaluation)) for name, one in related.items()}
     compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads)
-    baselines = compare_baselines(spec, values, related, metrics)
+    compared = labelled.correct_comparisons(compared, values)
+    baselines = compare_baselines(spec, values, related, metrics, labelled)
     sliced = find_slices(spec.slices, execution.evaluated)
-    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related)
+    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled)
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
     aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads)
+    aggregates = labelled.correct_aggregates(aggregates, values)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships)
     labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
@@ -97,7 +103,9 @@ def judge(
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = coverage_notes(aggregates, metrics)
-    told = dict.fromkeys([*notes, *changed, *execution.notes, *sliced.notes, *coverage, *found, *unlike])
+    told = dict.fromkeys(
+        [*notes, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
+    )
     return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
 
 
@@ -137,7 +145,16 @@ def _draft(
         implementations=digest_implementations(metrics),
         spec=describe_spec(spec),
         stopping=summarize_stopping(spec, execution),
+        labels=digest_labels(parts),
         load_fingerprints=load_fingerprints,
+    )
+
+
+def _attach_labels(spec: Spec, parts: Parts, execution: Execution, draft: Evaluation) -> Labelled:
+    """The values with people's labels, which are joined by the answers that the systems gave."""
+    stream = partial(stream_samples, execution.samples)
+    return attach_labels(
+        parts, replace(draft, values=execution.values, stream_samples=stream), spec.statistics.confidence
     )
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rageval_spec.data.assessment import Criterion, Estimate
-from rageval_spec.plugin.names import list_references, names_in
+from rageval_spec.data.correction import CorrectionMethod
+from rageval_spec.plugin.names import LabelsName, list_references, names_in
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
@@ -22,12 +23,35 @@ if TYPE_CHECKING:
     from rageval_spec.plugin.judge import Judge
 
 
+LABEL_KEYS = ("labels", "correction")
+"""Keys that say what a mean is made of; no query's value depends on them."""
+
+
 class MetricNode(Node):
     """A block under `metrics:`; a metric without required keys can be a bare string such as `ndcg@10`."""
 
     as_: str | None = Field(
         default=None, alias="as", min_length=1, description="The name of this metric in tables and gates."
     )
+    labels: LabelsName | None = Field(
+        default=None,
+        description="For metrics of answers: what people said of some answers, the name of a block under `labels:`. "
+        "The mean is then what people would say on average: the judge's mean, corrected by how far it is from the "
+        "labels. Labels belong to the metric if they name it, by `as` or `use`, or name none.",
+    )
+    correction: CorrectionMethod = Field(
+        default="ppi",
+        description="How the mean is corrected by `labels`. ppi: prediction-powered inference, valid for any judge; "
+        "rogan_gladen: by the judge's sensitivity and specificity, for values and labels that are yes or no.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _leave_out_labels(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The node without the keys that specs from before labels lack, so that their digests stay."""
+        content: dict[str, Any] = serialize(self)
+        if self.labels is None:
+            content = {key: value for key, value in content.items() if key not in LABEL_KEYS}
+        return content
 
 
 DataPart = Literal["references", "qrels"]
@@ -106,6 +130,12 @@ class Metric(Plugin[N]):
         """The metric's name in tables: `as:` where given, else the name that `name_metric` makes."""
         return name_metric(self.node, hidden=self.hidden)
 
+    def content(self) -> dict[str, Any]:
+        """The metric's identity, without the keys that change no query's value."""
+        content = super().content()
+        content["node"] = {key: value for key, value in content["node"].items() if key not in LABEL_KEYS}
+        return content
+
     def asked_models(self) -> Sequence[str]:
         """The names of the models that the metric itself asks: those that its node names."""
         return names_in(self.node, "models")
@@ -124,7 +154,7 @@ def name_metric(node: Node, *, hidden: Sequence[str] = (), behind_at: Sequence[s
     The values of the keys in `behind_at` follow an `@`: `ndcg(gain=exp)@10`. The name leaves out the `hidden` keys and
     those that refer to other blocks, such as judges and models.
     """
-    left_out = {"use", "as", *hidden, *(found.path[0] for found in list_references(node))}
+    left_out = {"use", "as", *LABEL_KEYS, *hidden, *(found.path[0] for found in list_references(node))}
     fields = node.model_dump(exclude_defaults=True, by_alias=True)
     shown = {key: _show(value) for key, value in sorted(fields.items()) if key not in left_out}
     at = "".join(f"@{shown.pop(key)}" for key in behind_at if key in shown)

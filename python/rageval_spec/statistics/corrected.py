@@ -43,6 +43,8 @@ class CorrectedMean:
         weight: how much the judge's values count: 0 for a judge that tells nothing, near 1 for a perfect one, more
             for one whose values lie closer together than the labels, and negative for one that is the wrong way round.
         worth: how many labels without the judge would give an interval as narrow; at least about `labels`.
+        error: the standard error of the corrected mean; None with fewer than two labelled clusters.
+        degrees: the degrees of freedom of the interval.
     """
 
     value: float
@@ -54,6 +56,8 @@ class CorrectedMean:
     rows: int
     weight: float
     worth: float | None
+    error: float | None = None
+    degrees: int = 0
 
 
 def correct_mean(
@@ -122,6 +126,8 @@ def correct_mean(
         rows=len(everything),
         weight=weight,
         worth=len(labelled) * alone / variance if variance > 0 else None,
+        error=None if math.isnan(variance) else math.sqrt(variance),
+        degrees=degrees,
     )
 
 
@@ -164,6 +170,8 @@ def _correct_unequal(
         rows=len(everything),
         weight=weight,
         worth=len(labelled) * variance_alone / variance if variance > 0 else None,
+        error=None if math.isnan(variance) else math.sqrt(variance),
+        degrees=degrees,
     )
 
 

@@ -1,0 +1,41 @@
+"""What people's labels make of a judge's mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rageval_spec.data.interval import Interval
+
+CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
+"""How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Where a corrected number comes from: the judge's own number, and that of the labels.
+
+    Of a comparison, all numbers are differences of the two systems, and a label is a question with labels for both.
+
+    Attributes:
+        method: `ppi` or `rogan_gladen`.
+        judged: the judge's number, with `judged_interval`.
+        labelled: what labels alone say, with `labelled_interval`; None without labels.
+        labels: how many answers have labels.
+        worth: how many labels without the judge would give an interval as narrow; None if it is not known.
+        source: the name of the labels in the spec.
+        is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved
+            to its bound.
+        reason: why there is no corrected number; None if there is one.
+    """
+
+    method: CorrectionMethod
+    judged: float | None
+    judged_interval: Interval | None
+    labelled: float | None
+    labelled_interval: Interval | None
+    labels: int
+    worth: float | None
+    source: str
+    is_clipped: bool = False
+    reason: str | None = None

@@ -1,0 +1,265 @@
+"""People's labels in an evaluation: which belong to which metric and which values, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rageval_spec.calibration.joining import Joined, join_labels
+from rageval_spec.calibration.sampling import explain_sampling
+from rageval_spec.data.labels import Label, Scale, average_labels
+from rageval_spec.data.note import Note
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import AnswerMetric
+from rageval_spec.statistics.corrections import (
+    FEWEST,
+    LABEL,
+    LABEL_WEIGHT,
+    Rule,
+    correct_aggregates,
+    correct_comparisons,
+)
+from rageval_spec.wording import count_noun, list_choices
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Aggregate, Evaluation
+    from rageval_spec.diagnostics import Diagnostic
+    from rageval_spec.pipeline.parts import Parts
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.nodes import Spec
+    from rageval_spec.statistics.aggregate import Comparisons
+
+M = TypeVar("M")
+FEW = 50
+"""With fewer labels than this a report says so: the interval is wide."""
+_SCALE = "scale: [1, 5]"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Values with the labels of their answers.
+
+    Attributes:
+        values: the values; if a metric has labels, with the columns `label` and `label_weight`.
+        rules: how each metric that has labels is corrected, by its name.
+        notes: what a reader of the corrected numbers must know.
+        confidence: the level of intervals.
+    """
+
+    values: pl.DataFrame
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    confidence: float = 0.95
+
+    def correct_aggregates(self, aggregates: Sequence[Aggregate], values: pl.DataFrame) -> tuple[Aggregate, ...]:
+        """The aggregates of some of the values, those of metrics with labels corrected."""
+        return correct_aggregates(aggregates, values, self.rules, self.confidence)
+
+    def correct_comparisons(
+        self, compared: Comparisons, values: pl.DataFrame, earlier: pl.DataFrame | None = None
+    ) -> Comparisons:
+        """The comparisons of some of the values with one another or with `earlier` ones, corrected alike."""
+        return correct_comparisons(compared, values, self.rules, self.confidence, earlier)
+
+    def keep_uncorrected(self, metrics: Mapping[str, M]) -> dict[str, M]:
+        """The metrics without labels."""
+        return {name: metric for name, metric in metrics.items() if name not in self.rules}
+
+
+def list_labelled(metrics: Mapping[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+    """The metrics that name labels."""
+    return {name: metric for name, metric in metrics.items() if metric.node.labels is not None}
+
+
+def choose_labels(labels: Sequence[Label], name: str, word: str) -> list[Label]:
+    """The labels of a metric: those that name it as tables do; else by its word; and those that name no metric."""
+    criterion = name if any(label.metric == name for label in labels) else word
+    return [label for label in labels if label.metric in ("", criterion)]
+
+
+def attach_labels(parts: Parts, evaluation: Evaluation, confidence: float = 0.95) -> Labelled:
+    """The values of an evaluation with what people say of their answers.
+
+    Never fails: labels that cannot be used give a rule that says why, because the values may have cost money.
+    """
+    labelled = list_labelled(parts.metrics)
+    if not labelled:
+        return Labelled(evaluation.values)
+    rules: dict[str, Rule] = {}
+    frames: list[pl.DataFrame] = []
+    notes: list[Note] = []
+    for name, metric in labelled.items():
+        source = str(metric.node.labels)
+        low, high = metric.bounds
+        bounds = (low, low + 1 if high is None else high)
+        problem = None
+        try:
+            labels = choose_labels(parts.labels[source].read(), name, metric.node.use)
+            joined = join_labels(
+                evaluation, [one for one in labels if one.claim is None], name, parts.labels[source].scale
+            )
+        except DataError as error:
+            problem = str(error)
+        else:
+            frames.append(_make_frame(joined, bounds))
+            notes += _describe(joined, labels, source)
+        rules[name] = Rule(source, bounds, metric.node.correction, problem)
+    return Labelled(_join(evaluation.values, frames), rules, tuple(notes), confidence)
+
+
+def attach_again(labelled: Labelled, parts: Parts, earlier: Evaluation) -> pl.DataFrame:
+    """The values of an earlier evaluation with the labels of its own answers.
+
+    A label that does not name the answer's digest could be of today's answer, so it does not count.
+    """
+    frames: list[pl.DataFrame] = []
+    for name, rule in labelled.rules.items():
+        metric = parts.metrics[name]
+        try:
+            labels = choose_labels(parts.labels[rule.source].read(), name, metric.node.use)
+            named = [one for one in labels if one.claim is None and one.answer]
+            joined = join_labels(earlier, named, name, parts.labels[rule.source].scale)
+        except DataError:
+            continue
+        frames.append(_make_frame(joined, rule.bounds))
+    values = earlier.values.drop(LABEL, LABEL_WEIGHT, strict=False)
+    return _join(values, frames) if labelled.rules else earlier.values
+
+
+def _make_frame(joined: Joined, bounds: tuple[float, float]) -> pl.DataFrame:
+    import polars as pl
+
+    low, high = bounds
+    return pl.DataFrame(
+        {
+            "dataset": [item[0] for item in joined.items],
+            "system": [item[1] for item in joined.items],
+            "metric": joined.metric,
+            "query_id": [item[2] for item in joined.items],
+            LABEL: [low + (high - low) * value for value in joined.labelled],
+            LABEL_WEIGHT: joined.weights or [1.0] * len(joined.items),
+        }
+    )
+
+
+def _join(values: pl.DataFrame, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    if not frames:
+        return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in (LABEL, LABEL_WEIGHT))
+    keys = ["dataset", "system", "metric", "query_id"]
+    return values.join(pl.concat(frames), on=keys, how="left", maintain_order="left")
+
+
+def _describe(joined: Joined, labels: Sequence[Label], source: str) -> Iterator[Note]:
+    """What a reader of a corrected number must know of its labels."""
+    claims = sum(label.claim is not None for label in labels)
+    unused = {**joined.unused, **({"of claims, where labels of whole answers are needed": claims} if claims else {})}
+    for reason, count in unused.items():
+        told = f"{joined.metric}: {count} of {count_noun(len(labels), 'label')} of '{source}' {_be(count)} {reason}"
+        yield Note("unused_labels", f"{told}; {'it does' if count == 1 else 'they do'} not count", count=count)
+    if len(joined.items) < FEW:
+        told = f"{joined.metric}: only {count_noun(len(joined.items), 'answer')} {_have(len(joined.items))} labels"
+        yield Note("few_labels", f"{told}; from {FEW} on, intervals become useful", count=len(joined.items))
+    unnamed = sum(not label.answer for label in joined.labels)
+    if unnamed:
+        told = (
+            f"{joined.metric}: {count_noun(unnamed, 'label')} of '{source}' {_do(unnamed)} not name the answer's digest"
+        )
+        yield Note("unnamed_answers", f"{told}, so they count even if the answer has changed since", count=unnamed)
+    for sentence in explain_sampling(joined.sampling) if joined.sampling else ():
+        yield Note("label_sampling", f"{joined.metric}: {sentence}", level="warning")
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"
+
+
+def digest_labels(parts: Parts) -> dict[str, str]:
+    """The sha256 of the files of the labels that metrics name, by the labels' name."""
+    named = dict.fromkeys(str(metric.node.labels) for metric in list_labelled(parts.metrics).values())
+    sources = {name: parts.labels[name] for name in named}
+    return {name: "".join(map(source.context.fingerprint, source.inputs())) for name, source in sources.items()}
+
+
+def find_label_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """What is wrong with the labels of metrics, as far as it shows before anything is asked or paid for."""
+    places = {metric.name: index for index, metric in enumerate(spec.metrics)}
+    for name, metric in list_labelled(parts.metrics).items():
+        path = ("metrics", places[name], "labels")
+        if fault := _find_misuse(spec, metric):
+            yield spec.diagnose(path, *fault)
+            continue
+        source = parts.labels.get(str(metric.node.labels))
+        if source is None:
+            continue  # the reference is dangling, which is told elsewhere
+        try:
+            labels = source.read()
+        except (DataError, OSError):
+            continue  # `check_files` tells it
+        if found := _find_fault(labels, metric, name, source.scale, parts):
+            yield spec.diagnose(path, found[0], "labels", found[1])
+
+
+def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str, str] | None:
+    """Why a metric cannot have labels: the message, the code and the hint."""
+    remove = "remove 'labels:'"
+    if not isinstance(metric, AnswerMetric):
+        return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", "labels", remove
+    if metric.statistic != "mean":
+        return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", "labels", remove
+    if metric.bounds[1] is None:
+        return f"{metric.name} has no highest value, so labels cannot be put on its scale", "labels", remove
+    if spec.stopping is not None:
+        hint = "remove 'labels:' or 'stopping:'"
+        return "'stopping' decides by the judge's values alone, which 'labels' correct", "labels", hint
+    return None
+
+
+def _find_fault(
+    labels: Sequence[Label], metric: Metric[Any], name: str, scale: Scale, parts: Parts
+) -> tuple[str, str | None] | None:
+    """Why labels cannot correct a metric, and what to do."""
+    own = choose_labels(labels, name, metric.node.use)
+    source = f"'{metric.node.labels}'"
+    if not own:
+        criteria = [*dict.fromkeys(label.metric for label in labels)]
+        return (
+            f"no label of {source} is about {name}; they are about {list_choices(criteria)}",
+            f"write the metric's name into the labels, or name the metric as they do: 'as: {criteria[0]}'",
+        )
+    whole = [label for label in own if label.claim is None]
+    if not whole:
+        return f"all labels of {source} are of claims; a mean needs labels of whole answers", "label whole answers"
+    if len({(label.dataset, label.system, label.query_id, label.answer) for label in whole}) < FEWEST:
+        count = count_noun(len({label.item for label in whole}), "answer")
+        return (
+            f"{source} has labels of only {count} for {name}; a corrected mean needs at least {FEWEST}",
+            "label more answers, or remove 'labels:' to see the judge's own mean",
+        )
+    for part, names in (("dataset", [*parts.datasets]), ("system", _list_answering(parts))):
+        lacking = next((label for label in whole if not getattr(label, part)), None)
+        if len(names) > 1 and lacking is not None:
+            told = f"{lacking.place}: the label does not say its {part}, and there are several: {', '.join(names)}"
+            return told, f"add a column '{part}'"
+    try:
+        for label in whole:
+            average_labels([label], scale, _SCALE)
+    except DataError as error:
+        return str(error), None
+    return None
+
+
+def _list_answering(parts: Parts) -> list[str]:
+    return [name for name, system in parts.systems.items() if system.can_answer]

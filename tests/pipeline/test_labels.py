@@ -1,0 +1,263 @@
+"""Metrics with people's labels, from the spec to the results, the gates and the messages."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.pipeline.labels import choose_labels
+from rageval_spec.runner import Options, Outcome, run
+from tests.command_line import invoke
+
+QUESTIONS = 40
+WORDS = "red green blue fast slow big small hot cold new old wet dry".split()
+
+
+def answer(system: str, place: int) -> str:
+    """A text of which some words are in the reference."""
+    drawn = random.Random(f"{system}{place}")
+    return " ".join(drawn.sample(WORDS, 5))
+
+
+def reference(place: int) -> str:
+    return " ".join(random.Random(place).sample(WORDS, 5))
+
+
+def write(
+    folder: Path,
+    *,
+    labelled: int = 20,
+    value: Any = None,
+    columns: str = "query_id,system,metric,value,answer_digest",
+    systems: tuple[str, ...] = ("a", "b"),
+    criterion: str = "token_f1",
+    **sections: Any,
+) -> Path:
+    """A spec with two systems and labels of their first answers, half of which are good."""
+    questions = [
+        {"id": f"q{n}", "question": f"What {n}?", "reference": reference(n), "part": "even" if n % 2 == 0 else "odd"}
+        for n in range(QUESTIONS)
+    ]
+    (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in questions))
+    lines = [columns]
+    for system in ("a", "b"):
+        texts = [(f"q{n}", answer(system, n)) for n in range(QUESTIONS)]
+        rows = "".join(f"{json.dumps({'id': name, 'answer': text})}\n" for name, text in texts)
+        (folder / f"{system}.jsonl").write_text(rows)
+        for place, (name, text) in enumerate(texts[:labelled]):
+            parts = {
+                "query_id": name, "system": system, "metric": criterion, "answer_digest": digest_answer(text),
+                "value": ("yes" if (place + (system == "b")) % 3 else "no") if value is None else value, "claim": "0",
+            }  # fmt: skip
+            lines.append(",".join(parts[column] for column in columns.split(",")))
+    (folder / "labels.csv").write_text("\n".join(lines))
+    content = {
+        "version": 1,
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {name: {"use": "file", "path": f"{name}.jsonl", "holds": "answers"} for name in systems},
+        "labels": {"people": {"use": "csv", "path": "labels.csv"}},
+        "metrics": [{"use": "token_f1", "labels": "people"}],
+        "statistics": {"resamples": 200, "permutations": 200},
+        **sections,
+    }
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def evaluate(path: Path, **options: Any) -> Outcome:
+    return run(path, Options(output=path.parent / "out", **options))
+
+
+def notes(outcome: Outcome, code: str) -> list[str]:
+    return [note.message for note in outcome.evaluation.notes if note.code == code]
+
+
+def test_means_gates_slices_and_comparisons_are_corrected(tmp_path: Path) -> None:
+    gates = [
+        {"metric": "token_f1", "min": 0.1, "on": "lower"},
+        {"metric": "token_f1", "min": 0.62, "decide": "certain"},
+        {"metric": "token_f1", "baseline": "a", "max_drop": 0.5},
+    ]
+    outcome = evaluate(write(tmp_path, slices=["part"], gates=gates))
+    a, b = outcome.evaluation.aggregates
+    assert a.correction is not None and b.mean is not None and a.mean is not None
+    assert (a.correction.labels, a.correction.source, a.scored) == (20, "people", 40)
+    assert a.mean != a.correction.judged
+    assert a.interval is not None and a.interval.method == "ppi++"
+    (test,) = outcome.evaluation.comparisons
+    assert test.correction is not None and test.correction.labels == 20
+    lower, _, certain, _, drop = outcome.evaluation.gates
+    assert lower.observed == a.interval.low
+    assert certain.outcome == "inconclusive" and "more labels would decide" in certain.reason
+    assert drop.observed == test.difference
+    halves = [one for part in outcome.evaluation.slices for one in part.aggregates]
+    assert [one.correction.labels for one in halves if one.correction] == [10, 10, 10, 10]
+    assert all(one.mean is not None for one in halves)
+    assert outcome.evaluation.weakest == ()
+    assert [*outcome.evaluation.labels] == ["people"] and len(outcome.evaluation.labels["people"]) == 64
+
+
+def test_labels_and_corrections_are_in_the_results_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    evaluate(path)
+    first = (tmp_path / "out" / "results.json").read_bytes()
+    (content,) = [one for one in json.loads(first)["aggregates"] if one["system"] == "a"]
+    assert content["correction"]["source"] == "people" and content["correction"]["reason"] is None
+    values = pl.read_parquet(tmp_path / "out" / "values.parquet")
+    assert values["label"].drop_nulls().len() == 40
+    evaluate(path)
+    assert (tmp_path / "out" / "results.json").read_bytes() == first
+
+
+def test_specs_without_labels_have_the_results_that_they_had(tmp_path: Path) -> None:
+    evaluate(write(tmp_path, metrics=["token_f1"]))
+    content = json.loads((tmp_path / "out" / "results.json").read_bytes())
+    assert "labels" not in content and "correction" not in content["aggregates"][0]
+    assert "labels" not in content["spec"] and content["spec"]["metrics"] == [{"as": None, "use": "token_f1"}]
+    assert "label" not in pl.read_parquet(tmp_path / "out" / "values.parquet").columns
+
+
+def test_labels_change_no_stored_value_and_no_key(tmp_path: Path) -> None:
+    def keys(path: Path) -> dict[str, str]:
+        plan = json.loads(invoke("plan", path, "--format", "json").stdout)
+        return {step["title"]: step["key"] for step in plan["steps"]}
+
+    plain = keys(write(tmp_path, metrics=["token_f1"]))
+    labelled = keys(write(tmp_path))
+    again = keys(write(tmp_path, labelled=21))
+    changed = {title for title in plain if labelled[title] != plain[title]}
+    assert changed == {"aggregate golden", "report terminal"}
+    assert {title for title in labelled if again[title] != labelled[title]} == {*changed, "labels people"}
+
+
+def test_a_label_does_not_count_for_another_text(tmp_path: Path) -> None:
+    path = write(tmp_path, labelled=15)
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    rows[0]["answer"] += " else"
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    outcome = evaluate(path)
+    a, b = (one.correction for one in outcome.evaluation.aggregates)
+    assert a is not None and b is not None
+    assert (a.labels, b.labels) == (14, 15)
+    assert notes(outcome, "unused_labels") == [
+        "token_f1: 1 of 30 labels of 'people' is of an answer that has changed; it does not count"
+    ]
+
+
+def test_answers_that_all_changed_give_no_number_and_fail_the_gate(tmp_path: Path) -> None:
+    path = write(tmp_path, systems=("a",), gates=[{"metric": "token_f1", "min": 0.1}])
+    rows = [json.loads(line) | {"answer": "other"} for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    outcome = evaluate(path)
+    (found,) = outcome.evaluation.aggregates
+    assert found.mean is None and found.correction is not None
+    assert found.correction.judged is not None
+    (gate,) = outcome.evaluation.gates
+    assert gate.outcome == "fail"
+    assert "token_f1 of a has no value: the labels 'people' cannot correct it: none of the" in gate.reason
+    assert outcome.exit_code == 1
+
+
+def test_labels_without_a_digest_count_and_it_is_said(tmp_path: Path) -> None:
+    outcome = evaluate(write(tmp_path, columns="query_id,system,value"))
+    assert outcome.evaluation.aggregates[0].mean is not None
+    assert notes(outcome, "unnamed_answers") == [
+        "token_f1: 40 labels of 'people' do not name the answer's digest, so they count even if the answer has "
+        "changed since"
+    ]
+    assert notes(outcome, "few_labels") == [
+        "token_f1: only 40 answers have labels; from 50 on, intervals become useful"
+    ]
+
+
+def test_an_earlier_evaluation_is_compared_by_the_labels_of_its_own_answers(tmp_path: Path) -> None:
+    path = write(tmp_path, systems=("a",))
+    evaluate(path, save_as="main")
+    gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.5}]
+    same = evaluate(write(tmp_path, systems=("a",), gates=gates))
+    (test,) = same.evaluation.baselines
+    assert (test.difference, test.p_value) == (0.0, 1.0)
+    assert test.correction is not None and test.correction.labels == 20
+    path = write(tmp_path, systems=("a",), gates=gates)
+    (tmp_path / "a.jsonl").write_bytes((tmp_path / "b.jsonl").read_bytes())
+    labels = (tmp_path / "labels.csv").read_text().splitlines()
+    own = [f"{n},b,token_f1,yes,{digest}" for n, digest in (line.split(",")[::4] for line in labels if ",b," in line)]
+    swapped = [line.replace(",b,", ",a,") for line in own]
+    (tmp_path / "labels.csv").write_text("\n".join([labels[0], *swapped]))
+    changed = evaluate(path)  # today's answers have labels, and those of the baseline have none
+    assert changed.evaluation.baselines == ()
+    assert "too few questions have labels of 'people' for both" in changed.evaluation.gates[0].reason
+    unnamed = write(tmp_path, systems=("a",), gates=gates, columns="query_id,system,value")
+    assert evaluate(unnamed).evaluation.baselines == ()  # a label could be of either answer
+
+
+def test_an_evaluation_of_before_there_were_labels_can_be_the_baseline(tmp_path: Path) -> None:
+    evaluate(write(tmp_path, systems=("a",), metrics=["token_f1"]), save_as="main")
+    gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.5}]
+    outcome = evaluate(write(tmp_path, systems=("a",), gates=gates))
+    assert [one.correction is not None for one in outcome.evaluation.baselines] == [True]
+    assert outcome.evaluation.gates[0].outcome == "pass"
+
+
+def test_adjudicated_labels_and_several_annotators(tmp_path: Path) -> None:
+    path = write(tmp_path, systems=("a",))
+    lines = [
+        f"q{n},a,token_f1,{value},{who},{'yes' if who == 'eve' else ''}"
+        for n in range(20)
+        for who, value in (("ann", 1), ("bob", n % 2), *([("eve", 0)] if n < 5 else []))
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(["query_id,system,metric,value,annotator,adjudicated", *lines]))
+    (found,) = evaluate(path).evaluation.aggregates
+    expected = [0.0 if n < 5 else (1 + n % 2) / 2 for n in range(20)]
+    assert found.correction is not None
+    assert found.correction.labelled == pytest.approx(sum(expected) / 20)
+
+
+def test_a_metric_takes_the_labels_that_name_it_its_word_or_nothing() -> None:
+    labels = [Label("q1", metric, 1.0, "ann") for metric in ("strict", "faithfulness", "", "relevance")]
+    assert [label.metric for label in choose_labels(labels, "strict", "faithfulness")] == ["strict", ""]
+    assert [label.metric for label in choose_labels(labels, "lenient", "faithfulness")] == ["faithfulness", ""]
+
+
+def block(**keys: Any) -> list[dict[str, Any]]:
+    return [{"use": "token_f1", "labels": "people", **keys}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        ({"metrics": block(labels="person")}, "the spec has no source of labels 'person'", "there is people"),
+        ({"metrics": block(correction="ppl")}, "expected ppi or rogan_gladen, found the text 'ppl'", "did you mean 'ppi'"),
+        ({"metrics": block() + [{"use": "ndcg", "cutoff": 3, "labels": "people"}]}, "ndcg is not a metric of answers", "remove 'labels:'"),
+        ({"metrics": [{"use": "latency", "percentile": 95, "labels": "people"}]}, "latency@p95 is the p95 of its values", "remove"),
+        ({"metrics": [{"use": "latency", "labels": "people"}]}, "latency has no highest value", "remove 'labels:'"),
+        ({"stopping": {"batch": 10}, "gates": [{"metric": "token_f1", "min": 0.1, "decide": "certain"}]}, "'stopping' decides by the judge's values alone", "remove 'labels:' or 'stopping:'"),
+        ({"criterion": "relevance"}, "no label of 'people' is about token_f1; they are about relevance", "name the metric as they do: 'as: relevance'"),
+        ({"labelled": 4}, "'people' has labels of only 8 answers for token_f1; a corrected mean needs at least 10", "label more answers"),
+        ({"columns": "query_id,value"}, "the same annotator judged q0 already", ""),
+        ({"columns": "query_id,metric,value,answer_digest"}, "the label does not say its system, and there are several: a, b", "add a column 'system'"),
+        ({"value": "4"}, "the label 4 lies outside the scale from 0 to 1; name the scale, worst first: scale: [1, 5]", ""),
+        ({"value": "good"}, "'good' is not a number", ""),
+        ({"columns": "query_id,system,value,claim"}, "all labels of 'people' are of claims", "label whole answers"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_corrected_shows_before_anything_runs(
+    tmp_path: Path, changes: dict[str, Any], message: str, hint: str
+) -> None:
+    done = invoke("validate", write(tmp_path, **changes))
+    assert done.exit_code == 2, done.output
+    assert message in done.output and hint in done.output
+    assert "spec.yaml:" in done.output and "^" in done.output
+
+
+def test_the_plan_reads_the_labels_and_names_their_file(tmp_path: Path) -> None:
+    done = invoke("plan", write(tmp_path))
+    assert "labels people" in done.stdout

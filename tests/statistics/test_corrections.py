@@ -1,0 +1,274 @@
+"""Aggregates and comparisons corrected by labels: by hand, against a plain recomputation, and the awkward cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from rageval_spec.data.evaluation import Aggregate, Comparison
+from rageval_spec.spec.nodes import StatisticsNode
+from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
+from rageval_spec.statistics.corrected import correct_mean
+from rageval_spec.statistics.corrections import FEWEST, Rule, correct_aggregates, correct_comparisons
+
+Number = float | None
+STATISTICS = StatisticsNode(resamples=200, permutations=200)
+RULES = {"f": Rule("people", (0.0, 1.0))}
+
+
+class Mean:
+    """What is aggregated: a mean, and high values are good."""
+
+    statistic = "mean"
+    higher_is_better = True
+
+
+MEANS = {"f": Mean(), "g": Mean()}
+
+
+def table(metric: str = "f", **systems: tuple[Sequence[Number], Sequence[Number]]) -> pl.DataFrame:
+    """The values of each system, and the labels of its first answers."""
+    rows = [
+        {
+            "dataset": "d", "system": system, "metric": metric, "query_id": f"q{place:03}", "value": value,
+            "status": "unscorable" if value is None else "scored",
+            "label": labels[place] if place < len(labels) else None,
+            "label_weight": None if place >= len(labels) or labels[place] is None else 1.0,
+        }
+        for system, (values, labels) in systems.items()
+        for place, value in enumerate(values)
+    ]  # fmt: skip
+    return pl.DataFrame(
+        rows, schema_overrides={"label": pl.Float64, "label_weight": pl.Float64}, infer_schema_length=None
+    )
+
+
+def correct(values: pl.DataFrame, rule: Rule = RULES["f"]) -> Aggregate:
+    aggregates = aggregate(values, MEANS, STATISTICS)
+    return correct_aggregates(aggregates, values, {"f": rule})[0]
+
+
+def compare(values: pl.DataFrame, rule: Rule = RULES["f"]) -> tuple[tuple[Comparison, ...], list[str]]:
+    found = correct_comparisons(compare_systems(values, "a", MEANS, STATISTICS), values, {"f": rule})
+    return found.comparisons, [note.message for note in found.notes]
+
+
+def draw(seed: int, count: int = 60) -> tuple[list[float], list[float]]:
+    """A judge's values, and what people say of the first 30 answers."""
+    random = np.random.default_rng(seed)
+    truth = (random.random(count) < 0.6).astype(float)
+    judged = np.clip(0.7 * truth + 0.2 + 0.2 * random.standard_normal(count), 0, 1)
+    return judged.tolist(), truth[:30].tolist()
+
+
+def test_a_number_that_another_library_gave() -> None:
+    """ppi_py 0.2.3, `ppi_mean_pointestimate` with the weight 0.5284090909090907, gives 0.70284091."""
+    place, others = np.arange(20), np.arange(60)
+    labels = (place % 3 != 0).astype(float)
+    judged = np.where(place % 4 == 1, 1 - labels, labels) * 0.6 + 0.2 * (place % 5) / 4
+    values = [*judged, *(0.15 + 0.7 * ((others * 7) % 60) / 59)]
+    found = correct(table(a=(values, labels.tolist())))
+    assert found.mean == pytest.approx(0.70284091, abs=5e-9)
+
+
+def test_the_mean_is_corrected_and_what_it_is_made_of_is_kept() -> None:
+    judged, labels = draw(1)
+    found = correct(table(a=(judged, labels)))
+    expected = correct_mean(np.array(judged[:30]), np.array(labels), np.array(judged[30:]))
+    assert expected.interval is not None and expected.labelled_interval is not None
+    assert (found.mean, found.interval) == (expected.value, expected.interval)
+    assert found.correction is not None
+    assert found.correction.judged == pytest.approx(np.mean(judged), rel=1e-12)
+    assert found.correction.judged_interval is not None and found.correction.judged_interval.method == "bootstrap-bca"
+    assert found.correction.labelled == pytest.approx(np.mean(labels), rel=1e-12)
+    assert found.correction.labelled_interval == expected.labelled_interval
+    assert (found.correction.labels, found.correction.worth) == (30, expected.worth)
+    assert (found.scored, found.total, found.correction.reason) == (60, 60, None)
+
+
+def test_other_metrics_stay_as_they_are() -> None:
+    values = pl.concat([table(a=draw(1)), table("g", a=draw(2))])
+    aggregates = aggregate(values, MEANS, STATISTICS)
+    assert correct_aggregates(aggregates, values, RULES)[1] is aggregates[1]
+    assert correct_aggregates(aggregates, values, {}) == aggregates
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [(0, "no answer has labels"), (1, "only 1 answer has labels"), (9, "only 9 answers have labels")],
+)
+def test_too_few_labels_give_no_mean_and_say_why(count: int, reason: str) -> None:
+    judged, labels = draw(1)
+    found = correct(table(a=(judged, labels[:count])))
+    assert (found.mean, found.interval) == (None, None)
+    assert found.correction is not None
+    assert found.correction.reason == f"{reason}, where at least {FEWEST} are needed"
+    assert found.correction.judged == pytest.approx(np.mean(judged), rel=1e-12)
+    assert found.correction.labels == count and found.correction.labelled_interval is None
+    assert correct(table(a=(judged, labels[:FEWEST]))).mean is not None
+
+
+def test_a_problem_with_the_labels_themselves_is_the_reason() -> None:
+    found = correct(table(a=draw(1)), Rule("people", (0, 1), problem="labels.csv: no such file"))
+    assert found.mean is None
+    assert found.correction is not None and found.correction.reason == "labels.csv: no such file"
+
+
+def test_labels_of_answers_without_a_value_do_not_count() -> None:
+    judged, labels = draw(1)
+    without: list[Number] = [None, None, *judged[2:]]
+    found = correct(table(a=(without, labels)))
+    assert found.mean == correct(table(a=(judged[2:], labels[2:]))).mean
+    assert (found.scored, found.total) == (58, 60)
+    assert found.correction is not None and found.correction.labels == 28
+
+
+def test_without_any_value_there_is_nothing_to_correct() -> None:
+    found = correct(table(a=([None] * 20, [1.0] * 20)))
+    assert (found.mean, found.correction) == (None, None)
+
+
+@pytest.mark.parametrize(("label", "low", "high"), [(1.0, 0.9, 1.0), (0.0, 0.0, 0.1), (0.5, 0.45, 0.55)])
+def test_labels_that_are_all_the_same_leave_room_for_others(label: float, low: float, high: float) -> None:
+    """Of 28 labels, all alike: with a tenth of the others elsewhere, that happens with probability 0.9**28 = 0.052."""
+    judged, _ = draw(3)
+    found = correct(table(a=(judged, [label] * 28)))
+    assert found.mean == label
+    assert found.interval is not None and found.interval.method == "all-equal"
+    share = 1 - 0.05 ** (1 / 28)
+    assert (1 - share) ** 28 == pytest.approx(0.05)
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=0.002)
+
+
+def test_a_mean_is_never_outside_what_the_metric_can_be() -> None:
+    judged = [0.8, 0.9] * 10 + [1.0] * 60
+    labels = [0.9, 1.0] * 10
+    found = correct(table(a=(judged, labels)))
+    assert found.correction is not None and found.correction.is_clipped
+    assert found.mean == 1.0
+    assert found.interval is not None and found.interval.low <= found.interval.high == 1.0
+
+
+def test_the_scale_of_a_metric_is_that_of_its_bounds() -> None:
+    judged, labels = ([4 * number + 1 for number in numbers] for numbers in draw(1))
+    one, five = correct(table(a=draw(1))), correct(table(a=(judged, labels)), Rule("people", (1.0, 5.0)))
+    assert one.mean is not None
+    assert five.mean == pytest.approx(4 * one.mean + 1, rel=1e-12)
+
+
+def test_a_difference_is_corrected_question_by_question() -> None:
+    (a, of_a), (b, of_b) = draw(1), draw(2)
+    (found,), notes = compare(table(a=(a, of_a), b=(b, of_b)))
+    differences, labels = np.array(b) - np.array(a), np.array(of_b) - np.array(of_a)
+    expected = correct_mean(differences[:30], labels, differences[30:])
+    assert (found.difference, found.interval) == (expected.value, expected.interval)
+    assert expected.error is not None
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(expected.value) / expected.error, 29), rel=1e-3)
+    assert found.p_adjusted == found.p_value
+    assert found.baseline_mean == correct(table(a=(a, of_a))).mean
+    assert found.correction is not None and found.correction.labels == 30
+    assert found.correction.judged == pytest.approx(differences.mean(), rel=1e-12)
+    assert (found.queries, notes) == (60, [])
+
+
+def test_only_questions_with_labels_for_both_systems_count() -> None:
+    (a, of_a), (b, of_b) = draw(1), draw(2)
+    half: list[Number] = [None] * 15 + [*of_b[15:]]
+    (found,), _ = compare(table(a=(a, of_a), b=(b, half)))
+    assert found.correction is not None and found.correction.labels == 15
+    few: list[Number] = [None] * 24 + [*of_b[24:]]
+    found_few, notes = compare(table(a=(a, of_a), b=(b, few)))
+    assert found_few == ()
+    assert notes == ["f was not compared with a: only 6 questions have labels for both, where at least 10 are needed"]
+
+
+def test_holms_correction_is_over_the_corrected_p_values() -> None:
+    values = pl.concat([table(a=draw(1), b=draw(2), c=draw(7)), table("g", a=draw(1), b=draw(2), c=draw(7))])
+    found, _ = compare(values)
+    ordered = sorted(one.p_value for one in found)
+    holm = np.maximum.accumulate([min(1, p * (len(ordered) - rank)) for rank, p in enumerate(ordered)])
+    assert sorted(one.p_adjusted for one in found) == pytest.approx(holm, rel=1e-12)
+    assert len(found) == 4
+
+
+def test_systems_that_people_find_alike_do_not_differ_although_the_judge_prefers_one() -> None:
+    judged, labels = draw(1)
+    (found,), _ = compare(table(a=(judged, labels), b=([value + 0.2 for value in judged], labels)))
+    assert found.correction is not None and found.correction.judged == pytest.approx(0.2)
+    assert (found.difference, found.p_value) == (0.0, 1.0)
+    assert found.interval is not None and found.interval.method == "all-equal"
+    assert found.interval.low == -found.interval.high < 0
+
+
+def test_differences_that_are_all_alike_have_the_p_value_of_their_interval() -> None:
+    judged, _ = draw(1)
+    (found,), _ = compare(table(a=(judged, [0.0] * 20), b=(judged, [1.0] * 20)))
+    assert found.difference == 1.0
+    assert found.p_value == pytest.approx(0.5**20)  # half of the labels could be -1, and none was drawn
+    for confidence, inside in ((1 - 0.5**20 * 1.01, False), (1 - 0.5**20 * 0.99, True)):
+        values = table(a=(judged, [0.0] * 20), b=(judged, [1.0] * 20))
+        again = correct_comparisons(compare_systems(values, "a", MEANS, STATISTICS), values, RULES, confidence)
+        interval = again.comparisons[0].interval
+        assert interval is not None and (interval.low < 0) == inside
+
+
+def test_an_earlier_evaluation_is_compared_by_its_own_labels() -> None:
+    now, before = table(a=draw(1)), table(a=draw(2))
+    compared = compare_evaluations(now, before, "main", MEANS, STATISTICS)
+    (found,) = correct_comparisons(compared, now, RULES, earlier=before).comparisons
+    (between,), _ = compare(table(a=draw(2), b=draw(1)))
+    assert (found.difference, found.p_value) == (between.difference, between.p_value)
+
+
+def yes_no(seed: int, sensitivity: float = 0.9) -> tuple[list[float], list[float]]:
+    random = np.random.default_rng(seed)
+    truth = random.random(300) < 0.6
+    judged = random.random(300) < np.where(truth, sensitivity, 0.2)
+    return judged.astype(float).tolist(), truth[:100].astype(float).tolist()
+
+
+def test_rogan_and_gladen_for_judges_that_say_yes_or_no() -> None:
+    rule = Rule("people", (0.0, 1.0), "rogan_gladen")
+    found = correct(table(a=yes_no(1)), rule)
+    assert found.mean is not None and found.interval is not None and found.correction is not None
+    assert found.interval.method == "rogan-gladen"
+    assert found.interval.low < 0.6 < found.interval.high
+    assert found.correction.method == "rogan_gladen"
+    assert found.correction.worth is not None and found.correction.worth > 0
+    graded = correct(table(a=draw(1)), rule)
+    assert graded.mean is None and graded.correction is not None
+    assert graded.correction.reason is not None and "write 'correction: ppi'" in graded.correction.reason
+
+
+def test_rogan_and_gladen_compare_two_systems_with_what_they_share() -> None:
+    rule = Rule("people", (0.0, 1.0), "rogan_gladen")
+    (found,), _ = compare(table(a=yes_no(1), b=yes_no(2)), rule)
+    one, other = (correct(table(a=yes_no(seed)), rule).mean for seed in (1, 2))
+    assert one is not None and other is not None
+    assert found.difference == pytest.approx(other - one, rel=1e-12)
+    assert found.interval is not None
+    error = (found.interval.high - found.interval.low) / 2 / 1.959963984540054
+    assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(found.difference) / error), rel=1e-9)
+    (same,), _ = compare(table(a=yes_no(1), b=yes_no(1)), rule)
+    assert same.difference == 0 and same.p_value == pytest.approx(1)
+    assert same.interval is not None and same.interval.high - same.interval.low < math.inf
+
+
+def test_the_corrected_difference_covers_what_people_would_say() -> None:
+    random = np.random.default_rng(4)
+    covered = 0
+    for _ in range(200):
+        truth = random.random((2, 300)) < np.array([[0.6], [0.7]])
+        likes = np.array([[0.0], [0.15]])  # the judge likes the second system better than people do
+        judged = 0.5 * truth + likes + 0.3 * random.random((2, 300))
+        labels = truth[:, :80].astype(float)
+        values = table(a=(judged[0].tolist(), labels[0].tolist()), b=(judged[1].tolist(), labels[1].tolist()))
+        (found,), _ = compare(values)
+        assert found.interval is not None
+        covered += found.interval.low <= 0.1 <= found.interval.high
+    assert 180 <= covered <= 199
