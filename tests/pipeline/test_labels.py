@@ -3,73 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 
-from rageval_spec.data.labels import Label, digest_answer
-from rageval_spec.pipeline.labels import choose_labels
 from rageval_spec.runner import Options, Outcome, run
 from tests.command_line import invoke
-
-QUESTIONS = 40
-WORDS = "red green blue fast slow big small hot cold new old wet dry".split()
-
-
-def answer(system: str, place: int) -> str:
-    """A text of which some words are in the reference."""
-    drawn = random.Random(f"{system}{place}")
-    return " ".join(drawn.sample(WORDS, 5))
-
-
-def reference(place: int) -> str:
-    return " ".join(random.Random(place).sample(WORDS, 5))
-
-
-def write(
-    folder: Path,
-    *,
-    labelled: int = 20,
-    value: Any = None,
-    columns: str = "query_id,system,metric,value,answer_digest",
-    systems: tuple[str, ...] = ("a", "b"),
-    criterion: str = "token_f1",
-    **sections: Any,
-) -> Path:
-    """A spec with two systems and labels of their first answers, half of which are good."""
-    questions = [
-        {"id": f"q{n}", "question": f"What {n}?", "reference": reference(n), "part": "even" if n % 2 == 0 else "odd"}
-        for n in range(QUESTIONS)
-    ]
-    (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in questions))
-    lines = [columns]
-    for system in ("a", "b"):
-        texts = [(f"q{n}", answer(system, n)) for n in range(QUESTIONS)]
-        rows = "".join(f"{json.dumps({'id': name, 'answer': text})}\n" for name, text in texts)
-        (folder / f"{system}.jsonl").write_text(rows)
-        for place, (name, text) in enumerate(texts[:labelled]):
-            parts = {
-                "query_id": name, "system": system, "metric": criterion, "answer_digest": digest_answer(text),
-                "value": ("yes" if (place + (system == "b")) % 3 else "no") if value is None else value, "claim": "0",
-            }  # fmt: skip
-            lines.append(",".join(parts[column] for column in columns.split(",")))
-    (folder / "labels.csv").write_text("\n".join(lines))
-    content = {
-        "version": 1,
-        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
-        "systems": {name: {"use": "file", "path": f"{name}.jsonl", "holds": "answers"} for name in systems},
-        "labels": {"people": {"use": "csv", "path": "labels.csv"}},
-        "metrics": [{"use": "token_f1", "labels": "people"}],
-        "statistics": {"resamples": 200, "permutations": 200},
-        **sections,
-    }
-    path = folder / "spec.yaml"
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
-    return path
+from tests.pipeline.labelling import write
 
 
 def evaluate(path: Path, **options: Any) -> Outcome:
@@ -219,43 +161,6 @@ def test_adjudicated_labels_and_several_annotators(tmp_path: Path) -> None:
     expected = [0.0 if n < 5 else (1 + n % 2) / 2 for n in range(20)]
     assert found.correction is not None
     assert found.correction.labelled == pytest.approx(sum(expected) / 20)
-
-
-def test_a_metric_takes_the_labels_that_name_it_its_word_or_nothing() -> None:
-    labels = [Label("q1", metric, 1.0, "ann") for metric in ("strict", "faithfulness", "", "relevance")]
-    assert [label.metric for label in choose_labels(labels, "strict", "faithfulness")] == ["strict", ""]
-    assert [label.metric for label in choose_labels(labels, "lenient", "faithfulness")] == ["faithfulness", ""]
-
-
-def block(**keys: Any) -> list[dict[str, Any]]:
-    return [{"use": "token_f1", "labels": "people", **keys}]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message", "hint"),
-    [
-        ({"metrics": block(labels="person")}, "the spec has no source of labels 'person'", "there is people"),
-        ({"metrics": block(correction="ppl")}, "expected ppi or rogan_gladen, found the text 'ppl'", "did you mean 'ppi'"),
-        ({"metrics": block() + [{"use": "ndcg", "cutoff": 3, "labels": "people"}]}, "ndcg is not a metric of answers", "remove 'labels:'"),
-        ({"metrics": [{"use": "latency", "percentile": 95, "labels": "people"}]}, "latency@p95 is the p95 of its values", "remove"),
-        ({"metrics": [{"use": "latency", "labels": "people"}]}, "latency has no highest value", "remove 'labels:'"),
-        ({"stopping": {"batch": 10}, "gates": [{"metric": "token_f1", "min": 0.1, "decide": "certain"}]}, "'stopping' decides by the judge's values alone", "remove 'labels:' or 'stopping:'"),
-        ({"criterion": "relevance"}, "no label of 'people' is about token_f1; they are about relevance", "name the metric as they do: 'as: relevance'"),
-        ({"labelled": 4}, "'people' has labels of only 8 answers for token_f1; a corrected mean needs at least 10", "label more answers"),
-        ({"columns": "query_id,value"}, "the same annotator judged q0 already", ""),
-        ({"columns": "query_id,metric,value,answer_digest"}, "the label does not say its system, and there are several: a, b", "add a column 'system'"),
-        ({"value": "4"}, "the label 4 lies outside the scale from 0 to 1; name the scale, worst first: scale: [1, 5]", ""),
-        ({"value": "good"}, "'good' is not a number", ""),
-        ({"columns": "query_id,system,value,claim"}, "all labels of 'people' are of claims", "label whole answers"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_corrected_shows_before_anything_runs(
-    tmp_path: Path, changes: dict[str, Any], message: str, hint: str
-) -> None:
-    done = invoke("validate", write(tmp_path, **changes))
-    assert done.exit_code == 2, done.output
-    assert message in done.output and hint in done.output
-    assert "spec.yaml:" in done.output and "^" in done.output
 
 
 def test_the_plan_reads_the_labels_and_names_their_file(tmp_path: Path) -> None:

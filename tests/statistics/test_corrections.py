@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from rageval_spec.data.correction import FEWEST_LABELS
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
 from rageval_spec.statistics.corrected import correct_mean
-from rageval_spec.statistics.corrections import FEWEST, Rule, correct_aggregates, correct_comparisons
+from rageval_spec.statistics.corrections import Rule, correct_aggregates, correct_comparisons
 
 Number = float | None
 STATISTICS = StatisticsNode(resamples=200, permutations=200)
@@ -107,10 +108,10 @@ def test_too_few_labels_give_no_mean_and_say_why(count: int, reason: str) -> Non
     found = correct(table(a=(judged, labels[:count])))
     assert (found.mean, found.interval) == (None, None)
     assert found.correction is not None
-    assert found.correction.reason == f"{reason}, where at least {FEWEST} are needed"
+    assert found.correction.reason == f"{reason}, where at least {FEWEST_LABELS} are needed"
     assert found.correction.judged == pytest.approx(np.mean(judged), rel=1e-12)
     assert found.correction.labels == count and found.correction.labelled_interval is None
-    assert correct(table(a=(judged, labels[:FEWEST]))).mean is not None
+    assert correct(table(a=(judged, labels[:FEWEST_LABELS]))).mean is not None
 
 
 def test_a_problem_with_the_labels_themselves_is_the_reason() -> None:

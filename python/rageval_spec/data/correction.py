@@ -10,6 +10,9 @@ from rageval_spec.data.interval import Interval
 CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 """How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
 
+FEWEST_LABELS = 10
+"""Fewer labels than this give no corrected number: an interval from them would be too unreliable to act on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:

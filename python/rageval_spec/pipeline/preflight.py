@@ -12,7 +12,7 @@ from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.judging import list_asked
-from rageval_spec.pipeline.labels import find_label_faults
+from rageval_spec.pipeline.label_checks import find_label_faults
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
 from rageval_spec.plugin.identity import digest_criterion

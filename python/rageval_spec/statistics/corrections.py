@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.cell import CELL, split_cells
-from rageval_spec.data.correction import Correction, CorrectionMethod
+from rageval_spec.data.correction import FEWEST_LABELS, Correction, CorrectionMethod
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
 from rageval_spec.data.note import Note
 from rageval_spec.statistics.corrected import correct_mean
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 LABEL, LABEL_WEIGHT = "label", "label_weight"
 """The columns that labelled values have."""
-FEWEST = 10
-"""Fewer labels than this give no corrected number: an interval from them would be too unreliable to act on."""
 ALL_EQUAL = "all-equal"
 """The method of an interval where all labels are the same."""
 
@@ -232,11 +230,11 @@ def _correct(
 
 
 def _find_lack(count: int, *, is_pair: bool) -> str | None:
-    if count >= FEWEST:
+    if count >= FEWEST_LABELS:
         return None
     noun, of_both = ("question", " for both") if is_pair else ("answer", "")
     how_many = {0: f"no {noun} has", 1: f"only 1 {noun} has"}.get(count, f"only {count} {noun}s have")
-    return f"{how_many} labels{of_both}, where at least {FEWEST} are needed"
+    return f"{how_many} labels{of_both}, where at least {FEWEST_LABELS} are needed"
 
 
 def _infer(rows: _Labelled, bounds: tuple[float, float], labelled: Correction, confidence: float) -> _Found:
