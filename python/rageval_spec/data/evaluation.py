@@ -91,8 +91,8 @@ class Comparison:
     family for each baseline; all other comparisons of the table form another. `changes` says what else than the
     system changed since an earlier evaluation, so that the two numbers are not comparable. `baseline_mean` is the
     baseline's number on the queries that are compared; None in results of earlier versions. `design` is what clusters
-    and weights mean for the difference; None without them. If the metric has people's labels, `difference` is corrected by them (see `correction`), `p_value` comes from the same estimate, and wins and
-    losses are still the judge's.
+    and weights mean for the difference; None without them. If the metric has people's labels, `difference` is corrected
+    by them (see `correction`), `p_value` comes from the same estimate, and wins and losses are still the judge's.
     """
 
     dataset: str
