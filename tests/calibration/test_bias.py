@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rageval_spec.calibration.bias import Bias, find_biases
+from rageval_spec import kernels
+from rageval_spec.calibration.bias import Bias, Biases, find_biases
 from rageval_spec.calibration.joining import join_labels
 from rageval_spec.data.labels import Label
+from rageval_spec.statistics.regression import regress
 from tests.answered_evaluation import answered, sample, value
 
 COUNT = 80
@@ -30,7 +34,7 @@ def find(error: Callable[[int, int, str], float]) -> dict[str, Bias]:
             samples.append(sample(f"q{number}", system, answer="word " * words, contexts=texts, slices=hard))
             labels.append(Label(f"q{number}", "faithfulness", 0.2 + 0.5 * truth, "ann", system=system))
     evaluation = answered(values, samples)
-    return {one.name: one for one in find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))}
+    return {one.name: one for one in find_biases(evaluation, join_labels(evaluation, labels, "faithfulness")).found}
 
 
 def test_a_judge_that_likes_length_is_found_out() -> None:
@@ -38,7 +42,7 @@ def test_a_judge_that_likes_length_is_found_out() -> None:
     assert found["length"].is_significant
     assert found["length"].effect.slope == pytest.approx(0.07, abs=0.01)
     assert str(found["length"]).startswith("100 more words make the judge 0.07")
-    assert str(found["length"]).endswith("more generous.")
+    assert str(found["length"]).count("more generous (adjusted p ") == 1
     assert not any(found[name].is_significant for name in ("contexts", "system v2", "slice difficulty=hard"))
 
 
@@ -46,7 +50,7 @@ def test_a_judge_that_is_strict_with_one_system_is_found_out() -> None:
     found = find(lambda _words, _contexts, system: -0.1 if system == "v2" else 0.0)
     assert found["system v2"].is_significant
     assert str(found["system v2"]).startswith("Answers of v2 instead of v1 make the judge 0.")
-    assert str(found["system v2"]).endswith("more strict.")
+    assert str(found["system v2"]).count("more strict (adjusted p ") == 1
     assert not found["length"].is_significant
 
 
@@ -62,7 +66,9 @@ def test_p_values_are_adjusted_for_all_properties() -> None:
 def test_few_labels_show_nothing() -> None:
     evaluation = answered([value("q1", "faithfulness", 0.5)], [sample("q1")])
     joined = join_labels(evaluation, [Label("q1", "faithfulness", 1.0, "ann")], "faithfulness")
-    assert find_biases(evaluation, joined) == ()
+    found = find_biases(evaluation, joined)
+    assert found.found == ()
+    assert found.reason == "the labelled answers are all alike"
 
 
 def test_lengths_are_compared_in_steps_that_the_answers_have() -> None:
@@ -70,5 +76,118 @@ def test_lengths_are_compared_in_steps_that_the_answers_have() -> None:
     samples = [sample(f"q{number}", answer="word " * (number % 30)) for number in range(60)]
     evaluation = answered(values, samples)
     labels = [Label(f"q{number}", "faithfulness", 0.2, "ann") for number in range(60)]
-    (length,) = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))
-    assert str(length) == "10 more words make the judge 0.200 more generous."
+    (length,) = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness")).found
+    assert str(length).startswith("10 more words make the judge 0.200 [0.200, 0.200] more generous (adjusted p < ")
+    assert length.standardized == pytest.approx(1)
+    assert length.at_equal_labels is None
+
+
+def judge(
+    count: int,
+    describe: Callable[[int, np.random.Generator], tuple[float, float, dict[str, Any]]],
+    seed: int = 5,
+    **label: Any,
+) -> Biases:
+    """The biases of a judge whose value and label of each of `count` samples are described by a function."""
+    random = np.random.default_rng(seed)
+    values, samples, labels = [], [], []
+    for number in range(count):
+        judged, said, content = describe(number, random)
+        values.append(value(f"q{number}", "faithfulness", judged, content.pop("system", "v1")))
+        samples.append(sample(f"q{number}", values[-1]["system"], **content))
+        labels.append(Label(f"q{number}", "faithfulness", said, "ann", system=values[-1]["system"], **label))
+    evaluation = answered(values, samples)
+    return find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))
+
+
+def test_a_judge_that_is_strict_with_a_language_is_found_out() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        truth = float(random.random() < 0.5)
+        german = number % 3 == 0
+        answer = "Die Brücke wurde nicht gebaut." if german else "The bridge was not built."
+        answer += " 1911" * int(random.integers(1, 30))
+        return 0.2 + 0.6 * truth - 0.1 * german + random.normal(0, 0.02), truth * 0.6 + 0.2, {"answer": answer}
+
+    found = {one.name: one for one in judge(90, describe).found}
+    assert found["language de"].effect.slope == pytest.approx(-0.1, abs=0.03)
+    assert str(found["language de"]).startswith("German instead of English makes the judge 0.")
+    assert "more strict" in str(found["language de"])
+
+
+def test_the_questions_own_column_says_their_language() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        language = "Klingon" if number % 2 else "en"
+        return 0.5 + random.normal(0, 0.1), 0.5, {"columns": json.dumps({"language": language})}
+
+    (found,) = judge(60, describe).found
+    assert found.name == "language Klingon"
+    assert found.change == "Klingon instead of English makes"
+
+
+def test_properties_that_cannot_be_compared_are_named_with_the_reason() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        system = "v2" if number % 2 else "v1"
+        slices = ["set=a"] if number % 2 else ["set=b", "rare"] if number < 8 else ["set=b"]
+        words = int(random.integers(1, 40))
+        content = {"system": system, "slices": slices, "answer": "1 " * words, "contexts": ["text"]}
+        return 0.5 + random.normal(0, 0.1), 0.5, content
+
+    found = judge(100, describe)
+    assert {one.name for one in found.found} == {"length", "system v2"}
+    assert {one.name: one.reason for one in found.left_out} == {
+        "contexts": "all labelled items are alike",
+        "language": "it is not clear for any answer",
+        "slice set=a": "cannot be told apart from system v2",
+        "slice set=b": "cannot be told apart from system v2",
+        "slice rare": "only 4 labelled items with it; 10 are needed",
+    }
+
+
+def test_few_questions_compare_only_the_first_properties() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        content = {"answer": "1 " * int(random.integers(1, 40)), "contexts": ["text"] * int(random.integers(1, 5))}
+        return 0.5 + random.normal(0, 0.1), 0.5, content
+
+    found = judge(19, describe)
+    assert [one.name for one in found.found] == ["length"]
+    assert ("contexts", "19 labelled questions are too few for it") in {
+        (one.name, one.reason) for one in found.left_out
+    }
+    none = judge(9, describe)
+    assert none.found == ()
+    assert none.reason == "9 labelled questions; 10 are needed for each property"
+
+
+def test_an_effect_that_only_people_have_is_told_from_one_of_the_judge() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        # People like long answers. The judge says nearly the same of all, whatever their length.
+        words = int(random.integers(10, 300))
+        return 0.5 + random.normal(0, 0.02), float(random.random() < words / 300), {"answer": "1 " * words}
+
+    (length,) = judge(150, describe).found
+    assert length.is_significant
+    assert length.effect.slope < 0
+    assert length.is_quality
+
+
+def count_findings(bias: float, draws: int) -> float:
+    """In how many draws of 60 answers to 40 questions a significant effect of length is found, as a share.
+
+    Values are noisy, with a spread that grows with the length, and answers to one question share a part of it.
+    """
+    names = ("length", "contexts", "language")
+    random, hits = np.random.default_rng(11), 0
+    questions = [*range(40), *range(20)]
+    for _ in range(draws):
+        shared = random.normal(0, 0.1, 40)[questions]
+        predictors = {name: random.exponential(1, 60) for name in names}
+        errors = bias * predictors["length"] + shared + random.normal(0, 0.1, 60) * (0.5 + predictors["length"] / 2)
+        effects = regress(errors, predictors, questions)
+        adjusted = kernels.holm([effect.p_value for effect in effects])
+        hits += any(p_value < 0.05 for p_value in adjusted) if bias == 0 else adjusted[0] < 0.05
+    return hits / draws
+
+
+def test_a_planted_bias_is_found_and_an_absent_one_is_not() -> None:
+    assert count_findings(0.15, 100) >= 0.9
+    assert count_findings(0.0, 300) <= 0.075

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 
-from rageval_spec.statistics.regression import find_p_value, regress
+from rageval_spec.statistics.regression import find_determined, find_p_value, regress
 
 Floats = NDArray[np.float64]
 
@@ -41,16 +41,74 @@ def test_errors_of_unequal_spread_are_statsmodels_hc3(seed: int) -> None:
         assert effect.p_value == pytest.approx(expected.pvalues[place], rel=1e-3)
 
 
+def leave_out(outcome: Floats, design: Floats, groups: NDArray[np.int64], weights: Floats | None = None) -> Floats:
+    """The standard errors of the jackknife, from statsmodels' fits without one cluster at a time."""
+    weights = np.ones(len(outcome)) if weights is None else weights
+    whole = sm.WLS(outcome, design, weights=weights).fit().params
+    moves = []
+    for group in np.unique(groups):
+        rest = groups != group
+        moves.append(sm.WLS(outcome[rest], design[rest], weights=weights[rest]).fit().params - whole)
+    errors: Floats = np.sqrt((len(moves) - 1) / len(moves) * np.sum(np.square(moves), axis=0))
+    return errors
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_errors_of_rows_that_belong_together_are_statsmodels(seed: int) -> None:
+def test_errors_of_rows_that_belong_together_are_those_of_fits_without_each_cluster(seed: int) -> None:
     outcome, predictors = simulate(seed)
-    groups = np.arange(len(outcome)) % 11
+    groups = np.minimum(np.arange(len(outcome)) % 19, 13)
+    design = sm.add_constant(np.column_stack([*predictors.values()]))
+    expected = leave_out(outcome, design, groups)
+    degrees = len(set(groups)) - 1
+    for place, effect in enumerate(regress(outcome, predictors, list(groups)), 1):
+        assert effect.error == pytest.approx(expected[place], abs=1e-10)
+        assert effect.p_value == pytest.approx(2 * stats.t.sf(abs(effect.slope) / effect.error, degrees), rel=1e-3)
+        assert effect.interval.method == "cluster jackknife"
+
+
+def test_with_many_clusters_errors_are_statsmodels_cluster_robust_ones() -> None:
+    random = np.random.default_rng(4)
+    groups = np.repeat(np.arange(2000), 2)
+    predictors = {"length": random.normal(size=4000), "place": random.random(4000)}
+    outcome = predictors["length"] + random.normal(size=2000)[groups] + random.normal(size=4000)
     design = sm.add_constant(np.column_stack([*predictors.values()]))
     expected = sm.OLS(outcome, design).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
     for place, effect in enumerate(regress(outcome, predictors, list(groups)), 1):
-        assert effect.error == pytest.approx(expected.bse[place], abs=1e-10)
-        assert effect.p_value == pytest.approx(expected.pvalues[place], rel=1e-3)
-        assert effect.interval.method == "cluster-robust"
+        assert effect.error == pytest.approx(expected.bse[place], rel=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("is_clustered", [False, True])
+def test_rows_that_count_differently_are_statsmodels(seed: int, is_clustered: bool) -> None:
+    outcome, predictors = simulate(seed)
+    weights = np.random.default_rng(seed).uniform(0.2, 5, len(outcome))
+    groups = np.arange(len(outcome)) % 11
+    design = sm.add_constant(np.column_stack([*predictors.values()]))
+    fit = sm.WLS(outcome, design, weights=weights).fit(cov_type="HC3", use_t=True)
+    errors = leave_out(outcome, design, groups, weights) if is_clustered else fit.bse
+    for place, effect in enumerate(regress(outcome, predictors, list(groups) if is_clustered else None, weights), 1):
+        assert effect.slope == pytest.approx(fit.params[place], abs=1e-10)
+        assert effect.error == pytest.approx(errors[place], abs=1e-10)
+
+
+def test_a_row_that_alone_has_a_property_does_not_blur_the_others() -> None:
+    outcome, predictors = simulate(2)
+    alone = np.zeros(len(outcome))
+    alone[3] = 1.0
+    with_it = {effect.name: effect for effect in regress(outcome, {**predictors, "alone": alone})}
+    without = regress(np.delete(outcome, 3), {name: np.delete(one, 3) for name, one in predictors.items()})
+    for effect in without:
+        assert with_it[effect.name].slope == pytest.approx(effect.slope)
+        assert with_it[effect.name].error == pytest.approx(effect.error)
+
+
+def test_what_determines_a_predictor_is_named() -> None:
+    _, predictors = simulate(1)
+    size = len(predictors["length"])
+    both = predictors["length"] - 2 * predictors["place"]
+    more = {**predictors, "same": 3 * predictors["length"] + 5, "both": both, "constant": np.full(size, 7.0)}
+    assert find_determined(more) == {"same": ("length",), "both": ("length", "place"), "constant": ()}
+    assert find_determined({}) == {}
 
 
 def test_predictors_that_tell_nothing_of_their_own_are_left_out() -> None:

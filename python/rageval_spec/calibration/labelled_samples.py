@@ -1,4 +1,4 @@
-"""The samples of labelled items: their answers, contexts and slices."""
+"""The samples of labelled items: their questions, answers, contexts and slices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_samples(evaluation: Evaluation, joined: Joined) -> dict[Item, Mapping[s
     import polars as pl
 
     wanted = pl.DataFrame([item[:3] for item in joined.items], schema=[*_KEY], orient="row").unique()
-    columns = (*_KEY, "answer", "contexts", "slices")
+    columns = (*_KEY, "question", "answer", "contexts", "slices", "columns")
     rows = evaluation.find_samples(wanted)
     found = rows.select(name for name in columns if name in rows.columns).iter_rows(named=True)
     by_key = {tuple(row[name] for name in _KEY): row for row in found}

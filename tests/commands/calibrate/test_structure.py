@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from rageval_spec.calibration.bias import Biases
 from rageval_spec.calibration.joining import Item, Joined
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.commands.calibrate.structure import VERSION, Found, dump
@@ -19,7 +20,7 @@ def test_the_map_is_written_so_that_it_can_be_applied() -> None:
     items: list[Item] = [("golden", "v1", f"q{row}", None) for row in range(200)]
     joined = Joined("faithfulness", tuple(items), tuple(values.tolist()), tuple(labels.tolist()), (), {})
     calibration = measure_judge(joined, resamples=100)
-    content = json.loads(dump([Found(calibration, (), promise(joined, 0.5, 0.95))]))
+    content = json.loads(dump([Found(calibration, Biases(), promise(joined, 0.5, 0.95))]))
     (found,) = content["calibrations"]
     assert content["version"] == VERSION
     assert calibration.map.chosen is not None

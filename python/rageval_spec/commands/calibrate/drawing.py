@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rageval_spec.calibration.bias import Bias
 from rageval_spec.calibration.learning import Learning
 from rageval_spec.calibration.maps import MapChoice, MapTrial
 from rageval_spec.calibration.measures import Measure
 from rageval_spec.calibration.measuring import Calibration, Promise
 from rageval_spec.calibration.reliability import Reliability
 from rageval_spec.calibration.sampling import explain_sampling
+from rageval_spec.commands.calibrate.bias_table import draw_biases
 from rageval_spec.commands.calibrate.diagram import draw_diagram
 from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
 from rageval_spec.commands.calibrate.labels_to_buy import draw_curve, say_needs
@@ -23,7 +23,6 @@ from rageval_spec.wording import (
     format_interval,
     format_number,
     format_percent,
-    format_probability,
     format_signed,
     make_visible,
 )
@@ -63,7 +62,7 @@ def draw(found: Found, limit: float | None, confidence: float, *, details: bool)
     yield from _draw_means(calibration)
     if calibration.learning is not None:
         yield from _draw_learning(calibration.learning, calibration.items, details=details)
-    yield from _draw_biases(found.biases, details=details)
+    yield from draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
     yield from _draw_promise(found.promise, limit, confidence)
@@ -199,34 +198,6 @@ def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Re
     if details:
         yield draw_curve(found)
         yield ""
-
-
-def _draw_biases(biases: Sequence[Bias], *, details: bool) -> Iterator[RenderableType]:
-    """What makes the judge err, in sentences; with `details`, the effects of all properties."""
-    from rich.text import Text
-
-    if not biases:
-        return
-    yield Text("What makes the judge err", "bold")
-    certain = [one for one in biases if one.is_significant]
-    for one in certain:
-        yield Text(make_visible(f"! {one}"), "yellow")
-    if not certain:
-        yield Text("Nothing that these labels can show.")
-    yield ""
-    if not details:
-        return
-    rows = [
-        (
-            one.name,
-            format_signed(one.effect.slope),
-            format_interval(one.effect.interval),
-            format_probability(one.p_adjusted),
-        )
-        for one in biases
-    ]
-    yield tabulate(("property", "effect on the error", "95% interval", "adjusted p"), rows, {1, 3})
-    yield ""
 
 
 def _draw_promise(found: Promise | None, limit: float | None, confidence: float) -> Iterator[RenderableType]:

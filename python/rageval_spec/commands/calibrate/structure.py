@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rageval_spec.calibration.bias import Bias
+from rageval_spec.calibration.bias import Bias, Biases
 from rageval_spec.calibration.measuring import Calibration, Promise
 from rageval_spec.calibration.slices import SliceCalibration
 from rageval_spec.diagnostics import dump_visible
@@ -20,7 +20,7 @@ class Found:
     """What is known of a judge on one metric."""
 
     calibration: Calibration
-    biases: tuple[Bias, ...]
+    biases: Biases
     promise: Promise | None
     slices: tuple[SliceCalibration, ...] = ()
 
@@ -34,6 +34,12 @@ def _describe(one: Found) -> dict[str, Any]:
     content = asdict(one.calibration)
     chosen = one.calibration.map.chosen
     content["map"]["chosen"] = None if chosen is None else chosen.to_json()
-    content["biases"] = [asdict(bias) for bias in one.biases]
+    content["biases"] = [_describe_bias(bias) for bias in one.biases.found]
+    content["properties_left_out"] = [asdict(left) for left in one.biases.left_out]
+    content["why_no_biases"] = one.biases.reason
     content["slices"] = [asdict(part) for part in one.slices]
     return content | {"promise": None if one.promise is None else asdict(one.promise)}
+
+
+def _describe_bias(bias: Bias) -> dict[str, Any]:
+    return asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias)}

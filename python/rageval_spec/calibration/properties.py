@@ -1,0 +1,156 @@
+"""What answers are like: the numbers that a judge's error is compared with."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rageval_spec.calibration.joining import Item, Joined
+from rageval_spec.calibration.language import NAMES, find_language
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+FEWEST = 10
+"""The fewest labelled items with, and without, a property that is compared: a system, a language, a slice."""
+LANGUAGE_COLUMN = "language"
+"""The column of the questions that says their language."""
+_UNITS = (100, 10, 1)
+"""By how many words lengths are compared: the most of which the longest answer has twice as many."""
+_KEY = ("dataset", "system", "query_id")
+
+Samples: TypeAlias = Mapping[Item, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One number for each labelled item.
+
+    Attributes:
+        name: `length`, `contexts`, `evidence`, `system v2`, `language de`, `style`, `slice difficulty=hard`.
+        change: what one unit more is, in words: `100 more words make`.
+        numbers: in the order of the items.
+        than: what is compared, behind the effect: ` than others`.
+        is_shown: False for a group of rests, which only keeps them out of the group that others are compared with.
+    """
+
+    name: str
+    change: str
+    numbers: Sequence[float]
+    than: str = ""
+    is_shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A property that could not be compared, and why not."""
+
+    name: str
+    reason: str
+
+
+def list_properties(evaluation: Evaluation, joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
+    """The properties of the labelled items, those that matter most first."""
+    rows = [samples[item] for item in joined.items]
+    yield _measure_length(rows)
+    yield from _compare_systems(evaluation, joined)
+    yield Property("contexts", "One more context makes", [float(len(row.get("contexts") or ())) for row in rows])
+    yield from _place_evidence(evaluation, joined)
+    yield from _compare_languages(rows)
+    yield from _compare_slices(rows)
+
+
+def _measure_length(rows: Sequence[Mapping[str, Any]]) -> Property:
+    words = [len((row.get("answer") or "").split()) for row in rows]
+    unit = next((unit for unit in _UNITS if max(words, default=0) >= 2 * unit), _UNITS[-1])
+    return Property("length", f"{count_noun(unit, 'more word')} {_make(unit)}", [count / unit for count in words])
+
+
+def _make(count: int) -> str:
+    return "makes" if count == 1 else "make"
+
+
+def _compare_systems(evaluation: Evaluation, joined: Joined) -> Iterator[Property | LeftOut]:
+    systems = [item[1] for item in joined.items]
+    present = set(systems)
+    first = next((name for name in evaluation.systems if name in present), systems[0])
+    yield from _compare_groups("system", systems, first, lambda name: f"Answers of {name} instead of {first} make")
+
+
+def _compare_languages(rows: Sequence[Mapping[str, Any]]) -> Iterator[Property | LeftOut]:
+    languages = [_read_language(row) for row in rows]
+    known = Counter(language for language in languages if language is not None)
+    if not known:
+        yield LeftOut("language", "it is not clear for any answer")
+        return
+    ((first, _),) = known.most_common(1)
+    if len(known) == 1:
+        yield LeftOut("language", f"all answers whose language is clear are in {_name(first)}")
+        return
+    than = _name(first)
+    yield from _compare_groups("language", languages, first, lambda name: f"{_name(name)} instead of {than} makes")
+
+
+def _read_language(row: Mapping[str, Any]) -> str | None:
+    """What the questions' column says, else the language of the answer, else that of the question."""
+    column = json.loads(row.get("columns") or "{}").get(LANGUAGE_COLUMN)
+    if isinstance(column, str) and column.strip():
+        return column.strip()
+    return find_language(row.get("answer") or "") or find_language(row.get("question") or "")
+
+
+def _name(language: str) -> str:
+    return NAMES.get(language.lower(), language)
+
+
+def _compare_groups(
+    kind: str, groups: Sequence[str | None], first: str, describe: Callable[[str], str]
+) -> Iterator[Property | LeftOut]:
+    """Each group against the first. Small groups, and items without one, are a group of their own that is not shown."""
+    counts = Counter(groups)
+    compared = [name for name in dict.fromkeys(groups) if name not in (None, first)]
+    rest = [name is None for name in groups]
+    for name in compared:
+        assert name is not None
+        if counts[name] < FEWEST or len(groups) - counts[name] < FEWEST:
+            rest = [one or group == name for one, group in zip(rest, groups, strict=True)]
+            yield LeftOut(f"{kind} {name}", _say_few(counts[name], len(groups)))
+        else:
+            yield Property(f"{kind} {name}", describe(name), [float(group == name) for group in groups])
+    yield Property(f"other {kind}", "", [float(one) for one in rest], is_shown=False)
+
+
+def _compare_slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Property | LeftOut]:
+    for name, count in Counter(name for row in rows for name in row.get("slices") or ()).items():
+        if FEWEST <= count <= len(rows) - FEWEST:
+            numbers = [float(name in (row.get("slices") or ())) for row in rows]
+            yield Property(f"slice {name}", f"Questions of {name} make", numbers)
+        else:
+            yield LeftOut(f"slice {name}", _say_few(count, len(rows)))
+
+
+def _say_few(count: int, total: int) -> str:
+    if count == total:
+        return "all labelled items have it"
+    fewer, what = (count, "with") if count < FEWEST else (total - count, "without")
+    return f"only {count_noun(fewer, 'labelled item')} {what} it; {FEWEST} are needed"
+
+
+def _place_evidence(evaluation: Evaluation, joined: Joined) -> Iterator[Property]:
+    """The mean place of the contexts that decided the claims; items without one get the mean of the others."""
+    wanted = {item[:3] for item in joined.items}
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for block in evaluation.iterate_findings():
+        rows = block.filter(metric=joined.metric).select(*_KEY, "source").drop_nulls("source")
+        for *key, source in rows.iter_rows():
+            if tuple(key) in wanted:
+                found.setdefault(tuple(key), []).append(source)
+    if found:
+        places = {key: sum(sources) / len(sources) for key, sources in found.items()}
+        mean = sum(places.values()) / len(places)
+        numbers = [places.get(item[:3], mean) for item in joined.items]
+        yield Property("evidence", "Evidence that stands one context later makes", numbers)
