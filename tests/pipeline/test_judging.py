@@ -12,7 +12,7 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
 from rageval_spec.judging.prompts import FOLDER
-from rageval_spec.runner import Options, run
+from rageval_spec.runner import Options, plan, run
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 
@@ -144,3 +144,24 @@ def test_prompts_have_the_digest_of_their_file(tmp_path: Path, server: ChatServe
         "strict.system": hashlib.sha256((FOLDER / "system.jinja").read_bytes()).hexdigest(),
         "strict.binary": hashlib.sha256((tmp_path / "mine.jinja").read_bytes()).hexdigest(),
     }
+
+
+def test_a_judge_of_its_own_model_s_answers_is_noted(tmp_path: Path, server: ChatServer) -> None:
+    def notes(generator: str | None) -> list[tuple[str, str | None]]:
+        bot = {"use": "file", "path": "rows.jsonl"} | ({} if generator is None else {"generator": generator})
+        found = evaluate(tmp_path, server, {"model": "gpt-4o-2024-08-06"}, systems={"bot": bot}).notes
+        return [(note.level, note.system) for note in found if note.code == "self_judging"]
+
+    assert notes("gpt-4o") == [("warning", "bot")]
+    assert notes("gpt-4o-mini") == [("note", "bot")]
+    assert notes("claude-3-opus") == notes(None) == []
+
+
+def test_the_generator_is_no_part_of_any_key(tmp_path: Path, server: ChatServer) -> None:
+    """Naming it later must not compute anything again."""
+    spec = tmp_path / "spec.yaml"
+    evaluate(tmp_path, server)
+    before = json.loads(plan(spec).to_json())["steps"]
+    bot = {"use": "file", "path": "rows.jsonl", "generator": "tiny"}
+    spec.write_text(json.dumps({**json.loads(spec.read_text()), "systems": {"bot": bot}}))
+    assert json.loads(plan(spec).to_json())["steps"] == before

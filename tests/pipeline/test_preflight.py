@@ -327,3 +327,26 @@ def test_a_panel_of_judges_with_the_same_scale_has_that_scale(tmp_path: Path) ->
     assert spec.warnings == ()
     with pytest.raises(SpecError, match="names itself"):
         validate(path, ["judges.both={use: panel, judges: [mine, both]}", "gates=[{metric: both, min: 0.5}]"])
+
+
+SAME = "the judge 'mine' asks gpt-4o-2024-08-06, the model that writes the answers of 'bot'"
+
+
+@pytest.mark.parametrize(
+    ("generator", "warns"),
+    [("gpt-4o", True), ("gpt", True), ("openai/gpt-4o", True), ("gpt-4o-mini", False), ("claude-3-opus", False)],
+)
+def test_a_judge_of_its_own_model_s_answers_gets_a_warning(tmp_path: Path, generator: str, warns: bool) -> None:
+    path = write_own_prompt(tmp_path, {"template": "{{ answer }}"})
+    spec = validate(path, ["models.gpt.model=gpt-4o-2024-08-06", f"systems.bot.generator={generator}"])
+    assert [SAME in str(warning) for warning in spec.warnings] == [True] * warns
+
+
+def test_the_judges_behind_a_composed_judge_are_seen(tmp_path: Path) -> None:
+    path = write_own_prompt(tmp_path, {"template": "{{ answer }}"}, {"judge": "both", "name": "x", "scale": [0, 1]})
+    other = "judges.other={use: prompt, model: claude, template: '{{ answer }}'}"
+    both = "judges.both={use: panel, judges: [mine, other]}"
+    claude = "models.claude={use: chat, base_url: 'http://127.0.0.1:1/v1', model: claude-3-5-sonnet-20240620}"
+    spec = validate(path, [other, both, claude, "systems.bot.generator=claude-3.5-sonnet"])
+    (warning,) = spec.warnings
+    assert "the judge 'other' asks claude-3-5-sonnet-20240620" in warning.message

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
+from rageval_spec.data.model_names import Kinship, compare_models
+from rageval_spec.data.note import Note
 from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.plugin import ChatModel, Judge
@@ -54,6 +57,61 @@ def describe_calibrations(parts: Parts) -> dict[str, UsedCalibration]:
         for name, judge in parts.judges.items()
         if name in asked and isinstance(judge, CalibratedJudge)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class SelfJudging:
+    """A judge whose model is the one that wrote the answers, or of the same family.
+
+    Attributes:
+        system, judge: their names in the spec.
+        generator, model: what the models are called.
+    """
+
+    system: str
+    generator: str
+    judge: str
+    model: str
+    kinship: Kinship
+
+    def __str__(self) -> str:
+        """The fact in a sentence."""
+        if self.kinship == "same":
+            how = f"{self.model}, the model that writes the answers of '{self.system}'"
+        else:
+            how = f"{self.model}, a model of the same family as {self.generator}, which writes those of '{self.system}'"
+        return f"the judge '{self.judge}' asks {how}; models favour answers like their own"
+
+
+def find_self_judging(parts: Parts) -> Iterator[SelfJudging]:
+    """Each judge behind a metric whose model is related to the generator of a system, in the order of the spec."""
+    generators = [(name, one.generator) for name, one in parts.systems.items() if one.generator is not None]
+    if not generators:
+        return
+    asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    named = [(name, judge) for name, judge in parts.judges.items() if name in asked]
+    for system, generator in generators:
+        own = _name_model(parts, generator)
+        for name, judge in named:
+            models = dict.fromkeys(_name_model(parts, model) for model in names_in(judge.node, "models"))
+            for model in models:
+                if kinship := compare_models(own, model):
+                    yield SelfJudging(system, own, name, model, kinship)
+
+
+def note_self_judging(parts: Parts) -> list[Note]:
+    """A warning for each judge that judges its own model's answers, and a note for those of its family."""
+    return [
+        Note("self_judging", str(found), system=found.system, level="warning" if found.kinship == "same" else "note")
+        for found in find_self_judging(parts)
+    ]
+
+
+def _name_model(parts: Parts, name: str) -> str:
+    """What a model is called: by its maker if the name is a block of the spec, else the name."""
+    model = parts.models.get(name)
+    called = None if model is None else getattr(model.node, "model", None)
+    return called if isinstance(called, str) else name
 
 
 def list_asked(judges: Iterable[Judge[Any]]) -> set[str]:

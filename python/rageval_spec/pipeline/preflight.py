@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.calibrated import CalibratedJudge
-from rageval_spec.pipeline.judging import list_asked
+from rageval_spec.pipeline.judging import find_self_judging, list_asked
 from rageval_spec.pipeline.label_checks import find_label_faults
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
@@ -63,6 +64,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
         yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
     yield from _find_unused_calibrations(spec, parts)
     yield from find_label_faults(spec, parts)
+    yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_unknown_columns(spec, parts)
 
@@ -91,6 +93,16 @@ def _find_unused_calibrations(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             made = list_names(sorted({entry.metric for entry in calibrated[judge].entries.values()}))
             message = f"the calibration was made for {made}, but here '{judge}' judges {list_names(metrics)}"
             yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
+
+
+def _find_self_judging(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """A warning for each judge whose model writes the answers. Reports also tell of models of one family."""
+    with suppress(RagevalError):  # judges that do not exist are reported elsewhere
+        for found in find_self_judging(parts):
+            if found.kinship == "same":
+                hint = "name a judge with another model, or compare it with people's labels: rageval-spec calibrate"
+                path = ("systems", found.system, "generator")
+                yield spec.diagnose(path, str(found), "self-judging", hint, "warning")
 
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from rageval_spec.pipeline.baselines import compare_baselines, find_missing, rel
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
-from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts
+from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts, note_self_judging
 from rageval_spec.pipeline.labels import Labelled, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
@@ -102,9 +102,9 @@ def judge(
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
-    coverage = coverage_notes(aggregates, metrics)
+    coverage, itself = coverage_notes(aggregates, metrics), note_self_judging(parts)
     told = dict.fromkeys(
-        [*notes, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
+        [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
     return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
 

@@ -40,7 +40,7 @@ from rageval_spec.plugin.model import (
 from rageval_spec.plugin.names import JudgeName, LabelsName, ModelName, SystemName
 from rageval_spec.plugin.plugin import Node, Plugin
 from rageval_spec.plugin.report import Report, ReportNode
-from rageval_spec.plugin.system import Answering, Retrieval, System, SystemNode
+from rageval_spec.plugin.system import Answering, GeneratingNode, Retrieval, System, SystemNode
 
 __all__ = [
     "Answer",
@@ -55,6 +55,7 @@ __all__ = [
     "Embeddings",
     "Engine",
     "EngineNode",
+    "GeneratingNode",
     "InputFile",
     "Judge",
     "JudgeName",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
 
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
 
 class SystemNode(Node):
     """A block under `systems:`."""
+
+
+class GeneratingNode(SystemNode):
+    """The keys of a system whose answers a model writes."""
+
+    generator: str | None = Field(
+        default=None,
+        min_length=1,
+        exclude_if=lambda name: name is None,
+        description="The model that writes the answers, as its maker calls it (`gpt-4o`), or a name under `models:`. "
+        "Judges favour their own answers, so a judge with the same model gets a warning. No number depends on it.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,17 @@ class System(Plugin[N]):
     """Whether the system gives answers on some dataset, and not only rankings; `answers_on` says on which."""
     stored: ClassVar[bool] = True
     """Whether a run is worth storing; False where reading it again costs no more than loading it from the store."""
+
+    @property
+    def generator(self) -> str | None:
+        """The model that writes the answers, as the node names it; None if it does not."""
+        return getattr(self.node, "generator", None)
+
+    def content(self) -> dict[str, Any]:
+        """The plugin's identity without `generator`, on which no table depends."""
+        content = super().content()
+        content["node"].pop("generator", None)
+        return content
 
     def inputs_for(self, dataset: str) -> Sequence[InputFile]:  # noqa: ARG002 - a plugin with a file per dataset uses it
         """The files that the system needs for one dataset."""

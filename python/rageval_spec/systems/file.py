@@ -17,7 +17,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
-from rageval_spec.plugin import Answering, InputFile, System, SystemNode
+from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, unwrap
 from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.delimited import read_delimited, separator_of
@@ -52,7 +52,7 @@ _BEGINNING = 4096
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
-class FileNode(SystemNode):
+class FileNode(GeneratingNode):
     """A file with a run, or with answers and their contexts, made elsewhere. Plain, `.gz` or `.zst`."""
 
     path: str | dict[str, str] = Field(description="The file. With several datasets, a map from dataset to file.")

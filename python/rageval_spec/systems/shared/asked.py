@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from rageval_spec.plugin import Answering, Context, System, SystemNode
+from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
 from rageval_spec.systems.shared.kept import KeptAnswers
 from rageval_spec.systems.shared.questions import Question, Received, list_questions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rageval_spec.systems.shared.interview import Interview
 
 
-class AnsweringNode(SystemNode):
+class AnsweringNode(GeneratingNode):
     """The block of a system that is asked questions."""
 
     version: str | int = Field(
@@ -78,7 +78,7 @@ class AnsweringSystem(System[N]):
     counts: ClassVar[str] = "questions"
     """The noun that its progress counts."""
     not_in_answers: ClassVar[frozenset[str]] = frozenset(
-        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse"}
+        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse", "generator"}
     )
     """Keys of the node that do not affect answers."""
     later_keys = frozenset({"reuse"})
