@@ -53,7 +53,7 @@ def make_task(query_id: str, question: str = "How do I get my money back?", **ke
     return ReviewTask("golden", "assistant", query_id, question, **(usual | keys))  # type: ignore[arg-type]
 
 
-def make_sheet(count: int = 6, *, shows_judge: bool = True) -> ReviewSheet:
+def make_sheet(count: int = 6, *, shows_judge: bool = False) -> ReviewSheet:
     """Claims, other scripts, hostile texts, a long answer, and an answer of nothing; then more like the first."""
     tasks = [
         make_task("q0"),

@@ -45,16 +45,19 @@ def test_tasks_keep_the_order_in_which_they_were_chosen_and_unknown_ones_are_lef
     assert [task.query_id for task in sheet.tasks] == ["q2", "q1"]
 
 
-def test_the_judge_is_hidden_unless_it_is_asked_for() -> None:
-    hidden = json.dumps(to_payload(build(scale="claims")))
-    assert "It was built in 1911." in hidden
-    for told in ('"judged"', '"verdict"', '"score"', "the source says 1909"):
-        assert told not in hidden
-    shown = to_payload(build(scale="claims", shows_judge=True))
-    task = shown["tasks"][1]
+def test_what_the_judge_says_is_apart_from_what_people_are_asked() -> None:
+    task = to_payload(build(scale="claims"))["tasks"][1]
+    asked, told = task["claims"][1], task["verdicts"][1]
+    assert asked["text"] == told["text"] == "It was built in 1911."
+    assert set(asked).isdisjoint({"verdict", "score", "reason", "evidence"})
+    assert (told["verdict"], told["reason"]) == ("contradicted", "the source says 1909")
     assert task["judged"] == {"faithfulness": 0.5}
-    assert task["claims"][1]["verdict"] == "contradicted"
-    assert task["claims"][1]["reason"] == "the source says 1909"
+    assert not to_payload(build(scale="claims"))["shows_judge"]
+
+
+def test_verdicts_are_told_even_if_people_judge_whole_answers() -> None:
+    task = to_payload(build())["tasks"][1]
+    assert (len(task["claims"]), len(task["verdicts"])) == (0, 2)
 
 
 def test_the_payload_is_plain_json_that_comes_back_equal() -> None:

@@ -144,7 +144,8 @@ class ReviewSheet:
         criteria: what is asked about each task.
         guidelines: what holds for all criteria; plain text.
         annotator: who judges; "" if people enter it.
-        shows_judge: whether people may see what the judge says. Hidden by default, because people follow it.
+        shows_judge: whether people see what the judge says from the start. Hidden by default, because people follow
+            it; the page shows it to those who ask, and notes that they saw it.
     """
 
     name: str
@@ -280,15 +281,16 @@ def _make(
 
 
 def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
-    """The sheet in JSON types, as the page embeds it. What the judge says is in it only if `shows_judge` is set.
+    """The sheet in JSON types, as the page embeds it. The page hides what the judge says until somebody asks.
 
     Returns:
         `format`, `version`, `digest` (of the sheet), `name`, `results`, `spec_digest`, `annotator`, `guidelines`,
         `shows_judge`, `criteria` (each with `name`, `kind`, `scale`, `choices`, `low`, `high`, `question`,
         `guidelines`) and `tasks`. A task has `id`, `dataset`, `system`, `query_id`, `question`, `answer`,
         `answer_digest`, `contexts` (`text`, `doc_id`), `references`, `claims` (`metric`, `number`, `text`, `part`,
-        `start`, `end`; only those that a criterion asks about), `reason`, `probability` and `slices`. With the judge,
-        a task also has `judged` (values by metric), and a claim `verdict`, `score`, `reason` and `evidence`.
+        `start`, `end`; only those that a criterion asks about), `reason`, `probability` and `slices`; and what the
+        judge says: `judged` (values by metric) and `verdicts` (`metric`, `text`, `verdict`, `score`, `reason`,
+        `evidence`, of all claims).
 
     A file of labels that is made from it carries over `reason` and `probability` of each task, so that means stay
     unbiased.
@@ -322,7 +324,7 @@ def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
 
 def _describe(task: ReviewTask, sheet: ReviewSheet) -> dict[str, Any]:
     asked = [claim for _, claim in sheet.questions_of(task) if claim is not None]
-    told: dict[str, Any] = {
+    return {
         "id": task.id,
         "dataset": task.dataset,
         "system": task.system,
@@ -332,15 +334,18 @@ def _describe(task: ReviewTask, sheet: ReviewSheet) -> dict[str, Any]:
         "answer_digest": task.answer_digest,
         "contexts": [{"text": one.text, "doc_id": one.doc_id} for one in task.contexts],
         "references": list(task.references),
-        "claims": [_describe_claim(claim, shows_judge=sheet.shows_judge) for claim in asked],
+        "claims": [_pick(claim, _ASKED) for claim in asked],
         "reason": task.reason,
         "probability": task.probability,
         "slices": list(task.slices),
+        "judged": dict(task.judged),
+        "verdicts": [_pick(claim, _TOLD) for claim in task.claims],
     }
-    return told | ({"judged": dict(task.judged)} if sheet.shows_judge else {})
 
 
-def _describe_claim(claim: ReviewClaim, *, shows_judge: bool) -> dict[str, Any]:
-    names = ("metric", "number", "text", "part", "start", "end")
-    opinion = ("verdict", "score", "reason", "evidence") if shows_judge else ()
-    return {name: getattr(claim, name) for name in (*names, *opinion)}
+_ASKED = ("metric", "number", "text", "part", "start", "end")
+_TOLD = ("metric", "text", "verdict", "score", "reason", "evidence")
+
+
+def _pick(claim: ReviewClaim, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(claim, name) for name in names}

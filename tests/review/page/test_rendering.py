@@ -54,9 +54,3 @@ def test_a_task_lists_what_is_asked_about_it() -> None:
     head = dict(split_sheet(to_payload(make_sheet())))["head"]
     assert head["tasks"][0]["slots"] == [(0, 0), (0, 1), (0, 2), (1, None), (2, None)]
     assert head["tasks"][1]["slots"] == [(1, None), (2, None)]
-
-
-def test_a_sheet_that_hides_the_judge_holds_nothing_of_it() -> None:
-    found = parts(render_page(to_payload(make_sheet(shows_judge=False))).decode())
-    assert "contradicted" not in json.dumps(found["tasks-0"])
-    assert "judged" not in found["tasks-0"][0]

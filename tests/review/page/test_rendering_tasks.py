@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,10 +182,15 @@ def test_the_judge_is_hidden_until_somebody_asks(opened: Opened) -> None:
     assert "You have seen it" in told.inner_text()
 
 
-def test_a_sheet_without_the_judge_has_no_button_for_it(browser: Browser, tmp_path: Path) -> None:
-    with open_review(browser, write_page(tmp_path, make_sheet(shows_judge=False))) as opened:
-        press(opened, "o")
-        assert opened.page.locator("#told").count() == 0
+def test_a_sheet_that_shows_the_judge_does_so_from_the_start(browser: Browser, tmp_path: Path) -> None:
+    with open_review(browser, write_page(tmp_path, make_sheet(shows_judge=True))) as opened:
+        assert "faithfulness\n0.333" in opened.page.locator("#told").inner_text()
+        press(opened, "1", "o")
+        assert "0.333" not in opened.page.locator("#told").inner_text()
+        with opened.page.expect_download() as download:
+            press(opened, "s")
+        (label,) = json.loads(Path(download.value.path()).read_text())["labels"]
+        assert label["saw_judge"] is True
 
 
 def test_tasks_are_found_in_the_list(opened: Opened) -> None:

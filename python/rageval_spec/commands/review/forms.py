@@ -109,7 +109,11 @@ class _Share(_Size):
     "--overlap", type=_Share(), default="100%", show_default=True, metavar="SHARE",
     help="With several annotators: the share of the answers that all of them get; the others are divided.",
 )  # fmt: skip
-@click.option("--show-judge", "shows_judge", is_flag=True, help="Show people what the judge says. They will follow it.")
+@click.option(
+    "--show-judge", "shows_judge", is_flag=True,
+    help="Show people what the judge says. They will follow it. Without this option, only a page (.html) shows it, to "
+    "those who ask, and their labels say that they saw it.",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def select(

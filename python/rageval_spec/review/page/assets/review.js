@@ -58,7 +58,8 @@ async function showTask(at) {
     work.at = at;
     const entry = entryOf(at);
     const slot = task.slots.findIndex((one) => !(one.key in entry.labels));
-    Object.assign(shown, { at, task, slot: Math.max(0, slot), isTold: false, since: Date.now() });
+    Object.assign(shown, { at, task, slot: Math.max(0, slot), isTold: sheet.shows_judge, since: Date.now() });
+    if (shown.isTold) noteSeen(at);
     refill(desk, drawTask(), drawForm());
     redrawForm();
     keepAbout();
@@ -193,7 +194,7 @@ function actionOf(key) {
   if (option) return () => answer(shown.slot, option.value);
   const keys = {
     j: () => go(1), k: () => go(-1), x: skip, u: takeBack, a: openContexts, l: showList, s: save, "?": () => showKeys(KEYS),
-    o: () => hasJudge() && toggleTold(), c: () => document.getElementById("comment").focus(),
+    o: toggleTold, c: () => document.getElementById("comment").focus(),
     ArrowLeft: () => chooseSlot(shown.slot - 1), ArrowRight: () => chooseSlot(shown.slot + 1),
     Backspace: () => slot && (clearLabel(shown.at, slot), redrawAll()),
   };

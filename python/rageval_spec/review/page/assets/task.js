@@ -27,7 +27,7 @@ function drawTask() {
       el("h2", {}, task.references.length > 1 ? "Reference answers" : "Reference answer"),
       task.references.map((text) => foldLong(el("p", { class: "prose", dir: "auto" }, text), text, "reference"))),
     el("section", { class: "contexts", "aria-label": "Contexts" }, drawContexts(task)),
-    hasJudge() && el("section", { class: "told", id: "told", "aria-label": "The judge's opinion" }, drawTold(at, task)));
+    el("section", { class: "told", id: "told", "aria-label": "The judge's opinion" }, drawTold(at, task)));
 }
 
 function drawCrumbs() {
@@ -157,10 +157,6 @@ function listWords(text) {
   return [...new Set(pieces.filter(isTelling))].slice(0, 60);
 }
 
-function hasJudge() {
-  return sheet.shows_judge;
-}
-
 function drawTold(at, task) {
   const toggle = el("button", { type: "button", class: "toggle", "aria-expanded": String(shown.isTold), "aria-keyshortcuts": "o",
     on: { click: toggleTold } }, shown.isTold ? "Hide the judge's opinion" : "Show the judge's opinion", el("kbd", { "aria-hidden": "true" }, "O"));
@@ -168,12 +164,12 @@ function drawTold(at, task) {
     const note = entryOf(at).saw ? "You have seen it; your labels from then on say so." : "Judge for yourself first. Your labels will say whether you had seen it.";
     return [toggle, el("p", { class: "muted small" }, note)];
   }
-  const values = sheet.criteria.filter((criterion) => criterion.name in (task.judged ?? {}));
+  const values = sheet.criteria.filter((criterion) => criterion.name in task.judged);
   return [toggle, el("div", { class: "opinion" },
     el("dl", { class: "pairs" },
       values.map((criterion) => pair(criterion.name, task.judged[criterion.name] === null ? "no value" : formatNumber(task.judged[criterion.name], 3))),
       pair("system", task.system), task.reason && pair("chosen because", task.reason)),
-    task.claims.length > 0 && el("ol", { class: "verdicts" }, task.claims.map(drawOpinion)))];
+    task.verdicts.length > 0 && el("ol", { class: "verdicts" }, task.verdicts.map(drawOpinion)))];
 }
 
 function pair(term, text) {
@@ -181,7 +177,8 @@ function pair(term, text) {
 }
 
 function drawOpinion(claim) {
-  const verdict = CHOICES[claim.verdict] ?? { sign: "·", kind: "none", word: "not judged" };
+  const score = typeof claim.score === "number" ? `score ${formatNumber(claim.score, 3)}` : "not judged";
+  const verdict = CHOICES[claim.verdict] ?? { sign: "·", kind: "none", word: score };
   return el("li", {}, el("p", {}, el("span", { class: `verdict ${verdict.kind}` }, `${verdict.sign} ${verdict.word}`), " ",
     el("span", { dir: "auto" }, claim.text)),
     claim.reason && el("p", { class: "muted small", dir: "auto" }, claim.reason), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence));
