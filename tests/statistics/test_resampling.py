@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rageval_spec.statistics.resampling import find_interval, number_clusters
+from rageval_spec.statistics.resampling import find_interval, find_p_value, number_clusters
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.resampling import Floats, Statistic
@@ -95,3 +95,26 @@ def test_a_number_that_does_not_vary_is_its_interval() -> None:
 def test_clusters_are_numbered_as_they_appear() -> None:
     assert number_clusters(["b", "a", "b"], 3).tolist() == [0, 1, 0]
     assert number_clusters(None, 2).tolist() == [0, 1]
+
+
+def test_p_values_are_uniform_where_the_difference_is_0() -> None:
+    found = []
+    for seed in range(200):
+        differences = np.random.default_rng(seed).normal(size=60)
+        p_value = find_p_value(mean_of(differences), 60, resamples=300)
+        assert p_value is not None
+        found.append(p_value)
+    assert 0.01 <= np.mean([one < 0.05 for one in found]) <= 0.1
+    assert 0.4 <= np.mean(found) <= 0.6
+
+
+def test_a_p_value_is_about_that_of_students_t() -> None:
+    differences = np.random.default_rng(5).normal(0.3, 1, size=80)
+    found = find_p_value(mean_of(differences), 80, resamples=20_000)
+    assert found == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=0.02)
+
+
+def test_p_values_of_what_never_differs_and_of_what_is_not_defined() -> None:
+    assert find_p_value(mean_of(np.zeros(10)), 10) == 1.0
+    assert find_p_value(lambda weights: np.full(len(weights), np.nan), 10) is None
+    assert find_p_value(mean_of(np.ones(10)), 10, clusters=["a"] * 10) is None

@@ -58,6 +58,10 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 )  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
 @click.option(
+    "--judge", "judges", multiple=True, metavar="JUDGE",
+    help="Only metrics that ask this judge. Repeat it to compare judges.",
+)  # fmt: skip
+@click.option(
     "--threshold", metavar="CRITERION", default="youden", show_default=True,
     help="The threshold to find: the one with the highest f1 or youden index, or the lowest with a precision, such as "
     "'precision>=0.95'.",

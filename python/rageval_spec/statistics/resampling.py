@@ -26,6 +26,7 @@ _AT_ONCE = 4_000_000
 """The most weights of a block of resamples."""
 _MOST_GROUPS = 1000
 """The most groups of rows that are left out in turn."""
+_ROUNDING = 1e-12
 _LEAST_DEFINED = 0.9
 """The least share of resamples in which a statistic must be defined."""
 
@@ -71,6 +72,40 @@ def find_interval(
     ends = _correct_ends(value, defined, left_out[np.isfinite(left_out)], confidence)
     low, high = np.quantile(defined, ends)
     return Interval(float(low), float(high), confidence, METHOD)
+
+
+def find_p_value(
+    statistic: Statistic,
+    rows: int,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 42,
+) -> float | None:
+    """The probability that a difference at least this far from 0 arises by chance, if it really is 0.
+
+    Resamples are moved so that their centre is 0: it is the share of them that are at least as far from it as the
+    difference is. Counting the difference itself, it is never below `1 / (resamples + 1)`.
+
+    Args:
+        statistic, rows, clusters, resamples, seed: as in `find_interval`.
+
+    Returns:
+        The two-sided p-value; None where `find_interval` has no interval.
+    """
+    import numpy as np
+
+    members = number_clusters(clusters, rows)
+    count = int(members.max()) + 1 if rows else 0
+    if count < 2 or resamples < 1:
+        return None
+    value = float(statistic(np.ones((1, rows)))[0])
+    drawn = np.concatenate([statistic(block) for block in _draw(members, count, resamples, seed)])
+    defined = drawn[np.isfinite(drawn)]
+    if not np.isfinite(value) or len(defined) < _LEAST_DEFINED * resamples:
+        return None
+    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING)).sum())
+    return (farther + 1) / (len(defined) + 1)
 
 
 def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:

@@ -58,6 +58,41 @@ def test_the_threshold_with_a_wanted_precision(results: str, tmp_path: Path) -> 
     assert "Yes from 0.775 on (the lowest with a precision of 0.9 or more, on all labels)" in text
 
 
+@pytest.fixture
+def two_judges(tmp_path: Path) -> str:
+    """Results of a judge who is right about sixty answers, and of one who guesses."""
+    values = [value(f"q{number}", "faithfulness", 0.95 if number % 3 else 0.6) for number in range(60)]
+    values += [value(f"q{number}", "words", 0.1 * (number * 7 % 11) / 1.1) for number in range(60)]
+    metrics = [{"use": "faithfulness", "judge": name, "as": name} for name in ("faithfulness", "words")]
+    metrics = [{**metrics[0], "judge": "strict"}, {**metrics[1], "judge": "overlap"}]
+    judges = {"strict": {"use": "embedding"}}
+    recorded = {"metrics": metrics, "judges": judges, "models": {}, "ranking": {}}
+    evaluation = answered(values, [sample(f"q{number}") for number in range(60)], spec=recorded)
+    return str(save(evaluation, tmp_path / "both"))
+
+
+def test_judges_that_are_asked_the_same_are_compared(two_judges: str, tmp_path: Path) -> None:
+    text = show(two_judges, label_all(tmp_path, 60))
+    assert text.startswith("2 judges on the same 60 labelled items")
+    assert "faithfulness strict 1.000 [1.000, 1.000]" in text
+    assert "faithfulness tells good answers from bad ones better than words: AUROC +" in text
+    assert "faithfulness: 60 labelled items" in text
+    assert "words: 60 labelled items" not in text
+
+
+def test_judges_that_are_named_are_compared_in_few_words(two_judges: str, tmp_path: Path) -> None:
+    labels = [label_all(tmp_path, 60)]
+    text = calibrate(two_judges, labels, (), (), None, "text", judges=("overlap", "strict")).decode()
+    assert "words: 60 labelled items" in text
+    assert "mean of what people would say" not in text
+    content = json.loads(calibrate(two_judges, labels, (), (), None, "json", judges=("overlap", "strict")))
+    assert [one["metric"] for one in content["calibrations"]] == ["faithfulness", "words"]
+    (comparison,) = content["comparisons"]
+    assert [row["judge"] for row in comparison["rows"]] == ["strict", "overlap"]
+    with pytest.raises(UsageError, match="no labelled metric of the results asks the judge 'panel'"):
+        calibrate(two_judges, labels, (), (), None, "text", judges=("panel",))
+
+
 def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
     text = show(results, label_all(tmp_path, 6))
     assert "Only 6 items are labelled; label 50 or more, so that intervals are narrow enough to decide by." in text

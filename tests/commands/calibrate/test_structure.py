@@ -9,7 +9,7 @@ import numpy as np
 from rageval_spec.calibration.bias import Biases
 from rageval_spec.calibration.joining import Item, Joined
 from rageval_spec.calibration.measuring import measure_judge, promise
-from rageval_spec.commands.calibrate.structure import VERSION, Found, dump
+from rageval_spec.commands.calibrate.structure import VERSION, Found, Group, dump
 from rageval_spec.statistics.maps import read_map
 
 
@@ -20,7 +20,7 @@ def test_the_map_is_written_so_that_it_can_be_applied() -> None:
     items: list[Item] = [("golden", "v1", f"q{row}", None) for row in range(200)]
     joined = Joined("faithfulness", tuple(items), tuple(values.tolist()), tuple(labels.tolist()), (), {})
     calibration = measure_judge(joined, resamples=100)
-    content = json.loads(dump([Found(calibration, Biases(), promise(joined, 0.5, 0.95))]))
+    content = json.loads(dump([Group([Found(joined, calibration, Biases(), promise(joined, 0.5, 0.95))])]))
     (found,) = content["calibrations"]
     assert content["version"] == VERSION
     assert calibration.map.chosen is not None
@@ -28,3 +28,5 @@ def test_the_map_is_written_so_that_it_can_be_applied() -> None:
     assert found["reliability"]["bins"][0]["low"] == 0.0
     assert found["promise"]["items"] == 200
     assert found["biases"] == []
+    assert content["comparisons"] == []
+    assert "joined" not in found

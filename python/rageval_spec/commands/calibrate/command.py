@@ -7,27 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import find_biases
-from rageval_spec.calibration.joining import join_labels
+from rageval_spec.calibration.comparing import Contender, compare_judges
+from rageval_spec.calibration.joining import Joined, join_labels
 from rageval_spec.calibration.keeping import keep_calibration
 from rageval_spec.calibration.learning import WIDTH
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.calibration.slices import measure_slices
-from rageval_spec.commands.calibrate.drawing import draw
+from rageval_spec.calibration.spending import Spending, find_spending
+from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know
+from rageval_spec.commands.calibrate.drawing import draw_group
 from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
-from rageval_spec.commands.calibrate.settings import read_criterion, read_guarantee, read_scale
-from rageval_spec.commands.calibrate.structure import Found, dump
+from rageval_spec.commands.calibrate.settings import Settings, read_criterion, read_guarantee, read_scale
+from rageval_spec.commands.calibrate.structure import Found, Group, dump
 from rageval_spec.commands.results import open_results
-from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import UsageError
+from rageval_spec.history.recorded_spec import RecordedSpec, read_recorded_spec
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text
-from rageval_spec.wording import list_choices, make_visible
+from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.labels import Label
 
 
 def calibrate(
@@ -38,6 +39,7 @@ def calibrate(
     scale: str | None,
     form: str,
     *,
+    judges: Sequence[str] = (),
     threshold: str = "youden",
     width: float = WIDTH,
     guarantee: str | None = None,
@@ -54,6 +56,7 @@ def calibrate(
         metrics: only these metrics; none for all that have labels.
         scale: the worst and the best label: `1..5`.
         form: `text` or `json`.
+        judges: only metrics that ask one of these judges; none for all.
         threshold: what the best threshold is: `youden`, `f1` or `precision>=0.95`.
         width: the width of the intervals for which labels are planned.
         guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
@@ -67,54 +70,61 @@ def calibrate(
     """
     if output is not None:
         check_place(output)
+    settings = Settings(
+        read_scale(scale), read_criterion(threshold), width, read_guarantee(guarantee), confidence, details=details
+    )
     told = read_labels(labels, read_columns(columns))
     evaluation = open_results(results).evaluation
-    by_metric = _choose(evaluation, told, metrics)
-    wanted, criterion, limit = read_scale(scale), read_criterion(threshold), read_guarantee(guarantee)
-    joined = [join_labels(evaluation, of, metric, wanted) for metric, of in by_metric.items()]
-    found = [
-        Found(
-            measure_judge(one, criterion, width=width),
-            find_biases(evaluation, one),
-            None if limit is None else promise(one, limit, confidence),
-            measure_slices(evaluation, one),
-        )
-        for one in joined
+    recorded = read_recorded_spec(evaluation)
+    known = know(evaluation, recorded)
+    groups = [
+        _calibrate(evaluation, chosen, known, settings, recorded) for chosen in choose(known, told, metrics, judges)
     ]
     kept = None
     if output is not None:
-        pairs = zip(joined, found, strict=True)
-        entries = [keep_calibration(evaluation, one, its.calibration, its.promise) for one, its in pairs]
+        entries = [
+            keep_calibration(evaluation, one.joined, one.calibration, one.promise)
+            for group in groups
+            for one in group.found
+        ]
         kept = write_calibrations(output, evaluation, entries)
     if form == "json":
-        return dump(found)
-    return render_text(lambda _: _draw_all(found, limit, confidence, kept, details=details))
+        return dump(groups)
+    return render_text(lambda _: _draw_all(groups, settings, kept))
 
 
-def _draw_all(
-    found: Sequence[Found], limit: float | None, confidence: float, kept: str | None, *, details: bool
-) -> Iterator[RenderableType]:
-    for one in found:
-        yield from draw(one, limit, confidence, details=details)
+def _calibrate(
+    evaluation: Evaluation, chosen: Chosen, known: Known, settings: Settings, recorded: RecordedSpec | None
+) -> Group:
+    """Measure the judges of one criterion, and compare them."""
+    joined = {
+        metric: join_labels(evaluation, chosen.labels, metric, settings.scale)
+        for metric in dict.fromkeys((*chosen.shown, *chosen.compared))
+    }
+    found = [_measure(evaluation, joined[metric], settings) for metric in chosen.shown]
+    contenders = [
+        Contender(
+            joined[metric],
+            known.judges.get(metric),
+            Spending() if recorded is None else find_spending(evaluation, recorded, metric),
+        )
+        for metric in chosen.compared
+    ]
+    return Group(found, compare_judges(contenders, settings.criterion) if contenders else None)
+
+
+def _measure(evaluation: Evaluation, joined: Joined, settings: Settings) -> Found:
+    return Found(
+        joined,
+        measure_judge(joined, settings.criterion, width=settings.width),
+        find_biases(evaluation, joined),
+        None if settings.limit is None else promise(joined, settings.limit, settings.confidence),
+        measure_slices(evaluation, joined),
+    )
+
+
+def _draw_all(groups: Sequence[Group], settings: Settings, kept: str | None) -> Iterator[RenderableType]:
+    for group in groups:
+        yield from draw_group(group, settings)
     if kept is not None:
         yield make_visible(kept)
-
-
-def _choose(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> dict[str, list[Label]]:
-    """The labels of each metric. Labels without a metric belong to the one that the command line names."""
-    named = [*dict.fromkeys(label.metric for label in labels if label.metric)]
-    if len(named) < len({label.metric for label in labels}) and len(metrics) != 1:
-        raise UsageError(
-            "some labels do not name their metric; add a column 'metric', or name it: --metric "
-            + (named or evaluation.metrics)[0]
-        )
-    chosen = [*metrics] or named
-    for metric in chosen:
-        if metric not in evaluation.metrics:
-            hint = suggest(metric, evaluation.metrics) or f"they have {list_choices(evaluation.metrics)}"
-            raise UsageError(f"the results have no metric '{metric}'; {hint}")
-    by_metric = {metric: [label for label in labels if label.metric in ("", metric)] for metric in chosen}
-    for metric, of in by_metric.items():
-        if not of:
-            raise UsageError(f"no label has the metric '{metric}'; the labels have {list_choices(named)}")
-    return by_metric

@@ -15,8 +15,10 @@ from rageval_spec.commands.calibrate.bias_table import draw_biases
 from rageval_spec.commands.calibrate.diagram import draw_diagram
 from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
 from rageval_spec.commands.calibrate.labels_to_buy import draw_curve, say_needs
+from rageval_spec.commands.calibrate.settings import Settings
+from rageval_spec.commands.calibrate.side_by_side import draw_comparison
 from rageval_spec.commands.calibrate.slice_table import draw_slices
-from rageval_spec.commands.calibrate.structure import Found
+from rageval_spec.commands.calibrate.structure import Found, Group
 from rageval_spec.reports.shared.console import tabulate
 from rageval_spec.wording import (
     count_noun,
@@ -51,10 +53,22 @@ _DETAILS = ("pearson", "kendall", "average_precision")
 """What only `--details` shows: others say nearly the same."""
 
 
-def draw(found: Found, limit: float | None, confidence: float, *, details: bool) -> Iterator[RenderableType]:
-    """Everything about a judge on one metric; `details` are the tables that few readers need."""
-    calibration = found.calibration
-    yield from _draw_head(calibration)
+def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
+    """What labels of one criterion show. Several judges are compared first, and then described in words."""
+    if group.comparison is not None:
+        yield from draw_comparison(group.comparison, details=settings.details)
+    is_short = len(group.found) > 1 and not settings.details
+    for found in group.found:
+        yield from _draw_head(found.calibration)
+        if is_short:
+            yield from _draw_promise(found.promise, settings)
+        else:
+            yield from _draw_all(found, settings)
+
+
+def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
+    """The tables of a judge on one metric."""
+    calibration, details = found.calibration, settings.details
     yield from _draw_measures(calibration, details=details)
     yield from _draw_decisions(calibration)
     if calibration.reliability is not None and (details or calibration.reliability.is_off):
@@ -65,7 +79,7 @@ def draw(found: Found, limit: float | None, confidence: float, *, details: bool)
     yield from draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
-    yield from _draw_promise(found.promise, limit, confidence)
+    yield from _draw_promise(found.promise, settings)
 
 
 def _draw_head(found: Calibration) -> Iterator[RenderableType]:
@@ -200,12 +214,12 @@ def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Re
         yield ""
 
 
-def _draw_promise(found: Promise | None, limit: float | None, confidence: float) -> Iterator[RenderableType]:
+def _draw_promise(found: Promise | None, settings: Settings) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    if found is None or limit is None:
+    if found is None or settings.limit is None:
         return
-    yield from _write(say_promise(found, limit, confidence))
+    yield from _write(say_promise(found, settings.limit, settings.confidence))
     rows = [
         (
             format_number(one.threshold),
@@ -215,7 +229,7 @@ def _draw_promise(found: Promise | None, limit: float | None, confidence: float)
         )
         for one in found.curve
     ]
-    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({confidence:.0%})")
+    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({settings.confidence:.0%})")
     yield tabulate(header, rows, {0, 1, 2, 3})
     yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
     yield ""

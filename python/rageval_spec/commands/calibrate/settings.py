@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from rageval_spec.calibration.thresholds import Criterion
 from rageval_spec.data.labels import Scale
@@ -10,6 +11,27 @@ from rageval_spec.errors import UsageError
 
 _GUARANTEE = re.compile(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
 _PRECISION = re.compile(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user wants to know.
+
+    Attributes:
+        scale: the labels' worst and best.
+        criterion: what thresholds are the best by.
+        width: the width of the intervals for which labels are planned.
+        limit: the largest share of wrong answers to promise; None for no promise.
+        confidence: the probability with which the promise must be kept.
+        details: whether to show all tables.
+    """
+
+    scale: Scale | None
+    criterion: Criterion
+    width: float
+    limit: float | None
+    confidence: float
+    details: bool
 
 
 def read_scale(scale: str | None) -> Scale | None:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rageval_spec.calibration.bias import Bias, Biases
+from rageval_spec.calibration.comparing import JudgeComparison
+from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.measuring import Calibration, Promise
 from rageval_spec.calibration.slices import SliceCalibration
 from rageval_spec.diagnostics import dump_visible
@@ -19,15 +21,29 @@ VERSION = 1
 class Found:
     """What is known of a judge on one metric."""
 
+    joined: Joined
     calibration: Calibration
     biases: Biases
     promise: Promise | None
     slices: tuple[SliceCalibration, ...] = ()
 
 
-def dump(found: Sequence[Found]) -> bytes:
-    """Everything as JSON: a `version`, and `calibrations` with one object a metric."""
-    return dump_visible({"version": VERSION, "calibrations": [_describe(one) for one in found]}).encode()
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What labels of one criterion show: metrics in full, and judges side by side."""
+
+    found: Sequence[Found]
+    comparison: JudgeComparison | None = None
+
+
+def dump(groups: Sequence[Group]) -> bytes:
+    """Everything as JSON: a `version`, `calibrations` with one object a metric, and `comparisons` of judges."""
+    content = {
+        "version": VERSION,
+        "calibrations": [_describe(one) for group in groups for one in group.found],
+        "comparisons": [asdict(group.comparison) for group in groups if group.comparison is not None],
+    }
+    return dump_visible(content).encode()
 
 
 def _describe(one: Found) -> dict[str, Any]:

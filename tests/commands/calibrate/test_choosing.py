@@ -1,0 +1,99 @@
+"""Which metrics labels are about, and which judges are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know
+from rageval_spec.data.labels import Label
+from rageval_spec.errors import UsageError
+from rageval_spec.history.recorded_spec import read_recorded_spec
+from tests.history.recorded import evaluate
+
+METRICS: dict[str, Any] = {
+    "faithfulness": {"use": "faithfulness", "judge": "strict"},
+    "words": {"use": "faithfulness", "judge": "words", "as": "words"},
+    "tone": {"use": "rubric", "name": "tone", "criteria": "Is it polite?", "judge": "strict", "as": "tone"},
+    "style": {"use": "rubric", "name": "style", "criteria": "Is it plain?", "judge": "words", "as": "style"},
+}
+
+
+def labels(*metrics: str) -> list[Label]:
+    return [Label(f"q{number}", metric, 1.0, "ann") for number, metric in enumerate(metrics)]
+
+
+def pick(*criteria: str, metrics: tuple[str, ...] = (), judges: tuple[str, ...] = ()) -> list[Chosen]:
+    evaluation = evaluate(METRICS)
+    return choose(know(evaluation, read_recorded_spec(evaluation)), labels(*criteria), metrics, judges)
+
+
+def test_the_labelled_metric_is_shown_and_compared_with_those_that_ask_another_judge() -> None:
+    (found,) = pick("faithfulness")
+    assert (found.shown, found.compared) == (["faithfulness"], ["faithfulness", "words"])
+    assert len(found.labels) == 1
+
+
+def test_metrics_that_ask_something_else_are_not_compared() -> None:
+    (tone,) = pick("tone")
+    assert (tone.shown, [*tone.compared]) == (["tone"], [])
+
+
+def test_metrics_and_judges_that_are_named_are_all_shown() -> None:
+    for found in (pick("faithfulness", metrics=("faithfulness", "words")), pick("words", judges=("strict", "words"))):
+        assert [[*one.shown] for one in found] == [["faithfulness", "words"]] or [[*one.shown] for one in found] == [
+            ["words", "faithfulness"]
+        ]
+        assert len(found[0].compared) == 2
+    (one,) = pick("faithfulness", judges=("words",))
+    assert (one.shown, [*one.compared]) == (["words"], [])
+
+
+def test_each_criterion_has_its_labels() -> None:
+    first, second = pick("faithfulness", "tone", "tone")
+    assert ([one.metric for one in first.labels], [one.metric for one in second.labels]) == (
+        ["faithfulness"],
+        ["tone", "tone"],
+    )
+
+
+def test_labels_can_name_the_word_of_metrics_that_ask_the_same() -> None:
+    known = Known(("a", "b"), {"a": ("faithfulness", "{}"), "b": ("faithfulness", "{}")})
+    (found,) = choose(known, labels("faithfulness"), (), ())
+    assert (found.shown, found.compared) == (["a", "b"], ["a", "b"])
+    different = Known(("a", "b"), {"a": ("rubric", "polite"), "b": ("rubric", "plain")})
+    with pytest.raises(UsageError, match="the results have no metric 'rubric'; they have a or b"):
+        choose(different, labels("rubric"), (), ())
+
+
+def test_labels_without_a_metric_are_about_the_named_one() -> None:
+    (found,) = pick("", "", metrics=("tone",))
+    assert (found.shown, len(found.labels)) == (["tone"], 2)
+    (both,) = pick("", metrics=("faithfulness", "words"))
+    assert both.compared == ["faithfulness", "words"]
+    for metrics in ((), ("faithfulness", "tone")):
+        with pytest.raises(UsageError, match="add a column 'metric', or name it: --metric faithfulness"):
+            pick("", metrics=metrics)
+
+
+def test_results_of_earlier_versions_have_only_names() -> None:
+    (found,) = choose(Known(("faithfulness", "words")), labels("faithfulness"), (), ())
+    assert (found.shown, [*found.compared]) == (["faithfulness"], [])
+
+
+@pytest.mark.parametrize(
+    ("criteria", "metrics", "judges", "message"),
+    [
+        (("faithfulnes",), (), (), "the results have no metric 'faithfulnes'; did you mean 'faithfulness'?"),
+        (("tone",), ("words",), (), "no label has the metric 'words'; the labels have tone"),
+        (("tone",), (), ("words",), "no labelled metric of the results asks the judge 'words'"),
+        (("tone",), (), ("strikt",), "asks the judge 'strikt'; did you mean 'strict'?"),
+    ],
+)
+def test_what_is_not_there_is_explained(
+    criteria: tuple[str, ...], metrics: tuple[str, ...], judges: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        pick(*criteria, metrics=metrics, judges=judges)
+    assert message in str(caught.value)
