@@ -137,6 +137,7 @@ def test_properties_that_cannot_be_compared_are_named_with_the_reason() -> None:
     assert {one.name: one.reason for one in found.left_out} == {
         "contexts": "all labelled items are alike",
         "language": "it is not clear for any answer",
+        "style": "no chat model is known behind the judge",
         "slice set=a": "cannot be told apart from system v2",
         "slice set=b": "cannot be told apart from system v2",
         "slice rare": "only 4 labelled items with it; 10 are needed",

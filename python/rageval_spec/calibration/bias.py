@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.labelled_samples import read_samples
-from rageval_spec.calibration.properties import LeftOut, Property, list_properties
+from rageval_spec.calibration.properties import LeftOut, Property, compare_slices, list_properties
+from rageval_spec.calibration.style import compare_style
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.regression import Effect, find_determined, regress
 from rageval_spec.wording import count_noun, format_interval, format_number, format_p_value, list_names
@@ -33,7 +34,8 @@ class Bias:
     """What one property of answers does to the judge's error, while the others stay as they are.
 
     Attributes:
-        name: the property: `length`, `contexts`, `evidence`, `system v2`, `language de`, `slice difficulty=hard`.
+        name: the property: `length`, `contexts`, `evidence`, `system v2`, `language de`, `style`,
+            `slice difficulty=hard`.
         change: what one unit more is, in words: `100 more words make`.
         effect: by how much the error (judge less people) changes; positive is more generous.
         standardized: by how many standard deviations the error changes if the property grows by one of its own.
@@ -96,14 +98,20 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     """Regress the judge's error on the answers' properties.
 
     The properties are the answer's length in words, the system, the number of contexts, the place of the context that
-    decided its claims, the language and the slices. One that does not vary, that others determine, or that fewer than
-    ten labelled items have or lack is left out, as are the last ones if there are fewer than ten labelled questions
-    for each. Standard errors hold for answers to the same question (HC3 if there is one answer a question). Answers
-    that were chosen for labelling with unequal probabilities count accordingly.
+    decided its claims, the language, how close the wording is to the judge's own, and the slices. One that does not
+    vary, that others determine, or that fewer than ten labelled items have or lack is left out, as are the last ones if
+    there are fewer than ten labelled questions for each. Standard errors hold for answers to the same question (HC3 if
+    there is one answer a question). Answers that were chosen for labelling with unequal probabilities count
+    accordingly.
     """
     import numpy as np
 
-    listed = [*list_properties(evaluation, joined, read_samples(evaluation, joined))]
+    samples = read_samples(evaluation, joined)
+    listed = [
+        *list_properties(evaluation, joined, samples),
+        compare_style(evaluation, joined, samples, frozenset()),
+        *compare_slices(joined, samples),
+    ]
     left_out = [one for one in listed if isinstance(one, LeftOut)]
     properties, alike = _tell_apart([one for one in listed if isinstance(one, Property)])
     questions = len(set(joined.questions))

@@ -54,14 +54,13 @@ class LeftOut:
 
 
 def list_properties(evaluation: Evaluation, joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
-    """The properties of the labelled items, those that matter most first."""
+    """The properties of the labelled items but their slices, those that matter most first."""
     rows = [samples[item] for item in joined.items]
     yield _measure_length(rows)
     yield from _compare_systems(evaluation, joined)
     yield Property("contexts", "One more context makes", [float(len(row.get("contexts") or ())) for row in rows])
     yield from _place_evidence(evaluation, joined)
     yield from _compare_languages(rows)
-    yield from _compare_slices(rows)
 
 
 def _measure_length(rows: Sequence[Mapping[str, Any]]) -> Property:
@@ -124,7 +123,9 @@ def _compare_groups(
     yield Property(f"other {kind}", "", [float(one) for one in rest], is_shown=False)
 
 
-def _compare_slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Property | LeftOut]:
+def compare_slices(joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
+    """Each slice against the other questions."""
+    rows = [samples[item] for item in joined.items]
     for name, count in Counter(name for row in rows for name in row.get("slices") or ()).items():
         if FEWEST <= count <= len(rows) - FEWEST:
             numbers = [float(name in (row.get("slices") or ())) for row in rows]
