@@ -23,6 +23,7 @@ from tests.judges.chat_samples import (
     SAMPLE,
     reply_to_anything,
 )
+from tests.judges.fakes import WordModel
 from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
 
 SPLIT = {
@@ -369,3 +370,51 @@ def test_check_finds_a_model_that_writes_no_replies() -> None:
 
 class Embedder:
     node = ModelNode(use="onnx")
+
+
+def make_with_two(small: FakeChatModel, verify: FakeChatModel, **keys: Any) -> ClaimsJudge:
+    node = ClaimsNode.model_validate({"use": "claims", "model": "llm", "split_model": "small", **keys})
+    models = {small.context.name: small, verify.context.name: verify}
+    return ClaimsJudge(node, Context("strict", models=models))
+
+
+def test_one_model_can_split_and_another_give_the_verdicts() -> None:
+    split, verify = FakeChatModel([SPLIT], name="small"), FakeChatModel([VERDICTS])
+    judge = make_with_two(split, verify)
+    estimate = judge.estimate(FAITHFULNESS, [SAMPLE])
+    assert {name: len(calls) for name, calls in estimate.calls.items()} == {"small": 1, "llm": 1}
+    found = assess(judge)
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(1 / 3)
+    assert [len(split.calls), len(verify.calls)] == [1, 1]
+    assert "verdicts" not in (split.calls[0].schema or {})["properties"]
+    assert judge.estimate(FAITHFULNESS, [SAMPLE]).calls == {}
+
+
+def test_only_splitting_asks_the_splitting_model() -> None:
+    split, verify = FakeChatModel([SPLIT], name="small"), FakeChatModel(reply_to_anything)
+    judge = make_with_two(split, verify)
+    assert judge.claims([("", "The tower is in Paris. It is 331 m tall.")])[0] == tuple(
+        claim["claim"] for claim in SPLIT["claims"]
+    )
+    assert [*judge.estimate_writing("claims", [("", "Another text.")]).calls] == ["small"]
+    judge.questions(["It is tall."], 2)
+    judge.entities(["Paris"])
+    assess(judge, PRECISION)
+    assess(judge, POLITENESS)
+    assert [len(split.calls), len(verify.calls)] == [1, 4]
+
+
+def test_a_splitting_model_without_effect_or_of_another_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="'split_model' has no effect"):
+        make_with_two(FakeChatModel([], name="small"), FakeChatModel([]), split="sentences")
+    make_with_two(FakeChatModel([], name="small"), FakeChatModel([]), split="sentences", split_reference="model")
+    words = WordModel("small")
+    node = ClaimsNode.model_validate({"use": "claims", "model": "llm", "split_model": "small"})
+    judge = ClaimsJudge(node, Context("strict", models={"llm": FakeChatModel([]), "small": words}))
+    assert "the model 'small' (use: onnx) writes no replies" in (judge.check() or "")
+
+
+def test_without_a_splitting_model_the_key_is_what_it_was() -> None:
+    assert "split_model" not in make(FakeChatModel([])).content()["node"]
+    assert make_with_two(FakeChatModel([], name="small"), FakeChatModel([])).content()["node"]["split_model"] == "small"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rageval_spec.data.assessment import (
     Ability,
@@ -25,7 +25,7 @@ from rageval_spec.data.assessment import (
     Questions,
     Tokens,
 )
-from rageval_spec.endpoints.asking import Question, count_tokens, join_estimates, recall
+from rageval_spec.endpoints.asking import Question, ask, count_tokens, estimate_questions, join_estimates, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
 from rageval_spec.judging.claims import Statement, find_evidence, place_claims
@@ -34,6 +34,7 @@ from rageval_spec.judging.grading import Opinion, Scale, rescale
 from rageval_spec.judging.material import explain_no_sources, fence_part, fence_parts, name_part
 from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
+from rageval_spec.plugin import ChatModel, ModelName
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply, ChatRequest
@@ -72,6 +73,18 @@ class ClaimsNode(ChatJudgeNode):
     split_reference: Literal["model", "sentences"] = Field(
         default="sentences", description="How to split reference answers and contexts into claims."
     )
+    split_model: ModelName | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="The chat model that splits texts into claims, such as a smaller one; by default `model`, which "
+        "gives the verdicts.",
+    )
+
+    @model_validator(mode="after")
+    def _check_splitting(self) -> ClaimsNode:
+        if self.split_model is not None and "model" not in (self.split, self.split_reference):
+            raise ValueError("'split_model' has no effect with 'split: sentences'; remove one of the two")
+        return self
 
 
 class ClaimsJudge(ChatJudge[ClaimsNode]):
@@ -81,6 +94,25 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
     declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
+
+    @property
+    def splitter(self) -> ChatModel[Any]:
+        """The chat model that splits texts into claims.
+
+        Raises:
+            UsageError: there is no such model, or it is not a chat model.
+        """
+        return self.context.model(self._splitter_name, ChatModel)  # type: ignore[type-abstract]
+
+    @property
+    def _splitter_name(self) -> str:
+        return self.node.split_model or self.node.model
+
+    def check(self) -> str | None:
+        """Whether both models chat."""
+        return super().check() or self.context.explain_model(
+            self._splitter_name, ChatModel, "writes no replies; name a chat model"
+        )
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample, with at most two calls; samples are judged in parallel."""
@@ -147,7 +179,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         sentences = split_segments(text)
         if how == "sentences" or not sentences:
             return sentences
-        return self.ask(self._ask_claims(question, sentences))
+        return ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
     def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> Question[list[Segment]]:
         """The question for the distinct claims of a text, in the order of the text."""
@@ -251,7 +283,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         has_sources = not is_blank(criterion.sources_of(sample))
         if self._how(criterion) == "model":
             splitting = self._ask_claims(sample.question, sentences)
-            known = recall(self.model, splitting, self.context)
+            known = recall(self.splitter, splitting, self.context)
             if known.unanswered is not None:
                 yield self._estimate_splitting(sample.question, text)
                 if has_sources:
@@ -265,7 +297,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     def _estimate_splitting(self, question: str, text: str) -> Estimate:
         sentences = split_segments(text)
         output = CLAIM_TOKENS * len(sentences)
-        return self.estimate_questions([self._ask_claims(question, sentences)], output)
+        asked = [self._ask_claims(question, sentences)]
+        return estimate_questions(self.splitter, self._splitter_name, asked, self.context, output)
 
     def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
         """The call for verdicts on claims that are not known yet, estimated as one claim per sentence."""
