@@ -92,6 +92,8 @@ def _describe_intervals(means: Sequence[Aggregate], asked: Asked | None) -> str:
                 kind = f"{format_percent(one.interval.confidence)} confidence sequence"
                 if asked is not None:
                     kind += f" of the mean over all {asked.total:,} questions, {asked.asked:,} of them asked"
+            if one.correction is not None:
+                kind = f"{format_percent(one.interval.confidence)} interval of what people would say"
             metrics.setdefault(kind, {})[one.metric] = None
     first, *others = metrics
     return "; ".join([first, *(f"for {', '.join(metrics[kind])} a {kind}" for kind in others)])
@@ -130,7 +132,10 @@ def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Compariso
     first = names if len(names) < 2 else [f"the first system that has the metric ({', '.join(names)})"]
     others = dict.fromkeys(one.baseline for one in gated if one.baseline not in names)
     baseline = list_choices([*first, *others])
-    test = f"(paired permutation test, {ADJUSTED} p < {SIGNIFICANCE})"
+    corrected = dict.fromkeys(one.metric for one in (*comparisons, *gated) if one.correction is not None)
+    kind = f"; for {', '.join(corrected)} a t test of the corrected difference" if corrected else ""
+    test = f"(paired permutation test{kind}; {ADJUSTED} p < {SIGNIFICANCE})"
+    test = test if corrected else test.replace(";", ",")
     if any(significance_mark(one) in (HIGHER, LOWER) for one in (*comparisons, *gated)):
         return f"significantly higher or lower than {baseline} {test}"
     return f"none: no difference from {baseline} is significant {test}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.diagnosis import Cause
+from rageval_spec.reports.shared import corrected
 from rageval_spec.reports.shared.slice_causes import FrequentCause, list_frequent_causes, list_slice_counts
 from rageval_spec.wording import (
     ADJUSTED,
@@ -54,10 +55,18 @@ class Section:
 
 def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
     """The sections for which the evaluation has something to show."""
+    yield from _show_corrections(evaluation, digits)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
     yield from _show_stages(evaluation)
+
+
+def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    rows = corrected.list_corrected(evaluation, digits)
+    if rows:
+        remarks = tuple(corrected.explain_corrections(evaluation))
+        yield Section("What people would say", corrected.HEADER, tuple(rows), corrected.NUMBERS, remarks)
 
 
 def _show_causes(evaluation: Evaluation) -> Iterator[Section]:

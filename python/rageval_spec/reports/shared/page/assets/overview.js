@@ -7,8 +7,9 @@ function drawOverview() {
     results.gates.length > 0 && section("gates", ["Gates"], "The shaded part of each row is where the number must lie.", drawGates()),
     drawChanges(),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
+    drawCorrected(),
     drawFirst(),
-    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean.", el("div", { class: "spreads" },
+    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean of these values.", el("div", { class: "spreads" },
       drawSpread())),
     drawWeakest(), drawSlices(), drawDiagnosis(), drawNotes(), drawMeanings());
 }
@@ -88,6 +89,18 @@ function drawCell(dataset, system, metric) {
 function drawMarks() {
   return report.legend.length > 0 && el("dl", { class: "marks" }, report.legend.map(([mark, meaning]) =>
     el("div", {}, el("dt", {}, mark), el("dd", { dir: "auto" }, meaning))));
+}
+
+/** The judge's numbers, what people's labels make of them, and the labels alone. */
+function drawCorrected() {
+  if (!report.corrected) return null;
+  const { header, rows, remarks: [explanation, ...reasons] } = report.corrected;
+  const head = header.map((text, at) => el("th", { scope: "col", class: at ? "number" : "" }, text));
+  const cells = (row) => row.map((text, at) => (at === 0 ? el("th", { scope: "row", dir: "auto" }, text)
+    : el("td", { class: at === 2 ? "number strong" : "number muted" }, text)));
+  return section("corrected", ["What people would say"], explanation,
+    table(head, rows.map((row) => el("tr", {}, cells(row))), { "aria-label": "what people would say" }),
+    reasons.map((reason) => el("p", { class: "hint", dir: "auto" }, reason)));
 }
 
 /** The worst questions of the default system and metric. */
