@@ -10,7 +10,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
-from rageval_spec.commands.review.forms import select
+from rageval_spec.commands.review.forms import import_, select
 from rageval_spec.errors import PASSED, UsageError
 
 _column_option = click.option(
@@ -26,6 +26,7 @@ def review() -> None:
 
     \b
     rageval-spec review select -o review.xlsx
+    rageval-spec review import review.xlsx -o labels.csv
     rageval-spec review agreement labels.csv
     """
 
@@ -128,5 +129,6 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
 def add_review(cli: click.Group) -> None:
     """Add the commands of this module to the program."""
     review.add_command(select)
+    review.add_command(import_)
     cli.add_command(review)
     cli.add_command(calibrate)

@@ -46,5 +46,6 @@ def make_hostile_sheet() -> ReviewSheet:
     """A sheet whose texts try to break out of a form."""
     texts = ('=HYPERLINK("http://x")', "+49 123", "-1", "@cmd", "\t=1", HOSTILE, "\ud800", "x" * 40_000, "$question")
     return make_sheet(
-        tasks=tuple(make_task(text, question=text, answer=text, references=(text,)) for text in texts), annotator="=ann"
+        tasks=tuple(make_task(text[:200], question=text, answer=text, references=(text,)) for text in texts),
+        annotator="=ann",
     )

@@ -23,7 +23,7 @@ def tasks(sheet: ReviewSheet) -> list[dict[str, Any]]:
 def test_an_answer_is_a_task_and_a_criterion_a_choice() -> None:
     first, second = tasks(make_sheet())
     assert (first["data"]["query_id"], second["data"]["query_id"]) == ("q1", "007")
-    assert first["data"]["controls"] == {"faithfulness": "faithfulness", "fluency": "fluency"}
+    assert first["data"]["controls"] == {"faithfulness": "faithfulness [yes/no]", "fluency": "fluency [1..5]"}
     assert first["data"]["probability"] == 0.25
     tree = ElementTree.fromstring(write_config(make_sheet()))
     choices = {one.get("name"): [choice.get("value") for choice in one] for one in tree.iter("Choices")}
@@ -55,7 +55,7 @@ def test_answers_and_claims_need_two_projects() -> None:
 def test_names_that_xml_cannot_have_get_others() -> None:
     sheet = make_sheet(FAITHFULNESS, make_criterion('my "metric"@1'), make_criterion("comment"))
     assert [*tasks(sheet)[0]["data"]["controls"].items()][1:] == [
-        ("criterion_2", 'my "metric"@1'), ("criterion_3", "comment"),
+        ("criterion_2", 'my "metric"@1 [yes/no]'), ("criterion_3", "comment [yes/no]"),
     ]  # fmt: skip
     ElementTree.fromstring(write_config(sheet))
 

@@ -9,12 +9,12 @@ import pytest
 from rageval_spec.review.forms.token import Token, decode_token, digest_shown
 from tests.sample_evaluation import HOSTILE
 
-TOKEN = Token("golden", "v1", "007", 3, "0123456789abcdef", "low + random", 0.25, "89abcdef")
+TOKEN = Token("golden", "v1", "007", "faithfulness", 3, "0123456789abcdef", "low + random", 0.25, "89abcdef")
 
 
 @pytest.mark.parametrize("query_id", ["007", "1/2", "ä ", HOSTILE, "\ud800"])
 def test_a_token_comes_back(query_id: str) -> None:
-    token = Token("golden", "v1", query_id, None, "0", "random", 1 / 3, "0")
+    token = Token("golden", "v1", query_id, "", None, "0", "random", 1 / 3, "0")
     assert decode_token(f" {token.encode()}\n") == token
 
 

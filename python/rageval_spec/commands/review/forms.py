@@ -167,3 +167,34 @@ def select(
     )
     console.write(select(Request(results, output, form, wanted, **options)))
     return PASSED
+
+
+@click.command("import")
+@click.argument("forms", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FORMS...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new file for the labels: .csv."
+)
+@click.option(
+    "--into", type=click.Path(path_type=Path), metavar="FILE",
+    help="A file of labels to add them to; it is made if it does not exist.",
+)  # fmt: skip
+@click.option("--annotator", default="", metavar="NAME", help="Who judged, where a form does not say it.")
+@click.option(
+    "--results", metavar="RESULTS",
+    help="What was judged: a results folder, a label or a record. Each answer must be in it, unchanged.",
+)  # fmt: skip
+@click.option("--replace", is_flag=True, help="Replace earlier labels of the same person on the same thing.")
+def import_(forms: tuple[Path, ...], **options: Any) -> int:
+    """Read forms that people filled in, check them, and write their labels.
+
+    FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
+    anything is wrong, it is all listed and nothing is written. A label that is there already is not added again.
+
+    \b
+    rageval-spec review import review.xlsx -o labels.csv
+    rageval-spec review import ann.xlsx bob.json --into labels.csv --results rageval-results
+    """
+    from rageval_spec.commands.review.importing import Request, import_forms
+
+    console.write(import_forms(Request(forms, **options)))
+    return PASSED

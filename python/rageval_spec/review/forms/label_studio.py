@@ -13,13 +13,15 @@ from xml.sax.saxutils import quoteattr
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
 from rageval_spec.review.criteria import ReviewCriterion
-from rageval_spec.review.forms.rows import join_contexts, show
-from rageval_spec.review.forms.token import Token, digest_shown
+from rageval_spec.review.forms.rows import ROW, join_contexts, name_column, show
+from rageval_spec.review.forms.token import Token
 from rageval_spec.review.tasks import ReviewClaim, ReviewSheet, ReviewTask
 
 VERDICT = "verdict"
 """The control for claims; the task says which metric they belong to."""
 COMMENT = "comment"
+CONTROLS = "controls"
+"""The part of a task's data that has the criterion of each control, as the header of a form names it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _RESERVED = (VERDICT, COMMENT, "question", "answer", "claim_text", "contexts", "reference", "judge")
 
@@ -72,10 +74,6 @@ def _asks_claims(sheet: ReviewSheet) -> bool:
 
 def _describe(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewClaim | None) -> dict[str, Any]:
     shown = [show(task.question), show(task.answer), "" if claim is None else show(claim.text)]
-    token = Token(
-        *task.key, None if claim is None else claim.number, task.answer_digest, task.reason, task.probability,
-        digest_shown(shown),
-    )  # fmt: skip
     data: dict[str, Any] = {
         "no": number,
         "question": shown[0],
@@ -89,12 +87,13 @@ def _describe(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewCl
         "slices": list(task.slices),
         "reason": task.reason,
         "probability": task.probability,
-        "row": token.encode(),
+        ROW: Token.of(task, claim, shown).encode(),
     }
     if claim is not None:
         data |= {"claim": claim.number, "claim_text": shown[2]}
     else:
-        data["controls"] = {control: name for name, control in name_controls(sheet).items()}
+        controls = name_controls(sheet)
+        data[CONTROLS] = {controls[one.name]: name_column(one) for one in sheet.criteria}
     if sheet.shows_judge and claim is None:
         told = (f"{name}: {'no value' if value is None else f'{value:.3g}'}" for name, value in task.judged.items())
         data["judge"] = ", ".join(told) or "(nothing)"

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.review.criteria import VERDICTS, ReviewCriterion, make_criterion
-from rageval_spec.review.forms.token import Token, digest_shown
+from rageval_spec.review.forms.token import Token
 from rageval_spec.review.tasks import ReviewClaim, ReviewSheet, ReviewTask
 from rageval_spec.wording import count_noun
 
@@ -99,10 +99,6 @@ def _asks_claims(sheet: ReviewSheet) -> bool:
 
 def _fill(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewClaim | None) -> dict[str, str | int | float]:
     shown = [show(task.question), show(task.answer), "" if claim is None else show(claim.text)]
-    token = Token(
-        *task.key, None if claim is None else claim.number, task.answer_digest, task.reason, task.probability,
-        digest_shown(shown),
-    )  # fmt: skip
     cells: dict[str, str | int | float] = {
         NUMBER: number,
         **dict(zip(SHOWN, shown, strict=True)),
@@ -116,7 +112,7 @@ def _fill(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewClaim 
         "slices": show(", ".join(task.slices)),
         "reason": task.reason,
         "probability": task.probability,
-        ROW: token.encode(),
+        ROW: Token.of(task, claim, shown).encode(),
     }
     for criterion in sheet.criteria if sheet.shows_judge else ():
         cells[_JUDGE + criterion.name] = _tell(task, criterion, claim)

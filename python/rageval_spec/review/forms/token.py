@@ -12,6 +12,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rageval_spec.review.tasks import ReviewClaim, ReviewTask
 
 _PREFIX = "rv1."
 _CHECK_LENGTH = 8
@@ -23,20 +27,28 @@ class Token:
 
     Attributes:
         dataset, system, query_id: whose answer to which question.
-        claim: the claim's number; None for the whole answer.
+        metric, claim: the metric and the number of the claim; "" and None for the whole answer.
         answer_digest: the digest of the answer.
-        reason, probability: why, and how likely, the answer was chosen.
+        reason, probability: why, and how likely, the answer was chosen; None if it is not known.
         shown: the digest of the texts that the row shows, as `digest_shown` gives it.
     """
 
     dataset: str
     system: str
     query_id: str
+    metric: str
     claim: int | None
     answer_digest: str
     reason: str
-    probability: float
+    probability: float | None
     shown: str
+
+    @classmethod
+    def of(cls, task: ReviewTask, claim: ReviewClaim | None, shown: Sequence[str]) -> Token:
+        """The token of a task's answer, or of one of its claims, with the texts that the row shows."""
+        metric, number = ("", None) if claim is None else (claim.metric, claim.number)
+        digest = digest_shown(shown)
+        return cls(*task.key, metric, number, task.answer_digest, task.reason, task.probability, digest)
 
     def encode(self) -> str:
         """The token as a text of letters, digits, `-`, `_` and dots."""
@@ -60,7 +72,7 @@ def decode_token(text: str) -> Token | None:
 
 def digest_shown(texts: Sequence[str]) -> str:
     """A digest of the texts of a row. It ignores what spreadsheets change: white space, and a `'` at the beginning."""
-    folded = json.dumps([" ".join(text.split()).lstrip("'") for text in texts])
+    folded = json.dumps([" ".join(text.split()).lstrip("' ") for text in texts])
     return hashlib.sha256(folded.encode()).hexdigest()[:_CHECK_LENGTH]
 
 

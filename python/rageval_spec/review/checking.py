@@ -1,0 +1,232 @@
+"""Checks what people entered, and makes labels of it. All that is wrong is found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.review.criteria import VERDICTS, ReviewCriterion
+from rageval_spec.review.entries import Entry
+from rageval_spec.review.forms.rows import ANNOTATOR, ROW
+from rageval_spec.review.tasks import KEY
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.review.forms.token import Token
+
+_YES_NO: Mapping[str, str] = {
+    "yes": "yes", "y": "yes", "true": "yes", "1": "yes", "no": "no", "n": "no", "false": "no", "0": "no",
+}  # fmt: skip
+_MOST_SHOWN = 40
+_Identity: TypeAlias = tuple[object, str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a field: where it stands, and what to write instead."""
+
+    place: str
+    column: str
+    message: str
+
+    def __str__(self) -> str:
+        """The place, the column and the message in a line."""
+        return f"{self.place}, column '{self.column}': {self.message}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the entries of forms come to.
+
+    Attributes:
+        labels: in the order of the entries, each once.
+        written: the values of the labels as they are written into a file: `yes`, `4`, `supported`.
+        problems: everything that is wrong, in the order of the entries.
+        empty: the number of fields that nobody filled in.
+        repeated: the number of labels that were there several times.
+    """
+
+    labels: tuple[Label, ...]
+    written: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    empty: int
+    repeated: int
+
+
+def check_entries(entries: Iterable[Entry], annotator: str = "", evaluation: Evaluation | None = None) -> Checked:
+    """Make labels of entries.
+
+    Args:
+        entries: what people entered.
+        annotator: who judged, where an entry does not say it.
+        evaluation: what was judged; if it is given, each answer and claim must be in it, unchanged.
+    """
+    known = None if evaluation is None else _Known(evaluation)
+    labels: dict[_Identity, tuple[Label, str]] = {}
+    problems: list[Problem] = []
+    empty = repeated = 0
+    for entry in entries:
+        if entry.value is None:
+            empty += 1
+            continue
+        value, wrong = _check(entry, annotator, known)
+        if wrong or entry.token is None or value is None:
+            problems += wrong
+            continue
+        label = _make(entry, entry.token, value, annotator)
+        identity = identify(label)
+        first = labels.setdefault(identity, (label, value))[0]
+        if first is not label:
+            repeated += 1
+            if first.value != label.value:
+                problems.append(Problem(entry.place, entry.column, _explain_conflict(label, first)))
+    return Checked(
+        tuple(label for label, _ in labels.values()),
+        tuple(value for _, value in labels.values()),
+        tuple(dict.fromkeys(problems)),
+        empty,
+        repeated,
+    )
+
+
+def identify(label: Label) -> _Identity:
+    """What a label is the only one of: an item, a metric and an annotator; adjudicated labels have no annotator."""
+    return (label.item, label.metric, None if label.adjudicated else label.annotator)
+
+
+def _explain_conflict(label: Label, first: Label) -> str:
+    return f"'{label.annotator}' judged the same thing differently at {first.place}; keep one of the two"
+
+
+def _check(entry: Entry, annotator: str, known: _Known | None) -> tuple[str | None, list[Problem]]:
+    """The value as it is written into a file, and what is wrong with the entry."""
+    wrong: list[Problem] = []
+    value = _read_value(entry)
+    if entry.token is None:
+        wrong.append(Problem(entry.place, ROW, _LOST))
+    elif entry.is_edited:
+        wrong.append(Problem(entry.place, ROW, _EDITED))
+    elif (problem := _find_place(entry, entry.token, known)) is not None:
+        wrong.append(problem)
+    if value is None:
+        wrong.append(Problem(entry.place, entry.column, f"'{_cut(entry.value)}' is not on the scale; {_offer(entry)}"))
+    if not (entry.annotator or annotator):
+        wrong.append(Problem(entry.place, ANNOTATOR, "write who judged, or say it for all rows: --annotator NAME"))
+    return value, wrong
+
+
+_LOST = (
+    "it is not known what this row is about, because its token is missing or damaged; copy the cell from the form as "
+    "it was sent"
+)
+_EDITED = (
+    "the question, the answer or the claim in this row was changed, and a label belongs to the text that was judged; "
+    "restore the texts, and judge them again if they were changed before"
+)
+
+
+def _find_place(entry: Entry, token: Token, known: _Known | None) -> Problem | None:
+    """What is wrong with where an entry belongs."""
+    if token.metric and entry.criterion is not None and (token.metric != entry.metric or not _is_of_claims(entry)):
+        return Problem(
+            entry.place, entry.column, f"this row asks about a claim for {token.metric}; leave the cell empty"
+        )
+    if not token.metric and _is_of_claims(entry):
+        return Problem(entry.place, entry.column, "this row asks about the whole answer; leave the cell empty")
+    message = None if known is None else known.explain(entry, token)
+    return None if message is None else Problem(entry.place, entry.column, message)
+
+
+def _is_of_claims(entry: Entry) -> bool:
+    return entry.criterion is not None and entry.criterion.kind == "claims"
+
+
+def _read_value(entry: Entry) -> str | None:
+    """The value as the criterion names it; None if it is not on the scale."""
+    value = entry.value
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
+    kinds = [entry.criterion] if entry.criterion is not None else _guess_criteria()
+    return next((found for kind in kinds if (found := _match(text, kind)) is not None), None)
+
+
+def _match(text: str, criterion: ReviewCriterion) -> str | None:
+    if criterion.kind == "yes_no":
+        return _YES_NO.get(text)
+    if criterion.kind == "claims":
+        text = text.replace(" ", "_").replace("-", "_")
+    elif text.removesuffix(".0").removesuffix(",0") in criterion.choices:
+        text = text.removesuffix(".0").removesuffix(",0")
+    return text if text in criterion.choices else None
+
+
+def _guess_criteria() -> Sequence[ReviewCriterion]:
+    """What a value can be if its scale is not known."""
+    rating = ReviewCriterion("", "rating", "", low=-999, high=999)
+    return (ReviewCriterion("", "claims", ""), rating, ReviewCriterion("", "yes_no", ""))
+
+
+def _offer(entry: Entry) -> str:
+    choices = (*VERDICTS, "yes", "no", "a grade") if entry.criterion is None else entry.criterion.choices
+    return f"write one of {', '.join(choices)}, or leave the cell empty"
+
+
+def _cut(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def _make(entry: Entry, token: Token, value: str, annotator: str) -> Label:
+    numbers = {"yes": 1.0, "no": 0.0}
+    return Label(
+        query_id=token.query_id,
+        metric=entry.metric,
+        value=value if value in VERDICTS else numbers[value] if value in numbers else float(value),
+        annotator=entry.annotator or annotator,
+        dataset=token.dataset,
+        system=token.system,
+        answer=token.answer_digest,
+        claim=token.claim,
+        time=entry.time,
+        comment=entry.comment,
+        reason=token.reason,
+        probability=token.probability,
+        place=entry.place,
+        adjudicated=entry.is_adjudicated,
+    )
+
+
+class _Known:
+    """The answers and claims of an evaluation."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        rows = evaluation.select_samples(*KEY, "answer").iter_rows()
+        self._answers = {tuple(key): digest_answer(answer or "") for *key, answer in rows}
+        self._evaluation = evaluation
+        self._claims: set[tuple[object, ...]] | None = None
+
+    def explain(self, entry: Entry, token: Token) -> str | None:
+        """Why an entry does not belong to the evaluation; None if it does."""
+        digest = self._answers.get((token.dataset, token.system, token.query_id))
+        if digest is None:
+            return f"the results have no answer of {token.system} to {token.query_id}; name those that were judged"
+        if digest != token.answer_digest:
+            return (
+                f"the answer of {token.system} to {token.query_id} has changed since; name the results that were judged"
+            )
+        if token.claim is not None and (*self._name(token), entry.metric, token.claim) not in self._list_claims():
+            return f"the results have no claim {token.claim} of {entry.metric} for {token.query_id}"
+        return None
+
+    def _name(self, token: Token) -> tuple[str, str, str]:
+        return token.dataset, token.system, token.query_id
+
+    def _list_claims(self) -> set[tuple[object, ...]]:
+        if self._claims is None:
+            columns = (*KEY, "metric", "claim")
+            blocks: Iterator[Iterable[tuple[object, ...]]] = (
+                block.select(columns).iter_rows() for block in self._evaluation.iterate_findings()
+            )
+            self._claims = {row for block in blocks for row in block}
+        return self._claims

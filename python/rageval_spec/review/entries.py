@@ -1,0 +1,232 @@
+"""Entries: what people wrote into the fields of a form, as they wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.reading.delimited import delimited_objects, header_of
+from rageval_spec.reading.files import format_of
+from rageval_spec.reading.label_studio import flatten_tasks, is_task
+from rageval_spec.reading.mapping import list_names
+from rageval_spec.reading.review_files import flatten_review, is_review_file
+from rageval_spec.reading.rows import read_rows
+from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
+from rageval_spec.review.criteria import ReviewCriterion, make_criterion
+from rageval_spec.review.forms.label_studio import CONTROLS
+from rageval_spec.review.forms.rows import ANNOTATOR, COMMENT, ROW, SHOWN, read_column
+from rageval_spec.review.forms.token import Token, decode_token, digest_shown
+from rageval_spec.review.forms.xlsx import SHEET
+
+_SEPARATORS = (",", ";")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One field of a form, filled in or not.
+
+    Attributes:
+        place, column: where it stands: `review.csv:12` and `faithfulness [yes/no]`.
+        token: what it is about; None if the row does not say.
+        is_edited: whether the texts of the row are not those that were written.
+        metric: the criterion's name; `criterion` is None if its scale is not known.
+        value: as it was entered; None if the field is empty.
+        annotator, comment, time: "" if they are not given.
+        is_adjudicated: whether the value settles what others disagree on.
+    """
+
+    place: str
+    column: str
+    token: Token | None
+    is_edited: bool
+    metric: str
+    criterion: ReviewCriterion | None
+    value: object
+    annotator: str = ""
+    comment: str = ""
+    time: str = ""
+    is_adjudicated: bool = False
+
+
+@dataclass(frozen=True)
+class FilledForm:
+    """A form that came back: its entries, and the comments of rows without a value, each with its place."""
+
+    entries: tuple[Entry, ...]
+    remarks: tuple[tuple[str, str], ...] = field(default=())
+
+
+def read_form(path: Path) -> FilledForm:
+    """Read a form that people filled in.
+
+    Raises:
+        DataError: the file cannot be read, or it is not a form.
+    """
+    kind = format_of(path)
+    if kind in SUFFIXES:
+        return _read_table(path, [*_read_workbook(path)])
+    if kind == "csv":
+        return _read_table(path, [*_read_csv(path)])
+    if kind == "json":
+        return _read_json(path)
+    raise DataError(f"{path}: a filled-in form is a .csv, .xlsx or .json file; save it as one of these")
+
+
+def _read_workbook(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        rows = [*read_sheet(path, SHEET)]
+    except DataError as error:
+        if f"no sheet '{SHEET}'" not in str(error):
+            raise
+        rows = [*read_sheet(path)]
+    yield from rows
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        rows = delimited_objects(path, _find_separator(path))
+        yield from ((f"{path}:{line}", dict(row)) for line, row in rows)
+    except DataError as error:
+        if "not UTF-8" in str(error):
+            raise DataError(f"{error}: save the form as 'CSV UTF-8', or fill in the .xlsx form instead") from error
+        raise
+
+
+def _find_separator(path: Path) -> str:
+    """What separates the fields. In countries with a decimal comma, spreadsheets write semicolons."""
+    for separator in _SEPARATORS:
+        with suppress(DataError):
+            if ROW in header_of(path, separator):
+                return separator
+    return _SEPARATORS[0]
+
+
+def _read_table(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> FilledForm:
+    header = [*dict.fromkeys(name for _, row in rows for name in row)]
+    if ROW not in header:
+        raise DataError(
+            f"{path}: there is no column '{ROW}', so this is not a form of 'review select', or the column was removed; "
+            f"the columns are {list_names(header)}. Labels in a table of your own need no import"
+        )
+    columns = {name: asked for name in header if (asked := read_column(name.strip().lstrip("'"))) is not None}
+    if not columns:
+        raise DataError(
+            f"{path}: no column is to be filled in, such as 'faithfulness [yes/no]'; the columns are "
+            f"{list_names(header)}. Keep the headers as they were"
+        )
+    entries: list[Entry] = []
+    remarks: list[tuple[str, str]] = []
+    for place, row in rows:
+        found = [*_read_row(place, row, columns)]
+        entries += found
+        comment = _write(row.get(COMMENT))
+        if comment and all(entry.value is None for entry in found):
+            remarks.append((place, comment))
+    return FilledForm(tuple(entries), tuple(remarks))
+
+
+def _read_row(place: str, row: Mapping[str, Any], columns: Mapping[str, ReviewCriterion]) -> Iterator[Entry]:
+    token = decode_token(_write(row.get(ROW)))
+    is_edited = token is not None and digest_shown([_write(row.get(name)) for name in SHOWN]) != token.shown
+    for name, criterion in columns.items():
+        value = _empty_to_none(row.get(name))
+        if value is None and token is not None and not _is_asked(criterion, token):
+            continue
+        yield Entry(
+            place, name, token, is_edited, criterion.name, criterion, value,
+            annotator=_write(row.get(ANNOTATOR)).lstrip("'"), comment=_write(row.get(COMMENT)),
+        )  # fmt: skip
+
+
+def _is_asked(criterion: ReviewCriterion, token: Token) -> bool:
+    return (criterion.name if criterion.kind == "claims" else "") == token.metric
+
+
+def _read_json(path: Path) -> FilledForm:
+    rows = [*read_rows(path)]
+    place, first = rows[0]
+    if is_review_file(first):
+        return _read_saved(place, first)
+    if is_task(first):
+        return FilledForm(tuple(_read_task(place, row) for place, row in flatten_tasks(rows)))
+    raise DataError(
+        f"{path}: this is neither what a review page saved nor an export of Label Studio in the format JSON; save the "
+        "labels on the page, or export the project as JSON"
+    )
+
+
+def _read_task(place: str, row: Mapping[str, Any]) -> Entry:
+    """The entry of an annotation in Label Studio."""
+    token = decode_token(_write(row.get(ROW)))
+    shown = [_write(row.get(name)) for name in ("question", "answer", "claim_text")]
+    header = (row.get(CONTROLS) or {}).get(row["metric"]) if isinstance(row.get(CONTROLS), dict) else None
+    criterion = read_column(str(header)) if header is not None else None
+    if token is not None and token.metric:
+        criterion = make_criterion(token.metric, "claims")
+    return Entry(
+        place, str(row["metric"]), token, token is not None and digest_shown(shown) != token.shown,
+        criterion.name if criterion else str(row["metric"]), criterion, _empty_to_none(row["value"]),
+        annotator=_write(row["annotator"]), comment=_write(row["comment"]), time=_write(row["time"]),
+        is_adjudicated=bool(row["adjudicated"]),
+    )  # fmt: skip
+
+
+def _read_saved(place: str, saved: Mapping[str, Any]) -> FilledForm:
+    """The entries of the file that a review page saved. Its labels name their answers themselves."""
+    criteria = {one.name: one for one in _list_criteria(saved)}
+    entries = []
+    for where, label in flatten_review([(place, saved)]):
+        metric = _write(label.get("metric"))
+        entries.append(
+            Entry(
+                where, metric, _name_answer(label), False, metric, criteria.get(metric),
+                _empty_to_none(label.get("value")), annotator=_write(label.get("annotator")),
+                comment=_write(label.get("comment")), time=_write(label.get("time")),
+            )
+        )  # fmt: skip
+    skipped = saved.get("skipped")
+    remarks = [
+        (f"{place}: skipped {number}", _write(one.get("comment")))
+        for number, one in enumerate(skipped if isinstance(skipped, list) else (), 1)
+        if isinstance(one, dict) and _write(one.get("comment"))
+    ]
+    return FilledForm(tuple(entries), tuple(remarks))
+
+
+def _list_criteria(saved: Mapping[str, Any]) -> Iterator[ReviewCriterion]:
+    found = saved.get("criteria")
+    for one in found if isinstance(found, list) else ():
+        with suppress(UsageError):
+            if isinstance(one, dict):
+                yield make_criterion(str(one.get("name")), str(one.get("scale")))
+
+
+def _name_answer(label: Mapping[str, Any]) -> Token | None:
+    claim, probability = label.get("claim"), label.get("probability")
+    names = [label.get(name) for name in ("dataset", "system", "query_id", "answer_digest")]
+    is_whole = all(isinstance(name, str) for name in names) and (claim is None or (type(claim) is int and claim >= 0))
+    if not is_whole or not (probability is None or _is_probability(probability)):
+        return None
+    dataset, system, query_id, digest = map(str, names)
+    metric = "" if claim is None else _write(label.get("metric"))
+    reason = _write(label.get("reason"))
+    return Token(dataset, system, query_id, metric, claim, digest, reason, probability, "")
+
+
+def _is_probability(found: object) -> bool:
+    return isinstance(found, int | float) and 0 < found <= 1
+
+
+def _empty_to_none(found: object) -> object:
+    return None if found is None or (isinstance(found, str) and not found.strip()) else found
+
+
+def _write(found: object) -> str:
+    """A field as text; whole numbers of workbooks without a decimal point."""
+    if found is None:
+        return ""
+    return str(int(found) if isinstance(found, float) and found.is_integer() else found).strip()
