@@ -50,31 +50,43 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     options = parser.parse_args()
     contenders = {name: find for name, find in CONTENDERS.items() if name != "truescore" or find_spec("truescore")}
-    print(f"{'set and judge':<28}{'mean':>7}" + "".join(f"{name:>24}" for name in contenders))
+    print(f"{'set and judge':<28}{'mean':>7}" + "".join(f"{name:>30}" for name in contenders))
+    print(f"{'':<35}" + f"{'covers':>14}{'width':>8}{'at 95%':>8}" * len(contenders))
     covered: list[float] = []
     for one in load_sets(options.data):
         found = {name: simulate(one, find, options) for name, find in contenders.items()}
-        covered.append(found["corrected"][0])
-        cells = "".join(f"{cover:>14.1%}, {width:.4f} " for cover, width in found.values())
+        covered.append(found["corrected"].coverage)
+        cells = "".join(f"{cell.coverage:>14.1%}{cell.width:>8.4f}{cell.width_at_95:>8.4f}" for cell in found.values())
         print(f"{one.name:<28}{one.labelled.mean():>7.3f}{cells}", flush=True)
     overall = float(np.mean(covered))
     print(f"\ncorrected, all sets: {overall:.1%} covered")
     sys.exit(0 if abs(overall - 0.95) <= NEAR else 1)
 
 
-def simulate(
-    one: Labelled, find: Callable[[Floats, Floats, Floats], tuple[float, float]], options: Any
-) -> tuple[float, float]:
-    """How often the interval covers the mean of the set, and its mean width."""
+class Found(NamedTuple):
+    """What a contender's intervals did: how often they covered the mean of the set, and how wide they were.
+
+    `width_at_95` is the mean width after all intervals of the contender are stretched, or shrunk, by one factor so that
+    they cover in exactly 95% of the draws. Only these widths compare contenders that cover differently often.
+    """
+
+    coverage: float
+    width: float
+    width_at_95: float
+
+
+def simulate(one: Labelled, find: Callable[[Floats, Floats, Floats], tuple[float, float]], options: Any) -> Found:
+    """What a contender does over all draws."""
     random = np.random.default_rng(7)
-    truth, hits, widths = one.labelled.mean(), 0, 0.0
+    truth, misses, widths = one.labelled.mean(), [], []
     for _ in range(options.draws):
         drawn = random.choice(len(one.judged), size=options.rows, replace=True)
         first, rest = drawn[: options.labels], drawn[options.labels :]
         low, high = find(one.judged[first], one.labelled[first], one.judged[rest])
-        hits += low <= truth <= high
-        widths += high - low
-    return hits / options.draws, widths / options.draws
+        widths.append(high - low)
+        misses.append(abs(truth - (low + high) / 2) / ((high - low) / 2))
+    width = float(np.mean(widths))
+    return Found(float(np.mean(np.array(misses) <= 1)), width, width * float(np.quantile(misses, 0.95)))
 
 
 def find_corrected(judged: Floats, labelled: Floats, unlabelled: Floats) -> tuple[float, float]:
