@@ -57,11 +57,11 @@ class Labelled:
     labels: list[dict[str, Any]] = field(default_factory=list)
     pairs: bool = False
 
-    def add(self, query_id: str, system: str, answer: str, **question: Any) -> None:
+    def add(self, query_id: str, system: str, text: str, /, **question: Any) -> None:
         """An answer, and its question if it is new."""
         contexts = question.pop("contexts", None)
         self.questions.setdefault(query_id, {"id": query_id, **question})
-        row: dict[str, Any] = {"id": query_id, "answer": answer}
+        row: dict[str, Any] = {"id": query_id, "answer": text}
         self.answers.setdefault(system, {})[query_id] = row if contexts is None else {**row, "contexts": contexts}
 
     def label(self, query_id: str, system: str, criterion: str, annotator: str, value: Any, **more: Any) -> None:
