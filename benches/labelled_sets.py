@@ -161,9 +161,8 @@ def describe_people(one: Labelled, folder: Path) -> Iterator[tuple[str, ...]]:
     for criterion in dict.fromkeys(row["criterion"] for row in one.labels):
         if len({row["annotator"] for row in one.labels if row["criterion"] == criterion}) < 2:
             continue
-        told = read_json(run(folder, "review", "agreement", f"{criterion}.csv", "--format", "json"))
-        (found,) = told.get("metrics", told) if isinstance(told, dict) else told
-        deciding = found["deciding"]
+        (found,) = json.loads(run(folder, "review", "agreement", f"{criterion}.csv", "--format", "json"))
+        deciding = next(one for one in found["coefficients"] if one["coefficient"] == found["deciding"])
         yield (
             one.name,
             criterion,
@@ -191,7 +190,7 @@ def calibrate(
         writer.writerows(row | {"metric": name} for row in rows)
     labels = ("--labels", f"{criterion}.{name}.csv", "--scale", f"{one.scale[0]:g}..{one.scale[1]:g}")
     guarantee = ("--guarantee", f"wrong <= {GUARANTEE:.0%}")
-    told = read_json(run(folder, "calibrate", "out", *labels, *guarantee, "--format", "json"))
+    told = json.loads(run(folder, "calibrate", "out", *labels, *guarantee, "--format", "json"))
     (found,) = told["calibrations"]
     return dict(found)
 
@@ -281,10 +280,6 @@ def describe_preferences(one: Labelled, folder: Path) -> Iterator[tuple[str, ...
 
 def vars_of(interval: Any) -> Mapping[str, float]:
     return {"low": interval.low, "high": interval.high}
-
-
-def read_json(text: str) -> Any:
-    return json.loads(text)
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -391,8 +386,11 @@ def load_pandalm(data: Path, rows: int) -> Labelled:
 
 
 def load_crowdrag(data: Path, rows: int) -> Labelled:
-    metric = {"use": "answer_relevancy", "judge": "embedding"}
-    one = Labelled("crowdrag25", [(metric, "quality_overall"), (metric, "coverage_broad")], pairs=True)
+    metrics = [
+        ({"use": "answer_relevancy", "judge": "embedding"}, "quality_overall"),
+        ({"use": "answer_relevancy", "judge": "embedding", "as": "breadth"}, "coverage_broad"),
+    ]
+    one = Labelled("crowdrag25", metrics, pairs=True)
     texts = {row["id"]: row["response"] for row in read(data / "human" / "crowdrag25_responses.jsonl.gz")}
     for row in list(read(data / "human" / "crowdrag25_pairs.jsonl.gz"))[: min(rows, 500)]:
         query_id = f"{row['topic']}/{len(one.questions)}"
