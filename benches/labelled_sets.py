@@ -95,7 +95,9 @@ def main() -> None:
             if one.pairs:
                 judges += list(describe_preferences(one, folder))
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    print_table("How well people agree", ("set", "criterion", "items", "people", "decides", "value", "is enough"), people)
+    print_table(
+        "How well people agree", ("set", "criterion", "items", "people", "decides", "value", "is enough"), people
+    )
     print_table("What the judges are worth", JUDGED, judges)
     print_table(f"Means from the labels of {FEW} answers", MEANS, means)
     print_table("What makes the judges err (Holm-adjusted p below 0.05)", ("set", "metric", "effect"), biases)
@@ -239,8 +241,9 @@ def write_interval(value: float | None, interval: Mapping[str, float] | None) ->
 def describe_biases(one: Labelled, metric: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for bias in found["biases"]:
         if bias["p_adjusted"] < 0.05:
-            effect = bias["effect"]
-            told = f"{bias['change']} the judge {abs(effect['slope']):.3f} more {'generous' if effect['slope'] > 0 else 'strict'}"
+            slope = bias["effect"]["slope"]
+            how = "generous" if slope > 0 else "strict"
+            told = f"{bias['change']} the judge {abs(slope):.3f} more {how}"
             yield one.name, metric.get("as", metric["use"]), told
 
 
@@ -271,9 +274,7 @@ def describe_preferences(one: Labelled, folder: Path) -> Iterator[tuple[str, ...
         how = Measuring(group, 1000, 42)
         decided = Measuring([one for one, counts in zip(group, sides, strict=True) if counts], 1000, 42)
         spearman = how.measure("spearman", associate(np.array(judged), np.array(preferred))["spearman"])
-        auroc = decided.measure(
-            "auroc", discriminate(np.array(judged)[sides], np.array(preferred)[sides] > 0)["auroc"]
-        )
+        auroc = decided.measure("auroc", discriminate(np.array(judged)[sides], np.array(preferred)[sides] > 0)["auroc"])
         cells = [write_interval(one.value, one.interval and vars_of(one.interval)) for one in (auroc, spearman)]
         yield (f"{one.name} ({criterion})", name, f"{len(rows):,} pairs", *cells, "", "", "")
 
@@ -297,7 +298,9 @@ def load_begin(data: Path, rows: int) -> Labelled:
     one = Labelled("begin", [(OVERLAP, "attributable"), (GROUNDING, "attributable")])
     labelled = [row for row in read(data / "faithfulness" / "begin.jsonl.gz") if row["label"] is not None]
     for row in labelled[:rows]:
-        one.add(row["id"], "bot", row["response"], contexts=row["contexts"], question=row["history"], model=row["model"])
+        one.add(
+            row["id"], "bot", row["response"], contexts=row["contexts"], question=row["history"], model=row["model"]
+        )
         one.label(row["id"], "bot", "attributable", "people", row["label"])
     return one
 
@@ -362,9 +365,7 @@ def load_squality(data: Path, rows: int) -> Labelled:
 
 
 def load_alce(data: Path, rows: int) -> Labelled:
-    one = Labelled(
-        "alce_utility", [({"use": "answer_relevancy", "judge": "embedding"}, "utility")], scale=(1, 5)
-    )
+    one = Labelled("alce_utility", [({"use": "answer_relevancy", "judge": "embedding"}, "utility")], scale=(1, 5))
     names: dict[str, str] = {}
     questions: dict[str, str] = {}
     for row in list(read(data / "human" / "alce_utility.jsonl"))[:rows]:
