@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,6 +89,7 @@ def compare_decisions(figures: Figures, name: str, values: Floats, labels: Float
 def agree(coefficient: Any, *raters: Any) -> float:
     from rageval_spec.statistics.agreement import Ratings, measure_agreement
 
+    given: dict[tuple[Hashable, Hashable], float | str]
     given = {(item, rater): float(one) for rater, of in enumerate(raters) for item, one in enumerate(of)}
     ratings = Ratings.of(given, range(len(raters[0])), range(len(raters)))
     found = measure_agreement(ratings, coefficient, resamples=200).value
@@ -202,6 +203,7 @@ def compare_times() -> None:
     random = np.random.default_rng(5)
     truth = random.integers(0, 2, 1000)
     raters = [np.where(random.random(1000) < 0.8, truth, 1 - truth) for _ in range(2)]
+    given: dict[tuple[Hashable, Hashable], float | str]
     given = {(item, rater): float(one) for rater, of in enumerate(raters) for item, one in enumerate(of)}
     ratings = Ratings.of(given, range(1000), range(2))
     tools: dict[str, Callable[[], Any]] = {

@@ -79,7 +79,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
-        people, judges, means, biases = [], [], [], []
+        people: list[tuple[str, ...]] = []
+        judges: list[tuple[str, ...]] = []
+        means: list[tuple[str, ...]] = []
+        biases: list[tuple[str, ...]] = []
         for name in options.sets:
             start = time.perf_counter()
             one = SETS[name](options.folder, options.rows)
@@ -275,12 +278,12 @@ def describe_preferences(one: Labelled, folder: Path) -> Iterator[tuple[str, ...
         decided = Measuring([one for one, counts in zip(group, sides, strict=True) if counts], 1000, 42)
         spearman = how.measure("spearman", associate(np.array(judged), np.array(preferred))["spearman"])
         auroc = decided.measure("auroc", discriminate(np.array(judged)[sides], np.array(preferred)[sides] > 0)["auroc"])
-        cells = [write_interval(one.value, one.interval and vars_of(one.interval)) for one in (auroc, spearman)]
+        cells = [write_interval(one.value, read_interval(one.interval)) for one in (auroc, spearman)]
         yield (f"{one.name} ({criterion})", name, f"{len(rows):,} pairs", *cells, "", "", "")
 
 
-def vars_of(interval: Any) -> Mapping[str, float]:
-    return {"low": interval.low, "high": interval.high}
+def read_interval(interval: Any) -> Mapping[str, float] | None:
+    return None if interval is None else {"low": interval.low, "high": interval.high}
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
