@@ -19,6 +19,7 @@ from rageval_spec.history.finding import check_label
 from rageval_spec.history.recorder import Recorder
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.pipeline.baselines import find_baselines
+from rageval_spec.pipeline.designs import check_designs
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.parts import Parts, build_parts
@@ -171,6 +172,8 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
             engine = _engine(spec, options)
             work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
+            if spec.designs:
+                check_designs(work)
             execution = _execute(work, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
             evaluation = judge(spec, parts, execution, earlier, notes, _selection(options), planned)

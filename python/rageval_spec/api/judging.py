@@ -187,7 +187,7 @@ def _require_answers(failures: Iterable[Failure], rename: Callable[[str], str]) 
 
 def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable[[str], str]) -> Evaluation:
     """The evaluation without its file: equal rows and arguments give equal results, wherever the file was."""
-    samples, fingerprints = evaluation.samples, evaluation.fingerprints
+    samples, fingerprints, designs = evaluation.samples, evaluation.fingerprints, evaluation.question_designs
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
     return replace(
         evaluation,
@@ -198,4 +198,5 @@ def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable
         load_samples=lambda: samples,
         stream_samples=None,
         load_fingerprints=lambda: fingerprints,
+        load_question_designs=lambda: designs,
     )

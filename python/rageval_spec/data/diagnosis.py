@@ -30,7 +30,7 @@ JUDGED_DOCUMENTS = "judged documents"
 class CauseCount:
     """The questions of one system on one dataset (or on a slice of it) with one cause.
 
-    `share` is `count / total`, with its interval; `total` counts all questions.
+    `share` is `count / total`, with its interval; `total` counts all questions. With weights, it is the weighted share.
     """
 
     dataset: str

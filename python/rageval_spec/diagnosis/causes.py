@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, get_args
 
 from rageval_spec.data.diagnosis import JUDGED_DOCUMENTS, Cause, CauseCount
+from rageval_spec.statistics.designed import find_share
+from rageval_spec.statistics.layout import lay_out
 from rageval_spec.statistics.proportions import find_wilson_interval
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
+    from rageval_spec.data.interval import Interval
     from rageval_spec.diagnosis.evidence import Choice
     from rageval_spec.spec.nodes import DiagnosisNode
 
@@ -87,12 +91,29 @@ def _name_cause() -> pl.Expr:
     return cause.otherwise(pl.lit("undecided"))
 
 
-def count_causes(causes: pl.DataFrame, confidence: float, slice_name: str | None = None) -> Iterator[CauseCount]:
-    """The questions of each dataset and system with each cause that occurs, in the order of `Cause`."""
+def count_causes(
+    causes: pl.DataFrame,
+    confidence: float,
+    slice_name: str | None = None,
+    designs: Mapping[str, Design] | None = None,
+) -> Iterator[CauseCount]:
+    """The questions of each dataset and system with each cause that occurs, in the order of `Cause`.
+
+    The shares on a dataset that is in `designs` are weighted, and their intervals are of whole clusters.
+    """
     for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):
         found = dict(rows["cause"].value_counts().iter_rows())
         for cause in CAUSES:
             if count := found.get(cause, 0):
+                design = (designs or {}).get(str(dataset))
                 interval = find_wilson_interval(count, rows.height, confidence)
                 share = count / rows.height
+                if design is not None:
+                    share, interval = _weigh(rows, cause, design, confidence)
                 yield CauseCount(str(dataset), str(system), cause, count, rows.height, share, interval, slice_name)
+
+
+def _weigh(rows: pl.DataFrame, cause: Cause, design: Design, confidence: float) -> tuple[float, Interval | None]:
+    query_ids = rows["query_id"].to_list()
+    hits = (rows["cause"] == cause).to_numpy().astype(float)
+    return find_share(hits, lay_out(design, query_ids, query_ids), confidence)

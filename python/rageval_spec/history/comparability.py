@@ -21,6 +21,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import DesignSummary
     from rageval_spec.data.evaluation import Comparison, Evaluation
 
 _NOUNS: Mapping[ChangedPart, tuple[str, str]] = {
@@ -40,6 +41,8 @@ class Comparability:
         changes: for each metric that both have, what changed in its meaning.
         reads: the data that each metric reads; a metric that is not known can read everything.
         is_spec_known: whether the baseline recorded its spec; if not, changes of metrics and judges are not known.
+        reweighted: the datasets whose questions are weighted in another way than in the baseline, with both ways in
+            words. Comparisons weight both sides alike, so only the baseline's own means are of another kind.
         accepted: the parts whose changes do not prevent a comparison.
     """
 
@@ -49,6 +52,7 @@ class Comparability:
     changes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     is_spec_known: bool = True
+    reweighted: Mapping[str, str] = field(default_factory=dict)
     accepted: frozenset[str] = frozenset()
 
     @cached_property
@@ -119,7 +123,24 @@ def find_comparability(evaluation: Evaluation, earlier: Evaluation, baseline: st
         changes,
         {name: definition.reads for name, definition in {**(before or {}), **(now or {})}.items()},
         before is not None,
+        dict(_find_reweighted(evaluation, earlier)),
     )
+
+
+def _find_reweighted(evaluation: Evaluation, earlier: Evaluation) -> Iterator[tuple[str, str]]:
+    for dataset in evaluation.datasets:
+        now, before = evaluation.designs.get(dataset), earlier.designs.get(dataset)
+        if dataset in earlier.datasets and _list_weighting(now) != _list_weighting(before):
+            told = [of.source if of is not None and of.is_weighted else "no weights" for of in (before, now)]
+            same = "the content of its weights changed" if told[0] == told[1] else f"{told[0]}, now {told[1]}"
+            yield dataset, same
+
+
+def _list_weighting(summary: DesignSummary | None) -> object:
+    """What decides about weights; the weights of a column are known by the column alone."""
+    if summary is None or not summary.is_weighted:
+        return None
+    return summary.weight, {one.name: one.share for one in summary.strata}
 
 
 def _find_corpora(now: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -171,6 +192,11 @@ def list_notes(comparability: Comparability, metrics: Mapping[str, Collection[st
     for dataset in comparability.corpora:
         message = f"the corpus is not the one of {baseline}; differences can come from it as well as from the systems"
         yield Note("other_corpus", message, dataset, level="warning")
+    for dataset, told in comparability.reweighted.items():
+        message = (
+            f"{baseline} was weighted in another way ({told}); comparisons weight both sides as this evaluation does"
+        )
+        yield Note("other_weights", message, dataset)
     if unknown := describe_unknown(comparability, f"the baseline {baseline}"):
         yield Note("unknown_changes", unknown)
 

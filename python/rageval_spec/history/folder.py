@@ -22,6 +22,8 @@ from uuid import uuid4
 
 from rageval_spec.data import tables
 from rageval_spec.data.base_values import BASE_VALUES, empty_base_values
+from rageval_spec.data.design import METADATA_KEY as DESIGNS_KEY
+from rageval_spec.data.design import Design, DesignSummary, parse_designs
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
 from rageval_spec.data.note import Note
@@ -162,6 +164,7 @@ def load_record(folder: Path) -> Record:
         samples.load,
         partial(_load_fingerprints, values),
         partial(_load_base_values, folder / BASELINES),
+        partial(_load_designs, values, results.designs),
     )
     evaluation = replace(evaluation, stored_samples=samples)
     kept = read_kept(folder / RECORD)
@@ -198,10 +201,19 @@ def read_kept(path: Path) -> Mapping[str, str | None]:
 
 def _load_fingerprints(path: Path) -> Fingerprints:
     """The fingerprints in the metadata of the values file; files of earlier versions have none."""
+    return Fingerprints.parse(_read_metadata(path).get(METADATA_KEY))
+
+
+def _load_designs(path: Path, summaries: Mapping[str, DesignSummary]) -> dict[str, Design]:
+    """The clusters and weights in the metadata of the values file; only evaluations with a design have any."""
+    return parse_designs(_read_metadata(path).get(DESIGNS_KEY), summaries) if summaries else {}
+
+
+def _read_metadata(path: Path) -> Mapping[str, str]:
     import polars as pl
 
     try:
-        return Fingerprints.parse(pl.read_parquet_metadata(path).get(METADATA_KEY))
+        return pl.read_parquet_metadata(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: not a Parquet file: {error}") from error
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PARTS = ("question", "reference", "judgements")
 """The parts of a query that `Fingerprint` holds."""
+WEIGHTS = "weights"
+"""What a dataset's weights are called among its parts; a dataset without them does not have it."""
 _DIGEST_LENGTH = 16
 
 
@@ -34,6 +36,9 @@ def take_meaning(evaluation: Evaluation, spec: Spec | None) -> dict[str, Any]:
     """
     fingerprints = evaluation.fingerprints.datasets
     data = {dataset: dict(_digest_data(of)) for dataset, of in fingerprints.items()}
+    for dataset, design in evaluation.question_designs.items():
+        if design.weights is not None:
+            data.setdefault(dataset, {})[WEIGHTS] = _digest(dict(design.weights))
     blocks = _read_recorded(evaluation) if spec is None else _read_spec(spec)
     metrics = {name: _digest_metric(node, evaluation, blocks) for name, node in blocks.metrics.items()}
     return {"data": data, "metrics": metrics}

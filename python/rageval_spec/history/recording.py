@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
+from rageval_spec.data.design import dump_designs, parse_designs
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 RESULTS = "results.json"
 VALUES = "values.parquet"
 FINGERPRINTS = "fingerprints.json"
+DESIGNS = "designs.json"
 _LEFT_OUT = ("details",)
 """Columns of the values that the database does not keep: what judges wrote, which is in the results folder."""
 _LEVEL = 1
@@ -80,6 +82,8 @@ def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spe
         VALUES: tables.dump_parquet(kept),
         FINGERPRINTS: zlib.compress(evaluation.fingerprints.dump().encode(), _LEVEL),
     }
+    if evaluation.designs:
+        contents[DESIGNS] = zlib.compress(dump_designs(evaluation.question_designs).encode(), _LEVEL)
     sliced = [one for part in evaluation.slices for one in part.aggregates]
     aggregates = [_flatten(circumstances.id, one) for one in (*evaluation.aggregates, *sliced)]
     return StoredRecord(row, aggregates, contents, tuple(circumstances.labels))
@@ -128,9 +132,14 @@ def load_stored(history: History, record_id: str) -> Record:
         content = zlib.decompress(history.content(record_id, RESULTS))
         values = pl.read_parquet(BytesIO(history.content(record_id, VALUES)))
         fingerprints = zlib.decompress(history.content(record_id, FINGERPRINTS)).decode()
+        results = Results.parse(content, f"the record {record_id}")
+        designs = zlib.decompress(history.content(record_id, DESIGNS)).decode() if results.designs else None
     except (zlib.error, pl.exceptions.PolarsError) as error:
         raise DataError(f"the record {record_id} in {history.connection.name} is damaged: {error}") from error
-    results = Results.parse(content, f"the record {record_id}")
-    evaluation = results.evaluation(values, load_fingerprints=lambda: Fingerprints.parse(fingerprints))
+    evaluation = results.evaluation(
+        values,
+        load_fingerprints=lambda: Fingerprints.parse(fingerprints),
+        load_question_designs=lambda: parse_designs(designs, results.designs),
+    )
     commit = f"{entry.commit}-dirty" if entry.commit and entry.is_dirty else entry.commit
     return Record(record_id, entry.time, commit, next(iter(entry.labels), None), evaluation)

@@ -22,6 +22,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.design import METADATA_KEY as DESIGNS_KEY
+from rageval_spec.data.design import dump_designs
 from rageval_spec.data.documents import NUMBERS, DocumentNumbers, empty_documents
 from rageval_spec.data.findings import empty_findings
 from rageval_spec.data.fingerprints import METADATA_KEY
@@ -97,6 +99,8 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
     if not evaluation.base_values.is_empty():
         writers[BASELINES] = lambda path: evaluation.base_values.write_parquet(path, metadata=mark)
     metadata = {METADATA_KEY: evaluation.fingerprints.dump(), **mark}
+    if evaluation.designs:
+        metadata[DESIGNS_KEY] = dump_designs(evaluation.question_designs)
     writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
     writers[RESULTS] = lambda path: write_flushed(path, results)
     return writers

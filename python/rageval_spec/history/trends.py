@@ -11,6 +11,7 @@ from rageval_spec.data.trend import Break, Change, Point, Series, Trend
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import Chosen, Entry, History, Number
+from rageval_spec.history.meaning import WEIGHTS
 from rageval_spec.statistics.changepoints import ALPHA, find_changes
 
 COST = "cost in dollars"
@@ -20,6 +21,7 @@ _WORDS = {
     "question": "the questions",
     "reference": "the references",
     "judgements": "the relevance judgements",
+    WEIGHTS: "the weights of the questions",
     "definition": "the definition of the metric",
     "judge": "the judge",
 }
@@ -137,7 +139,8 @@ def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterato
         if entry.meaning is before:  # equal texts are parsed once
             continue
         before = entry.meaning
-        digests = {**entry.meaning["data"].get(dataset, {}), **entry.meaning["metrics"].get(metric, {})}
+        own, of_metric = entry.meaning["data"].get(dataset, {}), entry.meaning["metrics"].get(metric, {})
+        digests = {WEIGHTS: "", **own, **of_metric}  # without weights, all questions count the same
         changed = [word for key, word in _WORDS.items() if key in known and digests.get(key, known[key]) != known[key]]
         known.update(digests)
         if changed:

@@ -17,6 +17,7 @@ from rageval_spec.statistics.families import share_highest
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
     from rageval_spec.data.note import Note
     from rageval_spec.pipeline.labels import Labelled
     from rageval_spec.plugin import Metric
@@ -89,11 +90,13 @@ def compare_baselines(
     earlier: Mapping[str, Baseline],
     metrics: Mapping[str, Metric[Any]],
     labelled: Labelled,
+    designs: Mapping[str, Design] | None = None,
 ) -> dict[str, Comparisons]:
     """Compare every system with each baseline of a gate on all queries.
 
     Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
-    gate's outcome must not depend on which system comes first, or on metrics without a gate.
+    gate's outcome must not depend on which system comes first, or on metrics without a gate. The clusters and weights
+    of `designs`, today's, count for both sides.
     """
     found = {}
     for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
@@ -105,11 +108,11 @@ def compare_baselines(
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             before = earlier[baseline].values
-            compared = compare_evaluations(values, before, *settings, has_percentiles=True)
+            compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
             compared = labelled.correct_comparisons(compared, values, before)
             found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
         else:
-            compared = compare_systems(values, *settings, has_percentiles=True)
+            compared = compare_systems(values, *settings, has_percentiles=True, designs=designs)
             found[baseline] = labelled.correct_comparisons(compared, values)
     shared = share_highest({name: of.comparisons for name, of in found.items()})
     return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}

@@ -14,7 +14,10 @@ from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.pipeline.notes import lacks_most
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import DIGITS, format_interval, format_mean, format_percent, tell_apart
+from rageval_spec.wording import DIGITS, format_interval, format_mean, format_number, format_percent, tell_apart
+
+_NEGLIGIBLE = 1e-9
+"""A share that is only a rounding error."""
 
 
 class Finding(NamedTuple):
@@ -72,6 +75,7 @@ def _lack_interval(need: str, cell: Aggregate, cell_name: str) -> Finding:
     if cell.correction is not None:
         return Finding("fail", f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs")
     few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
+    few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
     lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
     return Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
 
@@ -144,6 +148,21 @@ def check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Fi
         seen += f" of the {asked} that can have a value" if cell.excused else ""
         required += " (min_scored)"
         yield Finding("fail", f"only {describe_scored(cell)} for {cell_name} ({seen}); the gate requires {required}")
+
+
+def check_covered(cell: Aggregate, cell_name: str) -> Iterable[Finding]:
+    """A warning if a part of production has no scored question, because the weighted mean says nothing about it."""
+    if cell.design is not None and (share := cell.design.uncovered) > _NEGLIGIBLE:
+        yield Finding(
+            "warn", f"{cell_name} leaves out {format_percent(share)} of production, which has no scored question"
+        )
+
+
+def describe_weights(cell: Aggregate) -> str:
+    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights."""
+    if cell.design is None or cell.design.plain is None:
+        return ""
+    return f"; weighted, {format_number(cell.design.plain)} if all questions count the same"
 
 
 def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Finding]:

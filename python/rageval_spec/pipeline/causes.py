@@ -12,6 +12,7 @@ from rageval_spec.diagnosis.evidence import Choice, choose_metrics, find_judged_
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
     from rageval_spec.data.evaluation import Aggregate
     from rageval_spec.pipeline.execute import Execution
     from rageval_spec.spec.nodes import Spec
@@ -26,7 +27,11 @@ class Diagnosed:
 
 
 def diagnose(
-    spec: Spec, execution: Execution, aggregates: Sequence[Aggregate], slices: pl.DataFrame | None = None
+    spec: Spec,
+    execution: Execution,
+    aggregates: Sequence[Aggregate],
+    slices: pl.DataFrame | None = None,
+    designs: Mapping[str, Design] | None = None,
 ) -> Diagnosed:
     """Sort the questions of all systems that answer.
 
@@ -38,6 +43,7 @@ def diagnose(
         execution: the values, and the answers.
         aggregates: the means, for the advice.
         slices: `dataset, query_id, slices` (a list of names), if the spec declares slices.
+        designs: the clusters and weights of each dataset's questions, if the spec has any.
     """
     answered = {(part.dataset, part.system): part for part in execution.samples if not part.retrieves}
     has_judgements = any(part.qrels is not None for part in answered.values())
@@ -50,9 +56,9 @@ def diagnose(
     needs_judged = choice.retrieval == JUDGED_DOCUMENTS
     judged = {cell: find_judged_contexts(part.answers, part.qrels) for cell, part in answered.items() if needs_judged}
     causes = find_causes(execution.values, choice, spec.diagnosis, judged)
-    counts = list(count_causes(causes, spec.statistics.confidence))
+    counts = list(count_causes(causes, spec.statistics.confidence, designs=designs))
     for name, rows in _split_by_slice(causes, slices):
-        counts += count_causes(rows, spec.statistics.confidence, name)
+        counts += count_causes(rows, spec.statistics.confidence, name, designs)
     words = {metric.name: metric.node.use for metric in spec.metrics}
     advice = tuple(advise(causes, aggregates, words))
     of_cells = causes.partition_by("dataset", "system", as_dict=True, maintain_order=True)

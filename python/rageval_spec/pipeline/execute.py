@@ -104,7 +104,7 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     runs.retrieve_missing()
     yield _Outcome(notes=list(runs.remark_on_sources()))
     if work.stopper is None or not opened.answering:
-        yield _Outcome(evaluated=_list_evaluated(work, opened))
+        yield _Outcome(evaluated=list_evaluated(work, opened))
         yield from _evaluate_systems(work, opened, runs)
     else:
         yield from _execute_rounds(work, work.stopper, opened, runs)
@@ -123,7 +123,7 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     that were asked; no call is made again.
     """
     dataset, materials = whole.collection.name, work.materials
-    order, evaluated = materials.shuffle(dataset), _list_evaluated(work, whole)
+    order, evaluated = materials.shuffle(dataset), list_evaluated(work, whole)
     total = len(order)
     gated = work.narrow(stopper.list_metrics(dataset))
     edits = {} if stopper.explain_all(dataset) else stopper.compare_data(evaluated)
@@ -140,7 +140,7 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
             break
     materials.drawn[dataset] = (0, count)
     opened = materials.open(dataset)
-    yield _Outcome(evaluated=_list_evaluated(work, opened))
+    yield _Outcome(evaluated=list_evaluated(work, opened))
     outcomes = list(_evaluate_systems(work, opened, runs))
     yield from outcomes
     done = Round(evaluated, asked, judged, order, count, *_sum_up(outcomes), edits)
@@ -155,7 +155,7 @@ def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Faile
     return values.concatenate(tables), failed
 
 
-def _list_evaluated(work: Work, opened: Opened) -> Evaluated:
+def list_evaluated(work: Work, opened: Opened) -> Evaluated:
     """The queries that are evaluated, without a reference to the corpus, so that it can be freed."""
     import polars as pl
 

@@ -13,7 +13,16 @@ from rageval_spec.data.bands import Scale
 from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, rank_outcome
 from rageval_spec.history.comparability import describe_overlap
-from rageval_spec.pipeline.bounds import Finding, check_bounds, check_half, check_level, check_scored, describe_scored
+from rageval_spec.pipeline.bounds import (
+    Finding,
+    check_bounds,
+    check_covered,
+    check_half,
+    check_level,
+    check_scored,
+    describe_scored,
+    describe_weights,
+)
 from rageval_spec.pipeline.drops import check_drop, describe_drop, lack_part, lack_shared_questions, wait_for_baseline
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.wording import format_percent
@@ -153,7 +162,7 @@ class _Checker:
         findings = findings or [Finding("pass", f"{describe_scored(cell)} for {self._cell_name(cell)}")]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += self._describe_overlap(gate, cell)
+        reason += describe_weights(cell) + self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate)
@@ -173,6 +182,7 @@ class _Checker:
             return
         lower_is_better = self.metrics[cell.metric].higher_is_better is False
         yield from check_scored(gate, cell, cell_name)
+        yield from check_covered(cell, cell_name)
         if not self.metrics[cell.metric].is_partial:
             yield from check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):

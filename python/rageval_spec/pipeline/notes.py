@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rageval_spec.kernels import RankingValues
     from rageval_spec.plugin import AnswerMetric, Metric, RankingMetric
     from rageval_spec.spec.nodes import RankingNode
+
+
+_NEGLIGIBLE = 1e-9
+"""A share that is only a rounding error."""
 
 
 def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
@@ -51,6 +55,22 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
         )
         for cell in aggregates
         if lacks_most(cell) and not metrics[cell.metric].is_partial
+    ]
+
+
+def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:
+    """A warning for each weighted mean that leaves out a part of production, because none of it could be scored."""
+    return [
+        Note(
+            "uncovered",
+            f"{cell.metric}: {format_percent(cell.design.uncovered)} of production has no scored question; the mean is "
+            "of the rest",
+            cell.dataset,
+            cell.system,
+            level="warning",
+        )
+        for cell in aggregates
+        if cell.design is not None and cell.design.uncovered > _NEGLIGIBLE
     ]
 
 

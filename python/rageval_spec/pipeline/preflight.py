@@ -18,7 +18,9 @@ from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
 from rageval_spec.plugin.identity import digest_criterion
 from rageval_spec.reading.mapping import MOST_SHOWN
+from rageval_spec.reading.production_mix import DATASET, SLICE, ProductionMix, read_mix
 from rageval_spec.spec import load
+from rageval_spec.spec.designing import CLUSTER, WEIGHT, find_key
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
 from rageval_spec.spec.slices import BUILT_IN_COLUMNS
@@ -66,7 +68,10 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     yield from find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
+    mixes, faults = _read_mixes(spec)
+    yield from faults
     yield from _find_unknown_columns(spec, parts)
+    yield from _find_unknown_design_columns(spec, parts, mixes)
 
 
 def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
@@ -135,6 +140,50 @@ def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
                 whose = f"the questions of '{of}' have no" if of else "no dataset has a"
                 hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
                 yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+
+
+def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]:
+    """The mix of production of each dataset that has one, and what is wrong in the files."""
+    mixes: dict[str, ProductionMix] = {}
+    faults: dict[Diagnostic, None] = {}
+    for dataset, node in spec.designs.items():
+        try:
+            if node.weights is not None:
+                mixes[dataset] = read_mix(spec.folder / node.weights)
+        except SpecError as error:
+            faults |= dict.fromkeys(error.diagnostics)
+    named = {path[1] for path in spec.places if len(path) == 2 and path[0] == "datasets"} | {*spec.datasets}
+    for mix in {mix.path: mix for mix in mixes.values()}.values():
+        for row in mix.rows:
+            if row.dataset is not None and row.dataset not in named:
+                hint = suggest(row.dataset, sorted(map(str, named)))
+                message = f"the spec has no dataset {row.dataset!r}"
+                faults[mix.diagnose(row.line, DATASET, message, hint)] = None
+    return mixes, [*faults]
+
+
+def _find_unknown_design_columns(spec: Spec, parts: Parts, mixes: Mapping[str, ProductionMix]) -> Iterator[Diagnostic]:
+    """A diagnostic for each column of a cluster, a weight or a mix of production that its dataset does not have."""
+    found: dict[Diagnostic, None] = {}
+    for name, node in spec.designs.items():
+        present = _list_columns(parts.datasets[name])
+        if present is None:
+            continue
+        known = [*present, *BUILT_IN_COLUMNS]
+        for key, column in ((CLUSTER, node.cluster), (WEIGHT, node.weight)):
+            if column is not None and column not in known:
+                hint = suggest(column, known) or _describe_columns(present, ())
+                message = f"the questions of '{name}' have no column {column!r}"
+                found[spec.diagnose(find_key(spec.places, key, name), message, "columns", hint)] = None
+        for column in mixes[name].columns if name in mixes else ():
+            if column != SLICE and column not in known:
+                hint = suggest(column, known) or _describe_columns(present, ())
+                message = f"the questions of '{name}' have no column {column!r}"
+                found[mixes[name].diagnose_header(column, message, hint)] = None
+        if name in mixes and SLICE in mixes[name].columns and not spec.slices:
+            message = "the column 'slice' names slices, but the spec has no 'slices:'"
+            found[mixes[name].diagnose_header(SLICE, message, "add them, or name a column of the questions")] = None
+    yield from found
 
 
 def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.plugin.credentials import is_credential
+from rageval_spec.spec.designing import KEYS
 
 if TYPE_CHECKING:
     from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
@@ -40,11 +41,18 @@ def describe_spec(spec: Spec) -> dict[str, Any]:
     content["limits"] = {key: value for key, value in content["limits"].items() if key not in _OF_MACHINE}
     content["slices"] = [_dump(entry) for entry in spec.slices]
     content |= {"samples": spec.samples, "redact": list(spec.redact)}
+    content |= _describe_designs(spec)
     if spec.stopping is not None:
         content["stopping"] = _dump(spec.stopping)
     content["reports"] = [_dump(report) for report in spec.reports]
     hidden: dict[str, Any] = _hide(content, "")
     return hidden
+
+
+def _describe_designs(spec: Spec) -> dict[str, dict[str, str]]:
+    """The columns of clusters and weights and the files of production mixes, by key and dataset."""
+    found = {key: {name: of for name, node in spec.designs.items() if (of := getattr(node, key))} for key in KEYS}
+    return {key: of for key, of in found.items() if of}
 
 
 def _dump(node: Any) -> Any:

@@ -14,6 +14,7 @@ from rageval_spec.statistics.gaps import find_gaps
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
     from rageval_spec.pipeline.baselines import Baseline
     from rageval_spec.pipeline.labels import Labelled
     from rageval_spec.pipeline.slices import Slice
@@ -49,6 +50,7 @@ def evaluate_slices(
     first: Mapping[str, str],
     earlier: Mapping[str, Baseline],
     labelled: Labelled,
+    designs: Mapping[str, Design] | None = None,
 ) -> SliceNumbers:
     """Aggregate and compare the values on each slice.
 
@@ -60,6 +62,7 @@ def evaluate_slices(
         first: for each metric, the system with which the others are compared.
         earlier: the earlier evaluations that gates compare with, by name.
         labelled: corrects the numbers of metrics that have labels. For these, no slice is tested against the rest.
+        designs: the clusters and weights of each dataset's questions, if the spec has any.
     """
     if not slices:
         return SliceNumbers()
@@ -67,15 +70,15 @@ def evaluate_slices(
     gated: dict[str, list[Comparison]] = {}
     for slice in slices:
         own = slice.select(values)
-        aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads)
+        aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads, designs)
         aggregates = labelled.correct_aggregates(aggregates, own)
-        compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads)
+        compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
         tables += _label(labelled.correct_comparisons(compared, own).comparisons, slice)
         named = tuple(replace(one, slice=slice.name) for one in aggregates)
         results.append(
             SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), named, ())
         )
-        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier, labelled).items():
+        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier, labelled, designs).items():
             gated.setdefault(baseline, []).extend(found)
     adjusted = share_highest({baseline: adjust(found) for baseline, found in gated.items()})
     own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
@@ -86,6 +89,7 @@ def evaluate_slices(
         labelled.keep_uncorrected(metrics),
         spec.statistics,
         spec.limits.threads,
+        designs,
     )
     return SliceNumbers(
         tuple(replace(one, comparisons=comparisons.get((one.dataset, one.name), ())) for one in results),
@@ -112,6 +116,7 @@ def _compare_baselines(
     values: pl.DataFrame,
     earlier: Mapping[str, Baseline],
     labelled: Labelled,
+    designs: Mapping[str, Design] | None,
 ) -> dict[str, list[Comparison]]:
     """The comparisons that gates on this slice request, by baseline. An earlier evaluation's values are those of the
     same queries: which of them belong to the slice is decided by today's data.
@@ -129,11 +134,11 @@ def _compare_baselines(
         settings = (baseline, wanted, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             before = slice.select(earlier[baseline].values)
-            compared = compare_evaluations(values, before, *settings, has_percentiles=True)
+            compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
             compared = labelled.correct_comparisons(compared, values, before)
             marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
         else:
-            compared = compare_systems(values, *settings, has_percentiles=True)
+            compared = compare_systems(values, *settings, has_percentiles=True, designs=designs)
             marked = labelled.correct_comparisons(compared, values).comparisons
         found[baseline] = _label(marked, slice)
     return found

@@ -145,7 +145,7 @@ def _divide(nodes: Sequence[SliceNode], evaluated: Evaluated) -> Sliced:
     columns = tuple(dict.fromkeys(column for node in nodes for column in node.columns))
     collected = [_Collected(node) for node in nodes]
     total, absent = 0, dict.fromkeys(columns, 0)
-    for query_id, row in _read_rows(evaluated, columns):
+    for query_id, row in read_rows(evaluated, columns):
         total += 1
         for column in columns:
             absent[column] += not list_values(row.get(column))
@@ -162,7 +162,7 @@ def _remark_on_absent(evaluated: Evaluated, absent: Mapping[str, int], total: in
     dataset = evaluated.collection.name
     for column, count in absent.items():
         if count == total:
-            message = f"no query has a value in '{column}', so there are no slices by it{_list_columns(evaluated)}"
+            message = f"no query has a value in '{column}', so there are no slices by it{describe_columns(evaluated)}"
             yield Note("no_slice_column", message, dataset, count=count, level="warning")
         elif count:
             verb = "has" if count == 1 else "have"
@@ -173,7 +173,8 @@ def _remark_on_absent(evaluated: Evaluated, absent: Mapping[str, int], total: in
             yield Note("no_slice_value", message, dataset, count=count)
 
 
-def _list_columns(evaluated: Evaluated) -> str:
+def describe_columns(evaluated: Evaluated) -> str:
+    """`; the columns are 'source', 'topic'`; "" if the questions have no other columns."""
     table = evaluated.collection.columns
     names = sorted({name for text in ([] if table is None else table["columns"]) for name in json.loads(text)})
     if not names:
@@ -182,7 +183,7 @@ def _list_columns(evaluated: Evaluated) -> str:
     return f"; the columns are {shown}"
 
 
-def _read_rows(evaluated: Evaluated, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def read_rows(evaluated: Evaluated, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each evaluated query with its values in `columns`."""
     import polars as pl
 

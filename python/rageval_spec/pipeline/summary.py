@@ -15,11 +15,12 @@ from rageval_spec.data.note import Note
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.baselines import compare_baselines, find_missing, relate
 from rageval_spec.pipeline.causes import diagnose
+from rageval_spec.pipeline.designs import Designed, find_designs
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts, note_self_judging
 from rageval_spec.pipeline.labels import Labelled, attach_again, attach_labels, digest_labels
-from rageval_spec.pipeline.notes import coverage_notes
+from rageval_spec.pipeline.notes import coverage_notes, uncovered_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.provenance import describe_spec, digest_data, digest_implementations, summarize_metrics
@@ -58,23 +59,26 @@ def judge(
         selection: settings of the command line, recorded beside those of the spec.
         plan: the plan that was executed; it knows the digests of the corpora.
     """
-    draft = _draft(spec, parts, execution, selection, plan)
+    is_limited = (selection or {}).get("limit") is not None
+    designed = find_designs(spec, execution.evaluated, is_limited=is_limited)
+    designs = designed.designs
+    draft = _draft(spec, parts, execution, selection, plan, designed)
     labelled = _attach_labels(spec, parts, execution, draft)
     metrics, values = parts.metrics, labelled.values
     draft = replace(draft, values=redact_values(values, spec.redact))
     first = _find_first(spec, execution)
     related = relate(draft, earlier)
     related = {name: one.take(attach_again(labelled, parts, one.evaluation)) for name, one in related.items()}
-    compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads)
+    compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
     compared = labelled.correct_comparisons(compared, values)
-    baselines = compare_baselines(spec, values, related, metrics, labelled)
+    baselines = compare_baselines(spec, values, related, metrics, labelled, designs)
     sliced = find_slices(spec.slices, execution.evaluated)
-    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled)
+    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled, designs)
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
-    aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads)
+    aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
     aggregates = labelled.correct_aggregates(aggregates, values)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
-    diagnosed = diagnose(spec, execution, aggregates, memberships)
+    diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
     labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
     evaluation = replace(
         draft,
@@ -102,7 +106,8 @@ def judge(
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
-    coverage, itself = coverage_notes(aggregates, metrics), note_self_judging(parts)
+    coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
+    itself = note_self_judging(parts)
     told = dict.fromkeys(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
@@ -110,7 +115,12 @@ def judge(
 
 
 def _draft(
-    spec: Spec, parts: Parts, execution: Execution, selection: Mapping[str, Any] | None, plan: Plan | None
+    spec: Spec,
+    parts: Parts,
+    execution: Execution,
+    selection: Mapping[str, Any] | None,
+    plan: Plan | None,
+    designed: Designed,
 ) -> Evaluation:
     """The evaluation without the numbers that are made of its values, and without gates."""
     metrics = parts.metrics
@@ -147,6 +157,8 @@ def _draft(
         stopping=summarize_stopping(spec, execution),
         labels=digest_labels(parts),
         load_fingerprints=load_fingerprints,
+        designs=designed.summaries,
+        load_question_designs=lambda: dict(designed.designs),
     )
 
 

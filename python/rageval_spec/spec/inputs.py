@@ -37,7 +37,7 @@ def find_missing(
             try:
                 for file in ask():
                     place = nearest_place(places, (*block.path, *file.key)) or block.place
-                    if found := _check_file(file, folder):
+                    if found := check_file(file, folder):
                         diagnostics[place.diagnose(*found)] = None
             except (RagevalError, OSError, ValueError) as error:
                 diagnostics[_place_of_files(block, places).diagnose(str(error), "input")] = None
@@ -112,7 +112,7 @@ def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[
     return [plugin.inputs]
 
 
-def _check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
+def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
     """The message, the code and the hint for a missing file; None if the file exists."""
     shown = quote(_show(file.path, folder))
     if file.path.is_dir() if file.kind == "folder" else file.path.is_file():

@@ -19,6 +19,8 @@ from rageval_spec.plugin import System
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
+from rageval_spec.spec.designing import KEYS as DESIGN_KEYS
+from rageval_spec.spec.designing import check_designs, resolve_designs
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.gating import name_metrics, resolve_gates
@@ -174,6 +176,8 @@ def _load_tree(
     if checked.spec is not None:
         diagnostics += check_history(checked.spec.history, places)
         diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)
+        datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
+        diagnostics += check_designs(checked.spec, datasets, places, folder, check_files=check_files)
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -337,6 +341,7 @@ def _build_spec(
         slices=tuple(checked.slices.values()),
         history=expand_history(node.history),
         stopping=node.stopping,
+        designs=MappingProxyType(resolve_designs(node, list(named["datasets"]))),
     )
 
 
@@ -358,6 +363,7 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
         content["diagnosis"] = node.diagnosis.model_dump(mode="json")
     if checked.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
+    content |= {key: getattr(node, key) for key in DESIGN_KEYS if getattr(node, key) is not None}
     if node.stopping is not None:
         content["stopping"] = node.stopping.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -30,6 +30,7 @@ from rageval_spec.spec.stopping import StoppingNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import Scale
+    from rageval_spec.spec.designing import DesignNode
 
 VERSION = 1
 """The version of the spec's format that this release reads."""
@@ -247,6 +248,22 @@ class SpecNode(Block):
         description="Parts of the queries that get their own numbers: names of columns (one slice for each value), or "
         "blocks with `by` or `where`.",
     )
+    cluster: ColumnName | dict[Name, ColumnName] | None = Field(
+        default=None,
+        description="The column of the questions whose values say which of them belong together, such as `source`; or "
+        "a column for each dataset by name. Intervals and tests count questions with the same value as one draw.",
+    )
+    weight: ColumnName | dict[Name, ColumnName] | None = Field(
+        default=None,
+        description="The column of the questions with how much each counts, such as `traffic`; or a column for each "
+        "dataset by name. Means, intervals, tests and gates are weighted.",
+    )
+    weights: ColumnName | dict[Name, ColumnName] | None = Field(
+        default=None,
+        description="A CSV file with the mix of questions in production, or a file for each dataset by name. Its "
+        "columns are columns of the questions, or `slice`, and `share`. Means, intervals, tests and gates are weighted "
+        "to that mix.",
+    )
     stopping: StoppingNode | None = Field(
         default=None,
         description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
@@ -292,6 +309,7 @@ class Spec:
         history: where to record evaluations.
         stopping: when to stop asking questions; None to ask all of them.
         labels: the blocks of what people judged, by name.
+        designs: which questions belong together and how much each counts, for each dataset that says so.
     """
 
     name: str
@@ -319,6 +337,7 @@ class Spec:
     history: HistoryNode = field(default_factory=lambda: HistoryNode(use="sqlite"))
     stopping: StoppingNode | None = None
     labels: Mapping[str, Node] = field(default_factory=dict)
+    designs: Mapping[str, DesignNode] = field(default_factory=dict)
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

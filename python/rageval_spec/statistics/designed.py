@@ -16,6 +16,7 @@ from rageval_spec.data.interval import Interval
 from rageval_spec.statistics import weighted_percentiles
 from rageval_spec.statistics.layout import Layout, add_up
 from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.statistics.proportions import find_wilson_interval
 
 if TYPE_CHECKING:
     from array import array
@@ -99,6 +100,22 @@ def _widen(placed: Placed, found: kernels.Interval | None, confidence: float) ->
     low = low if least is None else max(low, least)
     high = high if most is None else min(high, most)
     return Interval(low, high, confidence, METHOD)
+
+
+def find_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, Interval | None]:
+    """The weighted share of hits (1 or 0 for each question), and Wilson's interval for the effective number of them.
+
+    The effective number is what the variance of the share says, and at most that of the questions. If there are only
+    hits, or none, it is the number of clusters, or Kish's if that is smaller.
+    """
+    count = len(layout.rows)
+    if not count:
+        return 0.0, None
+    share = min(1.0, max(0.0, layout.average(hits)))
+    variance, effective = layout.find_variance(hits), min(layout.clusters, layout.effective)
+    if 0 < share < 1 and variance > 0:
+        effective = min(count, share * (1 - share) / variance)
+    return share, find_wilson_interval(share * effective, effective, confidence) if layout.clusters > 1 else None
 
 
 def find_percentile_interval(placed: Placed, confidence: float) -> Interval | None:

@@ -163,12 +163,14 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     """The layout of the `scored` questions, which stand for all that were `asked`.
 
     In each stratum, the scored questions share the weight of all that were asked, in proportion to their own weights.
+    If none of those that were asked counts, as in a slice that production does not have, all count the same.
     """
     import numpy as np
 
     clusters = number_clusters(design.list_clusters(scored), len(scored))
     weights = design.list_weights(scored)
-    if weights is None:
+    intended = _weigh_strata(design, asked)
+    if weights is None or not intended:
         count = len(scored)
         one = np.zeros(count, dtype=np.int64)
         equal = np.full(count, 1 / max(count, 1))
@@ -177,7 +179,6 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     rows = np.flatnonzero(own > 0)
     places = _list_strata(design, scored)[rows]
     seen, strata = np.unique(places, return_inverse=True)
-    intended = _weigh_strata(design, asked)
     shares = np.array([intended.get(int(stratum), 0.0) for stratum in seen])
     whole = _weigh_strata(design, [*(design.weights or {})])
     inside = np.array([min(1.0, intended[int(at)] / whole[int(at)]) for at in seen])

@@ -11,11 +11,11 @@ METHOD = "wilson"
 """The value of `Interval.method` for proportions."""
 
 
-def find_wilson_interval(count: int, total: int, confidence: float = 0.95) -> Interval | None:
+def find_wilson_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
     """Wilson's score interval (1927) of the proportion `count / total`; None if `total` is 0.
 
     It stays within [0, 1], and covers its confidence on average also for few queries and for proportions near 0 or 1,
-    where the interval of the normal approximation does not.
+    where the interval of the normal approximation does not. The numbers can be effective ones, which are not whole.
     """
     if total == 0:
         return None

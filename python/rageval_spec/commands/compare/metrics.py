@@ -71,7 +71,8 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     asked = {one.metric for one in evaluation.baselines}
     compared = {name: metric for name, metric in metrics.items() if name in asked or not is_percentile(metric)}
     every = (evaluation.values, values, known.baseline, compared, settings)
-    found = compare_evaluations(*every, has_percentiles=True).comparisons
+    designs = evaluation.question_designs
+    found = compare_evaluations(*every, has_percentiles=True, designs=designs).comparisons
     gated = _list_gated(evaluation, found)
     intervals = {one.cell: one.interval for one in gated}
     adjusted = [replace(one, interval=intervals.get(one.cell, one.interval)) for one in adjust_table(found, gated)]

@@ -91,6 +91,8 @@ def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
     title, found = "Causes that stand out in slices", list_frequent_causes(evaluation)
     if not found:
         remark = "In no slice is a cause significantly more frequent than among the other questions."
+        if evaluation.designs:
+            remark = "Causes of slices were not tested: the test is only for questions that all count on their own."
         yield Section(title, (), (), remarks=(remark,))
         return
     rows = tuple(_describe_frequent(one, evaluation) for one in found[:_MOST_SLICES])

@@ -34,9 +34,13 @@ class FrequentCause:
 
 
 def list_frequent_causes(evaluation: Evaluation) -> list[FrequentCause]:
-    """The causes that stand out in slices, the most significant first."""
+    """The causes that stand out in slices, the most significant first.
+
+    Where questions belong together or count differently, there is no test: Fisher's is of questions that are drawn one
+    by one.
+    """
     found: list[FrequentCause] = []
-    for dataset in evaluation.datasets:
+    for dataset in (name for name in evaluation.datasets if name not in evaluation.designs):
         found += _test([pair for pair in _pair(evaluation) if pair[0].dataset == dataset])
     return sorted(found, key=lambda one: one.p_adjusted)
 
