@@ -34,6 +34,8 @@ def test_designs_are_read_as_they_were_written() -> None:
     assert parse_designs(text, {name: one.summary for name, one in designs.items()}) == designs
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{", '{"golden": 3}', '{"golden": [{}, null]}', '{"other": [{}, null, {}]}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{", '{"golden": 3}', '{"golden": [{}, null]}', '{"other": [{}, null, {}]}']
+)
 def test_other_texts_give_no_designs(text: str | None) -> None:
     assert parse_designs(text, {"golden": SUMMARY}) == {}
