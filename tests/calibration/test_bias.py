@@ -79,7 +79,8 @@ def test_lengths_are_compared_in_steps_that_the_answers_have() -> None:
     (length,) = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness")).found
     assert str(length).startswith("10 more words make the judge 0.200 [0.200, 0.200] more generous (adjusted p < ")
     assert length.standardized == pytest.approx(1)
-    assert length.at_equal_labels is None
+    assert length.at_equal_labels == length.effect
+    assert not length.is_quality
 
 
 def judge(
@@ -137,6 +138,7 @@ def test_properties_that_cannot_be_compared_are_named_with_the_reason() -> None:
     assert {one.name: one.reason for one in found.left_out} == {
         "contexts": "all labelled items are alike",
         "language": "it is not clear for any answer",
+        "own model": "the spec names no `generator` of a labelled system, or the judge asks no model",
         "style": "no chat model is known behind the judge",
         "slice set=a": "cannot be told apart from system v2",
         "slice set=b": "cannot be told apart from system v2",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.labelled_samples import read_samples
+from rageval_spec.calibration.own_model import compare_own_model, find_own_systems
 from rageval_spec.calibration.properties import LeftOut, Property, compare_slices, list_properties
 from rageval_spec.calibration.style import compare_style
 from rageval_spec.data.interval import Interval
@@ -35,12 +36,13 @@ class Bias:
 
     Attributes:
         name: the property: `length`, `contexts`, `evidence`, `system v2`, `language de`, `style`,
-            `slice difficulty=hard`.
+            `slice difficulty=hard`, `own model`.
         change: what one unit more is, in words: `100 more words make`.
         effect: by how much the error (judge less people) changes; positive is more generous.
         standardized: by how many standard deviations the error changes if the property grows by one of its own.
         p_adjusted: the effect's p-value, Holm-adjusted for all properties.
-        at_equal_labels: the effect among answers that people rate the same; None if all labels are the same.
+        at_equal_labels: the effect among answers that people rate the same; None if there are too few for it. That of
+            the judge's own model is only measured so.
         than: what is compared, behind the effect.
     """
 
@@ -104,15 +106,15 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     there is one answer a question). Answers that were chosen for labelling with unequal probabilities count
     accordingly.
     """
-    import numpy as np
 
     samples = read_samples(evaluation, joined)
     listed = [
         *list_properties(evaluation, joined, samples),
-        compare_style(evaluation, joined, samples, frozenset()),
+        compare_style(evaluation, joined, samples, find_own_systems(evaluation, joined.metric)),
         *compare_slices(joined, samples),
     ]
-    left_out = [one for one in listed if isinstance(one, LeftOut)]
+    own = [*compare_own_model(evaluation, joined)]
+    left_out = [one for one in (*own, *listed) if isinstance(one, LeftOut)]
     properties, alike = _tell_apart([one for one in listed if isinstance(one, Property)])
     questions = len(set(joined.questions))
     shown = [one for one in properties if one.is_shown]
@@ -120,14 +122,16 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     crowd = {one.name for one in shown[most:]}
     left_out += alike
     left_out += [LeftOut(name, f"{count_noun(questions, 'labelled question')} are too few for it") for name in crowd]
-    if not shown:
-        return Biases((), tuple(left_out), "the labelled answers are all alike")
-    if not most:
-        few = f"{count_noun(questions, 'labelled question')}; {QUESTIONS_EACH} are needed for each property"
-        return Biases((), tuple(left_out), few)
-    chosen = {one.name: one for one in properties if one.name not in crowd}
-    errors, labels = np.array(joined.judged) - np.array(joined.labelled), np.array(joined.labelled)
-    return Biases(_regress(joined, errors, labels, chosen), tuple(left_out))
+    chosen = [one for one in properties if one.name not in crowd]
+    fits = [*_fit(joined, chosen), *_fit_own(joined, [one for one in own if isinstance(one, Property)], chosen)]
+    return Biases(_adjust(fits), tuple(left_out), None if fits else _explain(bool(shown), questions))
+
+
+def _explain(varies: bool, questions: int) -> str:
+    """Why there are no effects."""
+    if not varies:
+        return "the labelled answers are all alike"
+    return f"{count_noun(questions, 'labelled question')}; {QUESTIONS_EACH} are needed for each property"
 
 
 def _tell_apart(properties: Sequence[Property]) -> tuple[list[Property], list[LeftOut]]:
@@ -149,29 +153,47 @@ def _tabulate(properties: Sequence[Property]) -> dict[str, Floats]:
     return {one.name: np.array(one.numbers, dtype=float) for one in properties}
 
 
-def _regress(joined: Joined, errors: Floats, labels: Floats, chosen: Mapping[str, Property]) -> tuple[Bias, ...]:
-    """The effects of the properties that are shown, with adjusted p-values; none if there are too few rows."""
+def _fit(joined: Joined, chosen: Sequence[Property]) -> Iterator[Bias]:
+    """The effects of the properties that are shown; none if there are too few rows."""
+    found = _regress(joined, chosen)
+    held = _regress(joined, chosen, hold_labels=True)
+    for one in chosen:
+        if one.is_shown and one.name in found:
+            yield _describe(joined, one, found[one.name], held.get(one.name))
+
+
+def _fit_own(joined: Joined, own: Sequence[Property], chosen: Sequence[Property]) -> Iterator[Bias]:
+    """The effect of being the judge's own model's, with the labels and the other properties held fixed.
+
+    Systems and styles are not held fixed: they are what tells the models apart.
+    """
+    if own:
+        others = [one for one in chosen if not one.tells_models_apart]
+        held = _regress(joined, [*own, *others], hold_labels=True)
+        if own[0].name in held:
+            yield _describe(joined, own[0], held[own[0].name], held[own[0].name])
+
+
+def _regress(joined: Joined, properties: Sequence[Property], *, hold_labels: bool = False) -> dict[str, Effect]:
+    """The effects on the judge's error, by property."""
     import numpy as np
 
-    predictors = _tabulate([*chosen.values()])
+    labels = np.array(joined.labelled)
+    held = {_LABEL: labels} if hold_labels else {}
     weights = None if joined.weights is None else np.array(joined.weights)
-    effects = [
-        effect for effect in regress(errors, predictors, joined.questions, weights) if chosen[effect.name].is_shown
-    ]
-    held = {
-        effect.name: effect for effect in regress(errors, {_LABEL: labels, **predictors}, joined.questions, weights)
-    }
-    adjusted = kernels.holm([effect.p_value for effect in effects]) if effects else []
-    spread = float(errors.std())
-    return tuple(
-        Bias(
-            name=effect.name,
-            change=chosen[effect.name].change,
-            effect=effect,
-            standardized=effect.slope * float(predictors[effect.name].std()) / spread if spread > 0 else 0.0,
-            p_adjusted=p_value,
-            at_equal_labels=held.get(effect.name) if _LABEL in held else None,
-            than=chosen[effect.name].than,
-        )
-        for effect, p_value in zip(effects, adjusted, strict=True)
-    )
+    effects = regress(np.array(joined.judged) - labels, {**_tabulate(properties), **held}, joined.questions, weights)
+    return {effect.name: effect for effect in effects}
+
+
+def _describe(joined: Joined, one: Property, effect: Effect, held: Effect | None) -> Bias:
+    import numpy as np
+
+    spread = float((np.array(joined.judged) - np.array(joined.labelled)).std())
+    standardized = effect.slope * float(np.std(one.numbers)) / spread if spread > 0 else 0.0
+    return Bias(one.name, one.change, effect, standardized, effect.p_value, held, one.than)
+
+
+def _adjust(fits: Sequence[Bias]) -> tuple[Bias, ...]:
+    """The same with p-values that are Holm-adjusted for all of them."""
+    adjusted = kernels.holm([one.effect.p_value for one in fits]) if fits else []
+    return tuple(replace(one, p_adjusted=p_value) for one, p_value in zip(fits, adjusted, strict=True))

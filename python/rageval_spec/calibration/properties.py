@@ -35,6 +35,7 @@ class Property:
         change: what one unit more is, in words: `100 more words make`.
         numbers: in the order of the items.
         than: what is compared, behind the effect: ` than others`.
+        tells_models_apart: whether it is another name for the model that wrote the answer: its system, or its style.
         is_shown: False for a group of rests, which only keeps them out of the group that others are compared with.
     """
 
@@ -42,6 +43,7 @@ class Property:
     change: str
     numbers: Sequence[float]
     than: str = ""
+    tells_models_apart: bool = False
     is_shown: bool = True
 
 
@@ -111,6 +113,7 @@ def _compare_groups(
 ) -> Iterator[Property | LeftOut]:
     """Each group against the first. Small groups, and items without one, are a group of their own that is not shown."""
     counts = Counter(groups)
+    is_system = kind == "system"
     compared = [name for name in dict.fromkeys(groups) if name not in (None, first)]
     rest = [name is None for name in groups]
     for name in compared:
@@ -119,8 +122,10 @@ def _compare_groups(
             rest = [one or group == name for one, group in zip(rest, groups, strict=True)]
             yield LeftOut(f"{kind} {name}", _say_few(counts[name], len(groups)))
         else:
-            yield Property(f"{kind} {name}", describe(name), [float(group == name) for group in groups])
-    yield Property(f"other {kind}", "", [float(one) for one in rest], is_shown=False)
+            numbers = [float(group == name) for group in groups]
+            yield Property(f"{kind} {name}", describe(name), numbers, tells_models_apart=is_system)
+    numbers = [float(one) for one in rest]
+    yield Property(f"other {kind}", "", numbers, tells_models_apart=is_system, is_shown=False)
 
 
 def compare_slices(joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:

@@ -65,7 +65,7 @@ def compare_style(
     closeness = measure_closeness(answers, joined.questions, written)
     spread = float(closeness.std())
     numbers = (closeness / spread if spread > 0 else closeness).tolist()
-    return Property(NAME, "Wording closer to its own by one standard deviation makes", numbers)
+    return Property(NAME, "Wording closer to its own by one standard deviation makes", numbers, tells_models_apart=True)
 
 
 def _asks_chat_model(evaluation: Evaluation, metric: str) -> bool:
