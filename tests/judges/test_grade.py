@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.chat import ChatReply, TokenChoice
+from rageval_spec.data.chat import ChatReply, ChatRequest, TokenChoice
 from rageval_spec.data.sample import Sample
 from rageval_spec.judges.grade import GradeJudge, GradeNode
+from rageval_spec.judging.repetition import repeat_judge
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
-from tests.judging.fakes import FakeChatModel, context_with, text_of
+from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
 
 
 def make(model: FakeChatModel, **keys: Any) -> GradeJudge:
@@ -127,3 +128,108 @@ def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     assess(judge)
     assess(judge, PRECISION)
     assert [*estimate.calls["llm"]] == [request.digest.hex() for request in model.calls]
+
+
+STEPS = ["1. Look for a greeting.", "Step 2: Look for thanks.", "Weigh both."]
+
+
+class Writer:
+    """Replies to a question for steps with other steps each time, and to any other with the grade 4."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    def __call__(self, request: ChatRequest) -> Answer:
+        if "steps" not in (request.schema or {})["properties"]:
+            return give(4)
+        self.written += 1
+        return {"steps": [*STEPS, f"Version {self.written}."]}
+
+
+def test_steps_are_written_once_from_the_criterion_and_used_for_every_sample() -> None:
+    writer = Writer()
+    model = FakeChatModel(writer)
+    judge = make(model, steps=True)
+    found = judge.assess(POLITENESS, [SAMPLE, replace(SAMPLE, answer="Other."), replace(SAMPLE, answer="Third.")])
+    judge.assess(POLITENESS, [replace(SAMPLE, answer="Fourth.")])
+    writing, *grading = model.calls
+    asked = text_of(writing)
+    assert POLITENESS.instruction in asked
+    assert "the question, the answer" in asked
+    assert "from 0 (not at all) to 4 (completely)" in asked
+    assert "4: kind" in asked
+    assert str(SAMPLE.answer) not in asked
+    assert writer.written == 1
+    steps = "before you grade:\n1. Look for a greeting.\n2. Look for thanks.\n3. Weigh both.\n4. Version 1."
+    assert all(steps in text_of(request) for request in grading)
+    (note,) = found.notes
+    assert note.message == "'politeness' is graded by 4 steps that the model wrote"
+    assert note.table[1:] == (
+        ("1", "Look for a greeting."),
+        ("2", "Look for thanks."),
+        ("3", "Weigh both."),
+        ("4", "Version 1."),
+    )
+
+
+def test_each_criterion_has_its_own_steps() -> None:
+    writer = Writer()
+    judge = make(FakeChatModel(writer), steps=True)
+    assess(judge, POLITENESS)
+    assess(judge, FAITHFULNESS)
+    assess(judge, PRECISION)
+    assert writer.written == 3
+
+
+def test_stored_steps_need_no_model() -> None:
+    """Another machine with the same store judges by the same steps."""
+    model = FakeChatModel(Writer())
+    first = make(model, steps=True).assess(POLITENESS, [SAMPLE])
+    calls = len(model.calls)
+    assert make(model, steps=True).assess(POLITENESS, [SAMPLE]) == first
+    assert len(model.calls) == calls
+
+
+def test_all_repeats_of_a_panel_use_the_same_steps() -> None:
+    writer = Writer()
+    judge = make(FakeChatModel(writer), steps=True)
+    assess(judge, POLITENESS)
+    repeat_judge(repeat_judge(judge, 1), 2).assess(POLITENESS, [SAMPLE])
+    assert writer.written == 1
+
+
+def test_steps_of_the_users_own_are_not_written() -> None:
+    model = FakeChatModel([give(4)])
+    assert assess(make(model, steps=["Look.", "Weigh."]), POLITENESS) == Finding(4, reason="because")
+    assert "before you grade:\n1. Look.\n2. Weigh." in text_of(model.calls[0])
+
+
+@pytest.mark.parametrize("steps", [[], ["Only one."], ["a", " "], ["a", "b" * 601]])
+def test_unusable_steps_are_asked_for_again_and_then_fail_every_sample(steps: list[str]) -> None:
+    model = FakeChatModel(
+        lambda request: {"steps": steps} if "steps" in (request.schema or {})["properties"] else give(4)
+    )
+    found = make(model, steps=True).assess(POLITENESS, [SAMPLE, SAMPLE])
+    assert len(model.calls) == 3
+    for failed in found.findings:
+        assert isinstance(failed, Failed)
+        assert failed.reason.startswith("the steps by which to judge could not be written: 3 replies")
+
+
+def test_an_estimate_counts_the_steps_and_never_mistakes_a_reply_without_them() -> None:
+    model = FakeChatModel(Writer())
+    assess(make(model), POLITENESS)
+    judge = make(model, steps=True)
+    assert len(judge.estimate(POLITENESS, [SAMPLE]).calls["llm"]) == 2
+    assess(judge, POLITENESS)
+    assert judge.estimate(POLITENESS, [SAMPLE]).calls == {}
+    assert len(make(model, steps=True).estimate(POLITENESS, [replace(SAMPLE, answer="New.")]).calls["llm"]) == 1
+    assert judge.estimate(POLITENESS, []).calls == {}
+
+
+def test_without_steps_the_key_is_what_it_was() -> None:
+    content = make(FakeChatModel([])).content()
+    assert "steps" not in content["node"]
+    assert "steps" not in content["node"]["prompts"]
+    assert "steps" not in content["prompts"]
+    assert "steps" in make(FakeChatModel([]), steps=True).content()["prompts"]

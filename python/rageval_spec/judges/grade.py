@@ -1,32 +1,60 @@
 """`grade`: a chat model grades from 1 to 5 or from 1 to 10, or on a criterion's own scale, by a guide.
 
-If the endpoint gives token probabilities and `probabilities` is not false, the score is the expected grade, as in
-G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
+As in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634), the model can first write the steps by which it judges, and the
+score is the expected grade if the endpoint gives token probabilities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from rageval_spec.data.assessment import Assessment, Criterion, Estimate, Failed
+from rageval_spec.data.note import Note
+from rageval_spec.endpoints.asking import Question, ask, estimate_questions, recall
+from rageval_spec.endpoints.control_tokens import defuse
+from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judges.shared.chat_judge import ask_grade
 from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
-from rageval_spec.judging.grading import Opinion, Scale
-from rageval_spec.judging.prompts import PromptFiles
+from rageval_spec.judging.forms import TEXT, make_list_schema, make_schema
+from rageval_spec.judging.grading import Opinion, Scale, write_guide
+from rageval_spec.judging.material import name_part
+from rageval_spec.judging.prompts import PromptFiles, Prompts
+from rageval_spec.judging.repetition import RepeatedModel
 
 if TYPE_CHECKING:
-    from rageval_spec.endpoints.asking import Question
+    from rageval_spec.data.chat import ChatReply
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.plugin import ChatModel, Context
 
 _SCALES: Mapping[str, Scale] = {"1-5": Scale(1, 5), "1-10": Scale(1, 10)}
+_MOST_STEPS = 12
+_LONGEST_STEP = 600
+_STEP_TOKENS = 150
+_DEMAND = "Go through these steps before you grade:"
+_UNKNOWN = ("(a step that is not written yet)",)
+"""Stands for the steps in an estimate, so that no stored reply to the question without steps is mistaken for one."""
+_LIST_NUMBER = re.compile(r"^(?:step )?\d{1,2}[.):] *", re.IGNORECASE)
+Step: TypeAlias = Annotated[str, Field(min_length=1)]
+"""A step of the user's own."""
 
 
 class GradePrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
     grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
+    steps: str | None = Field(
+        default=None,
+        min_length=1,
+        exclude_if=lambda path: path is None,
+        description="The template that asks for the steps by which to grade, with `steps: true`.",
+    )
 
 
 class GradeNode(PiecewiseNode):
@@ -42,6 +70,13 @@ class GradeNode(PiecewiseNode):
         default={},
         description='What grades mean, for metrics without a guide of their own: `"1": nothing is supported`.',
     )
+    steps: bool | tuple[Step, ...] = Field(
+        default=False,
+        exclude_if=lambda steps: not steps,
+        description="The steps that the judge goes through before it grades. true: the model writes them once for each "
+        "criterion, and every sample is judged by the same steps (G-Eval); they are stored, and reports show them. A "
+        "list: your own steps.",
+    )
     probabilities: bool = Field(
         default=True,
         description="Use the expected value over the token probabilities as the score (G-Eval). If false, or if the "
@@ -56,15 +91,111 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
     known_as = ("geval", "g_eval", "likert", "rating", "score")
     prompt_names = ("system", "grade")
 
+    def __init__(self, node: GradeNode, context: Context) -> None:
+        """Keep the node and the context; no steps are written yet."""
+        super().__init__(node, context)
+        self._lock = Lock()
+        self._steps: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """The judge's prompts by name; `steps` only if the model writes them."""
+        names = (*self.prompt_names, *(("steps",) if self._writes_steps else ()))
+        return Prompts(names, self.node.prompts, self.context)
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """One finding per sample. If the model writes the steps, it does so before the first sample is judged."""
+        steps = self._write_steps(criterion) if self._writes_steps and samples else None
+        if isinstance(steps, Failed):
+            failed = replace(steps, reason=f"the steps by which to judge could not be written: {steps.reason}")
+            return Assessment([failed] * len(samples))
+        found = super().assess(criterion, samples)
+        return found if steps is None else replace(found, notes=(*found.notes, _note(criterion, steps)))
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """The calls of `assess`, with the one for the steps if it is still to come."""
+        if not self._writes_steps or not samples:
+            return super().estimate(criterion, samples)
+        asked = self._ask_steps(criterion)
+        known = recall(self._writer, asked, self.context)
+        if known.unanswered is None and not isinstance(known.found, Failed) and known.found:
+            self._steps.setdefault(_name(criterion), known.found)
+            return super().estimate(criterion, samples)
+        writing = estimate_questions(self._writer, self.node.model, [asked], self.context, _STEP_TOKENS)
+        return writing | super().estimate(criterion, samples)
+
     def put(self, matter: Matter) -> Question[Opinion]:
         """The question for a grade."""
-        criterion = matter.criterion
-        scale = _SCALES[self.node.scale]
-        if criterion.kind == "grade":
-            scale = Scale.of(criterion, scale)
-        if not criterion.guide:
-            criterion = replace(criterion, guide=self.node.guide)
+        criterion = self._complete(matter.criterion)
+        steps = self.node.steps if isinstance(self.node.steps, tuple) else ()
+        if self._writes_steps:
+            steps = self._steps.get(_name(matter.criterion), _UNKNOWN)
+        if steps:
+            criterion = replace(criterion, instruction=f"{criterion.instruction}\n\n{_DEMAND}\n{_number(steps)}")
+        scale = self._find_scale(criterion)
         return ask_grade(self, criterion, matter.material, scale, probabilities=self.node.probabilities)
+
+    @property
+    def _writes_steps(self) -> bool:
+        return self.node.steps is True
+
+    @property
+    def _writer(self) -> ChatModel[Any]:
+        """The model that writes the steps: they are the same for all repeats of a panel."""
+        return self.model.original if isinstance(self.model, RepeatedModel) else self.model
+
+    def _complete(self, criterion: Criterion) -> Criterion:
+        return criterion if criterion.guide else replace(criterion, guide=self.node.guide)
+
+    def _find_scale(self, criterion: Criterion) -> Scale:
+        scale = _SCALES[self.node.scale]
+        return Scale.of(criterion, scale) if criterion.kind == "grade" else scale
+
+    def _write_steps(self, criterion: Criterion) -> tuple[str, ...] | Failed:
+        """The steps for a criterion. They are written once, even if nothing is stored."""
+        with self._lock:
+            known = self._steps.get(_name(criterion))
+            found = ask(self._writer, self._ask_steps(criterion), self.context) if known is None else known
+            if not isinstance(found, Failed):
+                self._steps[_name(criterion)] = found
+            return found
+
+    def _ask_steps(self, criterion: Criterion) -> Question[tuple[str, ...]]:
+        low, high = self._find_scale(criterion).bounds
+        parts = criterion.shown if criterion.kind == "grade" else ("question", criterion.against, criterion.text)
+        request = self.request(
+            "steps",
+            make_schema(steps={**make_list_schema(TEXT), "minItems": 2, "maxItems": _MOST_STEPS}),
+            instruction=criterion.instruction,
+            shown=", ".join(f"the {name_part(part)}" for part in dict.fromkeys(parts)),
+            low=low,
+            high=high,
+            guide=write_guide(self._complete(criterion)),
+        )
+        return Question(request, _read_steps)
+
+
+def _name(criterion: Criterion) -> str:
+    """What tells criteria apart; they cannot be keys themselves, because guides are mappings."""
+    return repr(criterion)
+
+
+def _read_steps(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:
+    steps = tuple(_LIST_NUMBER.sub("", " ".join(defuse(step).split())) for step in value["steps"])
+    if not all(steps) or max(map(len, steps)) > _LONGEST_STEP:
+        raise UnreadableReplyError(f"every step must be a sentence of at most {_LONGEST_STEP} characters")
+    return steps
+
+
+def _number(steps: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def _note(criterion: Criterion, steps: Sequence[str]) -> Note:
+    """The steps, for the reader of a report; written under `steps:`, they stay whatever the store holds."""
+    rows = [(str(number), step) for number, step in enumerate(steps, 1)]
+    message = f"'{criterion.name}' is graded by {len(steps)} steps that the model wrote"
+    return Note("steps", message, count=len(steps), table=(("step", "what the judge does"), *rows))
 
 
 PLUGIN = GradeJudge

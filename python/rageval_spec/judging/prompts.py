@@ -52,6 +52,7 @@ VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
     "binary": {"instruction": "Is it?", "material": "<answer>"},
     "choice": {"instruction": "How is it?", "material": "<answer>", "options": "A: good\nB: bad"},
     "grade": {"instruction": "How is it?", "material": "<answer>", "low": 1, "high": 5, "guide": "1: bad"},
+    "steps": {"instruction": "How is it?", "shown": "the answer", "low": 1, "high": 5, "guide": "1: bad"},
     "scores": {"criteria": "- faithfulness: Is it?", "material": "<answer>", "form": "{}"},
 }
 """The variables that each prompt may use, with example values."""
@@ -64,6 +65,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "entities": {"text": "the text"},
     **{key: {"material": "the answer"} for key in ("binary", "choice", "grade")},
     "scores": {"material": "the answer", "criteria": "what to score"},
+    "steps": {"instruction": "what is judged"},
 }
 """The variables that each prompt must use, and what the judge would not see without them."""
 

@@ -26,6 +26,11 @@ class RepeatedModel(ChatModel[Any]):
         self._model = model
         self._repeat = repeat
 
+    @property
+    def original(self) -> ChatModel[Any]:
+        """The model that is repeated, at whatever depth."""
+        return self._model.original if isinstance(self._model, RepeatedModel) else self._model
+
     def copy_with(self, copy: Callable[[Any], Any]) -> RepeatedModel:
         """The same sample number of a copy of the model, which `copy` makes."""
         model = self._model
