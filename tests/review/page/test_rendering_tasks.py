@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.browser import Opened, start_browser
 from tests.review.page.opening import chosen, enter, expect, open_review, place, press, progress, write_page
-from tests.review.sheets import ARABIC, ATTACK, CHINESE, make_sheet
+from tests.review.sheets import ARABIC, ATTACK, CHINESE, CRITERIA, make_sheet
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -191,6 +192,33 @@ def test_a_sheet_that_shows_the_judge_does_so_from_the_start(browser: Browser, t
             press(opened, "s")
         (label,) = json.loads(Path(download.value.path()).read_text())["labels"]
         assert label["saw_judge"] is True
+
+
+def test_a_sheet_without_tasks_says_so(browser: Browser, tmp_path: Path) -> None:
+    with open_review(browser, write_page(tmp_path, make_sheet(0)), annotator=None) as opened:
+        expect(opened.page.locator(".lead")).to_have_text("This sheet has no answers to judge.")
+        assert opened.page.get_by_label("Your name").count() == 0
+
+
+def test_an_answer_without_claims_has_nothing_to_judge_claim_by_claim(browser: Browser, tmp_path: Path) -> None:
+    sheet = replace(make_sheet(), criteria=CRITERIA[:1])
+    with open_review(browser, write_page(tmp_path, sheet)) as opened:
+        press(opened, "j")
+        expect(opened.page.locator("#panels")).to_contain_text("This answer has no claims to judge.")
+        press(opened, "1", "ArrowRight", "Backspace", "Enter")
+        expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 1 of 6")
+        press(opened, "1", "2", "3", "Enter")
+        assert "All tasks are done" in opened.page.locator("dialog").inner_text()
+
+
+def test_reading_the_contexts_is_not_interrupted(opened: Opened) -> None:
+    page = opened.page
+    page.set_viewport_size({"width": 1280, "height": 500})
+    press(opened, "a", "End")
+    expect(page.locator("#told")).to_be_in_viewport()
+    press(opened, "1", "2")
+    expect(page.locator("#told")).to_be_in_viewport()
+    expect(page.locator(".current-claim")).to_be_in_viewport()
 
 
 def test_tasks_are_found_in_the_list(opened: Opened) -> None:

@@ -48,7 +48,7 @@ function redrawRest() {
 }
 
 function drawPanel({ criterion, at, places }) {
-  const head = el("h2", { id: `panel-${at}` }, name(criterion.name), spoken(`: ${criterion.question}`));
+  const head = el("h2", { id: `panel-${at}` }, name(criterion.label), spoken(`: ${criterion.question}`));
   const body = !places.length ? el("p", { class: "muted small" }, "This answer has no claims to judge.")
     : criterion.kind === "claims" ? drawClaims(places) : drawOptions(places[0], `panel-${at}`);
   return el("div", { class: `panel ${criterion.kind}`, role: "group", "aria-labelledby": `panel-${at}`, on: { focusin: () => activate(places),
@@ -105,7 +105,7 @@ function drawGuidelines() {
   const steps = criterion.options.filter((option) => option.means);
   const ordered = criterion.kind === "rating" ? [...steps].reverse() : steps;
   refill(document.getElementById("guidelines"),
-    el("h2", { class: "muted small" }, "Guidelines for ", name(criterion.name)),
+    el("h2", { class: "muted small" }, "Guidelines for ", name(criterion.label)),
     el("p", { class: "question", dir: "auto" }, criterion.question),
     steps.length > 0 && el("dl", { class: `scale ${criterion.kind}` }, ordered.map((option) =>
       el("div", { class: option.value === value ? "chosen" : "" }, el("dt", {}, option.word), el("dd", { dir: "auto" }, option.means)))),
@@ -118,21 +118,12 @@ function drawLines(lines) {
   return told.length > 0 && el("ul", {}, told.map((line) => el("li", { dir: "auto" }, line)));
 }
 
-/** Makes one judgement the one that keys answer, and brings its claim into view. */
+/** Makes one judgement the one that keys answer. The page does not scroll: the claim is in the form, too. */
 function chooseSlot(place) {
   if (place < 0 || place >= shown.task.slots.length) return;
   shown.slot = place;
   redrawForm();
   document.querySelector(".panel.active")?.scrollIntoView({ block: "nearest" });
-  showClaim();
-}
-
-function showClaim() {
-  const mark = document.querySelector("#answer .claim.active");
-  if (!mark) return;
-  const fold = mark.closest(".fold:not(.open)");
-  if (fold) fold.nextElementSibling?.click();
-  mark.scrollIntoView({ block: "nearest" });
 }
 
 function answer(place, value, event) {
@@ -147,14 +138,13 @@ function answer(place, value, event) {
   if (event?.detail) document.getElementById("task-title").focus({ preventScroll: true }); // a mouse leaves the keys to the page
   redrawForm();
   drawProgress();
-  showClaim();
-  const said = `${criterionOf(slot).name}${slot.claim === null ? "" : `, claim ${slot.claim + 1}`}: ${isSet ? optionOf(slot, value).word : "no answer"}.`;
+  const said = `${criterionOf(slot).label}${slot.claim === null ? "" : `, claim ${slot.claim + 1}`}: ${isSet ? optionOf(slot, value).word : "no answer"}.`;
   announce(other >= 0 ? `${said} Next: ${describeSlot(slots[other])}.` : isSet ? `${said} This task is labelled. Enter goes on.` : said);
 }
 
 function describeSlot(slot) {
   const claim = findClaim(shown.task, slot);
-  return claim ? `claim ${slot.claim + 1}, ${claim.text}` : criterionOf(slot).name;
+  return claim ? `claim ${slot.claim + 1}, ${claim.text}` : criterionOf(slot).label;
 }
 
 function keepComment(event) {

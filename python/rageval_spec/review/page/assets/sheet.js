@@ -16,6 +16,7 @@ function prepare(head) {
   for (const criterion of sheet.criteria) {
     const [means, lines] = splitGuidelines(criterion);
     criterion.lines = lines;
+    criterion.label = criterion.name.replaceAll("_", " ");
     criterion.options = listOptions(criterion, means);
   }
   for (const task of sheet.tasks) {

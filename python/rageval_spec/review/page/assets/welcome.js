@@ -18,10 +18,10 @@ function showWelcome() {
     el("label", { class: "field" }, el("span", {}, "Your name"), field),
     el("label", { class: "check" }, shuffled, el("span", {}, "Show the tasks in an order of my own")),
     el("button", { type: "submit", class: "main" }, "Start labelling"));
-  const load = pickFile("Continue from a saved file", (file) => {
+  const load = pickFile("Continue from a saved file", async (file) => {
     try {
       const found = parseFile(file.text);
-      enter(found.annotator, shuffled.checked);
+      await enter(found.annotator, shuffled.checked);
       tellMerged(found);
     } catch (problem) {
       error.hidden = false;
@@ -30,12 +30,12 @@ function showWelcome() {
   });
   refill(document.getElementById("content"), el("div", { class: "welcome" },
     el("h1", {}, name(sheet.name)),
-    el("p", { class: "lead" }, describeWork()), drawNotKept(), error, form,
-    names.length > 0 && el("div", { class: "known" }, el("p", { class: "muted small" }, "Kept in this browser:"),
+    el("p", { class: "lead" }, describeWork()), drawNotKept(), error, sheet.tasks.length > 0 && form,
+    sheet.tasks.length > 0 && names.length > 0 && el("div", { class: "known" }, el("p", { class: "muted small" }, "Kept in this browser:"),
       names.map((one) => el("button", { type: "button", class: "toggle", on: { click: () => begin(one) } }, "Go on as ", name(one)))),
-    load,
+    sheet.tasks.length > 0 && load,
     el("section", { class: "guidelines" }, el("h2", {}, "What you judge"),
-      el("dl", { class: "scale" }, sheet.criteria.map((criterion) => el("div", {}, el("dt", {}, name(criterion.name)),
+      el("dl", { class: "scale" }, sheet.criteria.map((criterion) => el("div", {}, el("dt", {}, name(criterion.label)),
         el("dd", { dir: "auto" }, criterion.question))))),
     sheet.guidelines.trim() && el("section", { class: "guidelines" }, el("h2", {}, "Guidelines"), drawLines(sheet.guidelines.split("\n"))),
     el("p", { class: "muted small" }, "Everything stays on this computer: the page makes no request. What you enter is kept in this browser until you save it as a file.")));
@@ -43,7 +43,8 @@ function showWelcome() {
 }
 
 function describeWork() {
-  const asked = sheet.criteria.map((criterion) => criterion.name);
+  if (!sheet.tasks.length) return "This sheet has no answers to judge.";
+  const asked = sheet.criteria.map((criterion) => criterion.label);
   const list = asked.length > 1 ? `${asked.slice(0, -1).join(", ")} and ${asked.at(-1)}` : asked[0];
   return `Read ${formatCount(sheet.tasks.length, "answer")} and judge ${sheet.tasks.length === 1 ? "its" : "their"} ${list}.`;
 }
