@@ -166,3 +166,15 @@ def test_adjudicated_labels_and_several_annotators(tmp_path: Path) -> None:
 def test_the_plan_reads_the_labels_and_names_their_file(tmp_path: Path) -> None:
     done = invoke("plan", write(tmp_path))
     assert "labels people" in done.stdout
+
+
+def test_weights_and_clusters_count_for_corrected_means(tmp_path: Path) -> None:
+    (tmp_path / "mix.csv").write_text("part,share\neven,0.9\nodd,0.1\n")
+    plain = run(write(tmp_path), Options(output=None)).evaluation
+    found = run(write(tmp_path, weights="mix.csv", cluster="part"), Options(output=None)).evaluation
+    first, before = found.aggregates[0], plain.aggregates[0]
+    assert first.correction is not None and before.correction is not None
+    assert first.mean != before.mean
+    assert first.design is not None
+    assert first.design.plain == pytest.approx(before.mean)
+    assert first.design.clusters == 2

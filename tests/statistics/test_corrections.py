@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from rageval_spec.data.correction import FEWEST_LABELS
+from rageval_spec.data.design import Design, DesignSummary
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
@@ -273,3 +274,81 @@ def test_the_corrected_difference_covers_what_people_would_say() -> None:
         assert found.interval is not None
         covered += found.interval.low <= 0.1 <= found.interval.high
     assert 180 <= covered <= 199
+
+
+def design(clusters: Sequence[int] | None = None, weights: Sequence[float] | None = None) -> dict[str, Design]:
+    """Clusters and weights of the questions q000, q001, ..."""
+    named = {f"q{place:03}": int(of) for place, of in enumerate(clusters or ())}
+    counts = None if weights is None else {f"q{place:03}": of for place, of in enumerate(weights)}
+    summary = DesignSummary(60, cluster=None if clusters is None else "source")
+    return {"d": Design(named, counts, summary=summary)}
+
+
+def correct_designed(values: pl.DataFrame, designs: dict[str, Design], rule: Rule = RULES["f"]) -> Aggregate:
+    aggregates = aggregate(values, MEANS, STATISTICS, designs=designs)
+    return correct_aggregates(aggregates, values, {"f": rule}, designs=designs)[0]
+
+
+def width(one: Aggregate | Comparison) -> float:
+    assert one.interval is not None
+    return one.interval.high - one.interval.low
+
+
+@pytest.mark.parametrize("method", ["ppi", "rogan_gladen"])
+def test_clusters_widen_a_corrected_interval_and_keep_the_mean(method: str) -> None:
+    truth = np.repeat(np.random.default_rng(3).random(20) < 0.6, 3).astype(float)
+    judged = np.where(np.arange(60) % 9 == 4, 1 - truth, truth)
+    rule = Rule("people", (0.0, 1.0), "ppi" if method == "ppi" else "rogan_gladen")
+    values = table(a=(judged.tolist(), truth[:30].tolist()))
+    alone, together = correct(values, rule), correct_designed(values, design([at // 3 for at in range(60)]), rule)
+    assert together.mean == pytest.approx(alone.mean)
+    assert width(together) > 1.2 * width(alone)
+    assert together.correction is not None and alone.correction is not None
+    assert together.correction.labelled == pytest.approx(alone.correction.labelled)
+
+
+def test_with_labels_of_every_answer_the_corrected_mean_is_their_weighted_mean() -> None:
+    api = pytest.importorskip("statsmodels.api")
+    random = np.random.default_rng(5)
+    judged, labels, weights = random.random(60), random.random(60), random.gamma(2, size=60)
+    clusters = [at // 4 for at in range(60)]
+    found = correct_designed(table(a=(judged.tolist(), labels.tolist())), design(clusters, weights.tolist()))
+    wanted = api.WLS(labels, np.ones(60), weights).fit(cov_type="cluster", cov_kwds={"groups": np.array(clusters)})
+    assert found.mean == pytest.approx(wanted.params[0])
+    assert found.correction is not None
+    assert found.correction.judged == pytest.approx(np.average(judged, weights=weights))
+    # Its own degrees of freedom are of the effective number of clusters, so the interval is at least that of t(14).
+    assert width(found) >= 2 * stats.t.ppf(0.975, 14) * wanted.bse[0] * (1 - 1e-6)
+    assert width(found) < 2.2 * stats.t.ppf(0.975, 14) * wanted.bse[0]
+
+
+@pytest.mark.parametrize("method", ["ppi", "rogan_gladen"])
+def test_a_judge_that_never_errs_gives_the_weighted_mean_of_what_people_would_say(method: str) -> None:
+    truth = (np.arange(60) % 3 > 0).astype(float)
+    weights = [1.0 + (at % 3) for at in range(60)]
+    rule = Rule("people", (0.0, 1.0), "ppi" if method == "ppi" else "rogan_gladen")
+    found = correct_designed(table(a=(truth.tolist(), truth[:40].tolist())), design(weights=weights), rule)
+    assert found.mean == pytest.approx(np.average(truth, weights=weights), abs=0.02)
+    assert found.design is not None and found.design.plain == pytest.approx(40 / 60, abs=0.02)
+
+
+def test_labels_of_one_cluster_give_no_corrected_number() -> None:
+    judged, labels = draw(1)
+    found = correct_designed(table(a=(judged, labels)), design([0] * 30 + [1] * 30))
+    assert (found.mean, found.interval) == (None, None)
+    assert found.correction is not None
+    assert found.correction.reason == "all labels belong to questions of one cluster"
+
+
+def test_a_corrected_comparison_flips_no_single_question_of_a_cluster() -> None:
+    better = np.repeat(np.random.default_rng(9).random(20) < 0.8, 3).astype(float)
+    worse = np.repeat(np.random.default_rng(2).random(20) < 0.5, 3).astype(float)
+    values = table(a=(worse.tolist(), worse[:30].tolist()), b=(better.tolist(), better[:30].tolist()))
+    designs = design([at // 3 for at in range(60)])
+    [alone] = correct_comparisons(compare_systems(values, "a", MEANS, STATISTICS), values, RULES).comparisons
+    [together] = correct_comparisons(
+        compare_systems(values, "a", MEANS, STATISTICS, designs=designs), values, RULES, designs=designs
+    ).comparisons
+    assert together.difference == pytest.approx(alone.difference)
+    assert together.p_value > alone.p_value
+    assert width(together) > width(alone)

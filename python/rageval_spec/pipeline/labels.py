@@ -24,6 +24,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
     from rageval_spec.data.evaluation import Aggregate, Evaluation
     from rageval_spec.pipeline.parts import Parts
     from rageval_spec.statistics.aggregate import Comparisons
@@ -42,22 +43,24 @@ class Labelled:
         rules: how each metric that has labels is corrected, by its name.
         notes: what a reader of the corrected numbers must know.
         confidence: the level of intervals.
+        designs: the clusters and weights of each dataset's questions, if the spec has any.
     """
 
     values: pl.DataFrame
     rules: Mapping[str, Rule] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     confidence: float = 0.95
+    designs: Mapping[str, Design] = field(default_factory=dict)
 
     def correct_aggregates(self, aggregates: Sequence[Aggregate], values: pl.DataFrame) -> tuple[Aggregate, ...]:
         """The aggregates of some of the values, those of metrics with labels corrected."""
-        return correct_aggregates(aggregates, values, self.rules, self.confidence)
+        return correct_aggregates(aggregates, values, self.rules, self.confidence, self.designs)
 
     def correct_comparisons(
         self, compared: Comparisons, values: pl.DataFrame, earlier: pl.DataFrame | None = None
     ) -> Comparisons:
         """The comparisons of some of the values with one another or with `earlier` ones, corrected alike."""
-        return correct_comparisons(compared, values, self.rules, self.confidence, earlier)
+        return correct_comparisons(compared, values, self.rules, self.confidence, earlier, self.designs)
 
     def keep_uncorrected(self, metrics: Mapping[str, M]) -> dict[str, M]:
         """The metrics without labels."""
@@ -91,7 +94,8 @@ def attach_labels(parts: Parts, evaluation: Evaluation, confidence: float = 0.95
             frames.append(_make_frame(joined, bounds))
             notes += _describe(joined, labels, source)
         rules[name] = Rule(source, bounds, metric.node.correction, problem)
-    return Labelled(_join(evaluation.values, frames), rules, tuple(notes), confidence)
+    values = _join(evaluation.values, frames)
+    return Labelled(values, rules, tuple(notes), confidence, evaluation.question_designs)
 
 
 def attach_again(labelled: Labelled, parts: Parts, earlier: Evaluation) -> pl.DataFrame:

@@ -68,6 +68,7 @@ def correct_mean(
     weights: Floats | None = None,
     clusters: Sequence[Hashable] | None = None,
     other_clusters: Sequence[Hashable] | None = None,
+    shares: Floats | None = None,
     confidence: float = 0.95,
 ) -> CorrectedMean:
     """The mean of what people would say on all rows: PPI++ (Angelopoulos, Duchi and Zrnic, 2023).
@@ -88,6 +89,8 @@ def correct_mean(
             rows were equally likely, which equal weights mean too.
         clusters, other_clusters: what each labelled, and each other, row belongs to; rows of a cluster are not
             independent, and a cluster may have rows of both kinds. By default each row is its own.
+        shares: how much each row counts in the mean, the labelled rows first, adding up to 1; by default all count the
+            same.
         confidence: the level of the intervals.
 
     Raises:
@@ -100,11 +103,14 @@ def correct_mean(
             f"{len(labelled)} labels for {len(judged)} judged rows; there must be equally many, at least 1"
         )
     counts = np.ones_like(labelled) if weights is None else np.asarray(weights, dtype=float)
+    counts = counts if shares is None else counts * shares[: len(labelled)]
     counts = counts / counts.sum()
     members = number_clusters(clusters, len(labelled))
-    if len(unlabelled) and counts.min() < counts.max():
+    if shares is not None or (len(unlabelled) and counts.min() < counts.max()):
         others = _number_others(clusters, members, other_clusters, len(unlabelled))
-        return _correct_unequal(judged, labelled, unlabelled, counts, members, others, confidence)
+        equal = np.full(len(labelled) + len(unlabelled), 1 / (len(labelled) + len(unlabelled)))
+        own = equal if shares is None else shares
+        return _correct_unequal(judged, labelled, unlabelled, counts, members, others, confidence, own)
     weight = _choose_weight(judged, labelled, len(unlabelled), counts) if len(unlabelled) else 0.0
     errors = labelled - weight * judged
     value = float(counts @ errors) + (weight * float(unlabelled.mean()) if len(unlabelled) else 0.0)
@@ -139,8 +145,11 @@ def _correct_unequal(
     members: NDArray[np.int64],
     others: NDArray[np.int64],
     confidence: float,
+    shares: Floats,
 ) -> CorrectedMean:
-    """The corrected mean if rows were chosen with unequal probabilities; `counts` add up to 1.
+    """The corrected mean if rows were chosen with unequal probabilities, or count differently.
+
+    `counts`, of the labelled rows, and `shares`, of all, add up to 1.
 
     The estimate is linear in the judge's weight: `first + w * second`. Each cluster has its part of both, and `w` makes
     the sum of the squared parts smallest.
@@ -148,10 +157,10 @@ def _correct_unequal(
     import numpy as np
 
     everything = np.concatenate([judged, unlabelled])
-    alone, mean = float(counts @ labelled), float(everything.mean())
-    size = int(max(members.max(), others.max())) + 1
+    alone, mean = float(counts @ labelled), float(shares @ everything)
+    size = int(max(members.max(), others.max(initial=0))) + 1
     first = np.bincount(members, weights=counts * (labelled - alone), minlength=size)
-    second = np.bincount(np.concatenate([members, others]), weights=(everything - mean) / len(everything))
+    second = np.bincount(np.concatenate([members, others]), weights=shares * (everything - mean))
     second = second - np.bincount(members, weights=counts * (judged - counts @ judged), minlength=size)
     spread = float(second @ second)
     weight = -float(first @ second) / spread if spread > _NOTHING else 0.0

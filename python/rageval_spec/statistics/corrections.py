@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,19 +17,22 @@ from rageval_spec.data.cell import CELL, split_cells
 from rageval_spec.data.correction import FEWEST_LABELS, Correction, CorrectionMethod
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
 from rageval_spec.data.note import Note
-from rageval_spec.statistics.corrected import correct_mean
+from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
 from rageval_spec.statistics.families import adjust
+from rageval_spec.statistics.layout import Layout, add_up, lay_out
 from rageval_spec.statistics.misclassified import CorrectedShare, UncorrectableError, correct_share
 from rageval_spec.statistics.regression import find_p_value
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.design import Design
     from rageval_spec.statistics.aggregate import Comparisons
     from rageval_spec.statistics.resampling import Floats
 
 LABEL, LABEL_WEIGHT = "label", "label_weight"
 """The columns that labelled values have."""
+_FEWEST_CLUSTERS = 2
 ALL_EQUAL = "all-equal"
 """The method of an interval where all labels are the same."""
 
@@ -61,7 +65,11 @@ class _Found:
 
 
 def correct_aggregates(
-    aggregates: Sequence[Aggregate], values: pl.DataFrame, rules: Mapping[str, Rule], confidence: float = 0.95
+    aggregates: Sequence[Aggregate],
+    values: pl.DataFrame,
+    rules: Mapping[str, Rule],
+    confidence: float = 0.95,
+    designs: Mapping[str, Design] | None = None,
 ) -> tuple[Aggregate, ...]:
     """The aggregates, those of the metrics with rules corrected; `correction` says where each comes from.
 
@@ -73,23 +81,44 @@ def correct_aggregates(
         values: the values, with the columns `label` and `label_weight` if there are rules.
         rules: how each metric that has labels is corrected.
         confidence: the level of the intervals.
+        designs: the designs of datasets whose questions belong together or count differently. They hold for the
+            corrected means too.
     """
     if not rules:
         return tuple(aggregates)
     cells = dict(split_cells(_take(values, [*rules])))
-    return tuple(_correct_aggregate(one, cells.get(one.cell), rules, confidence) for one in aggregates)
+    return tuple(
+        _correct_aggregate(one, cells.get(one.cell), rules, confidence, (designs or {}).get(one.dataset))
+        for one in aggregates
+    )
 
 
 def _correct_aggregate(
-    one: Aggregate, frame: pl.DataFrame | None, rules: Mapping[str, Rule], confidence: float
+    one: Aggregate,
+    frame: pl.DataFrame | None,
+    rules: Mapping[str, Rule],
+    confidence: float,
+    design: Design | None,
 ) -> Aggregate:
     rule = rules.get(one.metric)
     if rule is None or one.mean is None or frame is None:
         return one
     judged = Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
-    labelled = _Labelled.of(frame)
+    scored = frame.filter(frame["status"] == "scored")
+    labelled = _Labelled.of(scored, _place(design, scored, frame))
     found = _correct(labelled, rule, rule.bounds, judged, confidence)
-    return replace(one, mean=found.value, interval=found.interval, correction=found.correction)
+    told = one.design
+    if told is not None and told.plain is not None:
+        plain = _correct(_Labelled.of(scored), rule, rule.bounds, judged, confidence)
+        told = replace(told, plain=plain.value)
+    return replace(one, mean=found.value, interval=found.interval, correction=found.correction, design=told)
+
+
+def _place(design: Design | None, scored: pl.DataFrame, asked: pl.DataFrame) -> Layout | None:
+    """The layout of the scored questions of a cell; None without a design."""
+    if design is None:
+        return None
+    return lay_out(design, scored["query_id"].to_list(), asked["query_id"].to_list())
 
 
 def correct_comparisons(
@@ -98,6 +127,7 @@ def correct_comparisons(
     rules: Mapping[str, Rule],
     confidence: float = 0.95,
     earlier: pl.DataFrame | None = None,
+    designs: Mapping[str, Design] | None = None,
 ) -> Comparisons:
     """The comparisons, those of the metrics with rules corrected, and Holm's correction over all of them again.
 
@@ -106,7 +136,7 @@ def correct_comparisons(
 
     Args:
         compared: from `compare_systems` or `compare_evaluations`, of the same values.
-        values, rules, confidence: as in `correct_aggregates`.
+        values, rules, confidence, designs: as in `correct_aggregates`.
         earlier: the values of the earlier evaluation that systems are compared with; None if they are compared with
             another system of the same values.
     """
@@ -120,7 +150,8 @@ def correct_comparisons(
             kept.append(one)
             continue
         own = replace(one.cell, slice=None)
-        pair = _Pair(cells[own], bases[replace(own, system=one.baseline if earlier is None else one.system)])
+        base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
+        pair = _Pair(cells[own], base, (designs or {}).get(one.dataset))
         found = _correct_comparison(one, pair, rules[one.metric], confidence)
         kept += [found] if isinstance(found, Comparison) else []
         notes += [found] if isinstance(found, Note) else []
@@ -136,8 +167,13 @@ def _correct_comparison(one: Comparison, pair: _Pair, rule: Rule, confidence: fl
         subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
         return Note("too_few_labels", subject, one.dataset, one.system, differences.count, "warning")
     base = _correct(pair.base_rows, rule, rule.bounds, judged, confidence)
+    told = one.design
+    if told is not None and told.plain is not None:
+        plain = pair.drop_design()
+        told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
     return replace(
         one,
+        design=told,
         difference=found.value,
         interval=found.interval,
         p_value=found.p_value,
@@ -148,19 +184,54 @@ def _correct_comparison(one: Comparison, pair: _Pair, rule: Rule, confidence: fl
 
 
 class _Labelled:
-    """The judge's values of some answers or questions, and what people say of those with labels."""
+    """The judge's values of some answers or questions, and what people say of those with labels.
 
-    def __init__(self, judged: Floats, labels: Floats, weights: Floats) -> None:
+    `clusters` and `shares` are what `correct_mean` takes, of the labelled rows and then the others; None without a
+    design.
+    """
+
+    def __init__(self, judged: Floats, labels: Floats, weights: Floats, *, layout: Layout | None = None) -> None:
         import numpy as np
 
+        if layout is not None:
+            judged, labels, weights = (of[layout.rows] for of in (judged, labels, weights))
         is_labelled = ~np.isnan(labels)
         self.judged, self.others = judged[is_labelled], judged[~is_labelled]
         self.labels, self.weights = labels[is_labelled], weights[is_labelled]
         self.is_labelled = is_labelled
+        self.clusters: list[int] | None = None
+        self.shares: Floats | None = None
+        if layout is not None:
+            self.clusters = np.concatenate([layout.members[is_labelled], layout.members[~is_labelled]]).tolist()
+            if layout.is_weighted:
+                self.shares = np.concatenate([layout.weights[is_labelled], layout.weights[~is_labelled]])
 
     @classmethod
-    def of(cls, frame: pl.DataFrame) -> _Labelled:
-        return cls(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in ("value", LABEL, LABEL_WEIGHT)))
+    def of(cls, frame: pl.DataFrame, layout: Layout | None = None) -> _Labelled:
+        columns = ("value", LABEL, LABEL_WEIGHT)
+        return cls(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in columns), layout=layout)
+
+    def correct(self, confidence: float, *, uses_others: bool = True) -> CorrectedMean:
+        """The corrected mean; that of the labels alone without the others."""
+        count, others = self.count, self.others if uses_others else self.others[:0]
+        clusters, shares = self.clusters, self.shares
+        if shares is not None and not uses_others:
+            shares = shares[:count] / shares[:count].sum()
+        return correct_mean(
+            self.judged,
+            self.labels,
+            others,
+            weights=self.weights,
+            clusters=None if clusters is None else clusters[:count],
+            other_clusters=None if clusters is None else clusters[count:][: len(others)],
+            shares=shares,
+            confidence=confidence,
+        )
+
+    @property
+    def parts(self) -> int:
+        """How many independent parts the labelled rows have: their clusters."""
+        return self.count if self.clusters is None else len(set(self.clusters[: self.count]))
 
     @property
     def count(self) -> int:
@@ -171,21 +242,33 @@ class _Labelled:
 class _Pair:
     """The scored rows of a cell and of its baseline, on the queries that are scored in both."""
 
-    def __init__(self, own: pl.DataFrame, base: pl.DataFrame) -> None:
-        both = own.join(base, on="query_id", how="inner", suffix="_of_base").sort("query_id")
+    def __init__(self, own: pl.DataFrame, base: pl.DataFrame, design: Design | None) -> None:
+        scored = (of.filter(of["status"] == "scored") for of in (own, base))
+        both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
+        self._layout = _place(design, both, own)
         columns = ("value", LABEL, LABEL_WEIGHT)
         self._own, self._base = (
             [both[f"{name}{suffix}"].cast(float).fill_null(math.nan).to_numpy() for name in columns]
             for suffix in ("", "_of_base")
         )
 
+    def add_up(self, parts: Floats) -> Floats:
+        """What each cluster moves a number by, from what each question does; without a design, the same."""
+        return parts if self._layout is None else add_up(self._layout.members, parts, self._layout.clusters)
+
+    def drop_design(self) -> _Pair:
+        """The same if all questions count the same and on their own."""
+        plain = copy(self)
+        plain._layout = None
+        return plain
+
     @property
     def rows(self) -> _Labelled:
-        return _Labelled(*self._own)
+        return _Labelled(*self._own, layout=self._layout)
 
     @property
     def base_rows(self) -> _Labelled:
-        return _Labelled(*self._base)
+        return _Labelled(*self._base, layout=self._layout)
 
     @property
     def differences(self) -> _Labelled:
@@ -193,15 +276,16 @@ class _Pair:
         import numpy as np
 
         (value, label, weight), (base, base_label, base_weight) = self._own, self._base
-        return _Labelled(value - base, label - base_label, np.maximum(weight, base_weight))
+        return _Labelled(value - base, label - base_label, np.maximum(weight, base_weight), layout=self._layout)
 
 
 def _take(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """The scored rows of some metrics, in the order of their queries."""
+    """The rows of some metrics, in the order of their queries."""
     import polars as pl
 
-    scored = values.filter((pl.col("status") == "scored") & pl.col("metric").is_in(metrics))
-    return scored.select(*CELL, "query_id", "value", LABEL, LABEL_WEIGHT).sort(*CELL, "query_id", maintain_order=True)
+    wanted = values.filter(pl.col("metric").is_in(metrics))
+    columns = (*CELL, "query_id", "status", "value", LABEL, LABEL_WEIGHT)
+    return wanted.select(*columns).sort(*CELL, "query_id", maintain_order=True)
 
 
 def _correct(
@@ -215,8 +299,10 @@ def _correct(
     """The corrected mean of some rows; of the differences of a pair, if it is given."""
     labelled = replace(judged, labels=rows.count)
     reason = rule.problem or _find_lack(rows.count, is_pair=pair is not None)
+    if reason is None and rows.parts < _FEWEST_CLUSTERS:
+        reason = "all labels belong to questions of one cluster"
     if rows.count:
-        alone = correct_mean(rows.judged, rows.labels, rows.others[:0], weights=rows.weights, confidence=confidence)
+        alone = rows.correct(confidence, uses_others=False)
         interval = alone.labelled_interval if reason is None else None
         labelled = replace(labelled, labelled=alone.labelled, labelled_interval=interval)
     if reason is not None:
@@ -239,10 +325,10 @@ def _find_lack(count: int, *, is_pair: bool) -> str | None:
 
 def _infer(rows: _Labelled, bounds: tuple[float, float], labelled: Correction, confidence: float) -> _Found:
     """PPI++. Where all labels are the same, their spread is not known, and the interval is that of `_bound_equal`."""
-    found = correct_mean(rows.judged, rows.labels, rows.others, weights=rows.weights, confidence=confidence)
+    found = rows.correct(confidence)
     if rows.labels.min() == rows.labels.max():
         value = float(rows.labels[0])
-        interval, p_value = _bound_equal(value, rows.count, bounds, confidence)
+        interval, p_value = _bound_equal(value, rows.parts, bounds, confidence)
         return _Found(value, interval, replace(labelled, labelled_interval=interval), p_value)
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
@@ -280,7 +366,8 @@ def _correct_shares(
         placed[one.is_labelled], placed[~one.is_labelled] = np.split(shares[-1].parts, [one.count])
         parts.append(placed)
     difference = shares[0].value - shares[1].value
-    error = math.sqrt(float(((parts[0] - parts[1]) ** 2).sum()) + shares[0].added + shares[1].added)
+    moved = pair.add_up(parts[0] - parts[1])
+    error = math.sqrt(float((moved**2).sum()) + shares[0].added + shares[1].added)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * error
     interval = Interval(difference - half, difference + half, confidence, shares[0].interval.method)
     p_value = math.erfc(abs(difference) / error / math.sqrt(2))
@@ -289,7 +376,15 @@ def _correct_shares(
 
 def _correct_share(rows: _Labelled, confidence: float) -> CorrectedShare:
     try:
-        return correct_share(rows.judged, rows.labels, rows.others, weights=rows.weights, confidence=confidence)
+        return correct_share(
+            rows.judged,
+            rows.labels,
+            rows.others,
+            weights=rows.weights,
+            clusters=rows.clusters,
+            shares=rows.shares,
+            confidence=confidence,
+        )
     except UncorrectableError:
         raise
     except ValueError:

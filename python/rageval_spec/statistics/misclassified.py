@@ -68,6 +68,7 @@ def correct_share(
     *,
     weights: Floats | None = None,
     clusters: Sequence[Hashable] | None = None,
+    shares: Floats | None = None,
     confidence: float = 0.95,
 ) -> CorrectedShare:
     """The share of rows of which people would say yes, `(yes + specificity - 1) / (sensitivity + specificity - 1)`.
@@ -83,6 +84,7 @@ def correct_share(
         unlabelled: the judge's decisions on the other rows.
         weights: for each labelled row, one over the probability with which it was chosen; by default all are equal.
         clusters: what each labelled and then each other row belongs to; by default each row is its own.
+        shares: how much each row counts, the labelled rows first, adding up to 1; by default all count the same.
         confidence: the level of the interval.
 
     Raises:
@@ -100,12 +102,15 @@ def correct_share(
         raise UncorrectableError(
             f"all {len(labelled)} labels are {said}, so they do not show how often the judge errs on the others"
         )
-    counts = np.ones(len(labelled)) if weights is None else weights / weights.mean()
+    own = np.full(len(everything), 1 / len(everything)) if shares is None else shares
+    counts = np.ones(len(labelled)) if weights is None else weights
+    counts = counts if shares is None else counts * shares[: len(labelled)]
+    counts = counts / counts.mean()
     of_yes, of_no = _find_rate(judged, is_yes, counts), _find_rate(1 - judged, ~is_yes, counts)
-    share, informed = float(everything.mean()), of_yes.value + of_no.value - 1
+    share, informed = float(everything.mean() if shares is None else own @ everything), of_yes.value + of_no.value - 1
     excess = share + of_no.value - 1  # of which the corrected share is the ratio to `informed`
     members = number_clusters(clusters, len(everything))
-    of_excess, of_informed = (everything - share) / len(everything), np.zeros(len(everything))
+    of_excess, of_informed = own * (everything - share), np.zeros(len(everything))
     of_excess[: len(judged)] += of_no.parts
     of_informed[: len(judged)] = of_yes.parts + of_no.parts
     first, second = (np.bincount(members, weights=parts) for parts in (of_excess, of_informed))
