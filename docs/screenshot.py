@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 from rageval_spec.commands.review.select import Request, select
