@@ -12,7 +12,7 @@ from python_calamine import CalamineWorkbook
 
 from rageval_spec.review.forms import xlsx
 from rageval_spec.review.forms.xlsx import write_xlsx
-from tests.review.forms.sheets import CLAIMS, FLUENCY, make_hostile_sheet, make_sheet
+from tests.review.forms.sheets import CLAIMS, FLUENCY, make_hostile_sheet, make_sheet, make_task
 
 
 def read(content: bytes, sheet: str = "review") -> list[list[Any]]:
@@ -43,6 +43,12 @@ def test_cells_to_be_filled_in_have_lists_and_only_they_can_be_changed() -> None
 def test_lists_stand_only_where_a_criterion_is_asked() -> None:
     xml = sheet_xml(write_xlsx(make_sheet(CLAIMS, FLUENCY)))
     assert re.findall(r'<dataValidation [^>]*sqref="([^"]+)"', xml) == ["E3:E4", "E6:E7", "F2", "F5"]
+
+
+def test_rows_are_as_tall_as_their_texts_and_no_taller_than_a_screen() -> None:
+    tasks = tuple(make_task(name, answer=text) for name, text in (("a", "x"), ("b", "line\n" * 8), ("c", "x" * 20_000)))
+    heights = re.findall(r'<row r="(?:2|3|4)" [^>]* ht="([0-9.]+)"', sheet_xml(write_xlsx(make_sheet(tasks=tasks))))
+    assert [float(height) for height in heights] == [75.0, 135.0, 399.75]
 
 
 def test_columns_that_people_need_not_see_are_hidden() -> None:

@@ -5,7 +5,7 @@ Only the cells to be filled in can be changed. The library XlsxWriter is the ext
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from typing import Any
@@ -19,10 +19,14 @@ from rageval_spec.review.tasks import ReviewSheet
 SHEET, GUIDELINES = "review", "guidelines"
 _LONG_AGO = datetime(2000, 1, 1)
 _WIDTHS: Mapping[str, int] = {
-    NUMBER: 5, "question": 34, "answer": 60, "claim": 40, COMMENT: 28, ANNOTATOR: 12, "contexts": 70, "reference": 40,
+    NUMBER: 5, "question": 34, "answer": 60, "claim": 40, COMMENT: 28, ANNOTATOR: 12, "contexts": 90, "reference": 40,
     "query_id": 12,
 }  # fmt: skip
-_USUAL_WIDTH = 16
+_USUAL_WIDTH = 18
+_GUIDELINES_WIDTH = 110
+_LINE, _TALLEST = 15.0, 400.0
+"""The height of a line, and of the tallest row, in points. A spreadsheet allows 409."""
+_HEAD = 4 * _LINE
 _MOST_HINT = 255
 _FROZEN_COLUMNS = 1
 
@@ -69,11 +73,14 @@ def _write_form(sheet: Any, columns: Sequence[Column], rows: Sequence[Row], styl
     sheet.freeze_panes(1, _FROZEN_COLUMNS)
     for at, column in enumerate(columns):
         hidden = {"hidden": True} if column.use == "keep" and column.name != "query_id" else {}
-        sheet.set_column(at, at, _WIDTHS.get(column.name, _USUAL_WIDTH), None, hidden)
+        sheet.set_column(at, at, _find_width(column), None, hidden)
         sheet.write_string(0, at, fit_cell(column.name), styles.asked if column.use == "fill" else styles.head)
         if column.criterion is not None:
             sheet.write_comment(0, at, _explain(column.criterion), {"x_scale": 3, "y_scale": 3})
+    sheet.set_row(0, _HEAD)
     for number, row in enumerate(rows, 1):
+        shown = (one for one in columns if one.use == "read")
+        sheet.set_row(number, _measure((row.cells.get(one.name, ""), _find_width(one)) for one in shown))
         for at, column in enumerate(columns):
             _write_cell(sheet, number, at, row.cells.get(column.name, ""), _style(column, row, styles))
     for at, column in enumerate(columns):
@@ -85,6 +92,18 @@ def _write_form(sheet: Any, columns: Sequence[Column], rows: Sequence[Row], styl
     sheet.fit_to_pages(1, 0)
     sheet.repeat_rows(0)
     sheet.protect(options={"format_columns": True, "format_rows": True, "autofilter": True, "format_cells": True})
+
+
+def _find_width(column: Column) -> int:
+    if column.criterion is not None:
+        return max(_USUAL_WIDTH, 4 + max(map(len, column.criterion.choices)))
+    return _WIDTHS.get(column.name, _USUAL_WIDTH)
+
+
+def _measure(cells: Iterable[tuple[object, int]]) -> float:
+    """The height that shows texts in cells of these widths. Not all spreadsheets find it themselves."""
+    lines = (sum(1 + len(line) // width for line in str(text).split("\n")) for text, width in cells)
+    return min(_TALLEST, _LINE * max(lines))
 
 
 def _style(column: Column, row: Row, styles: _Styles) -> Any:
@@ -135,12 +154,15 @@ def _explain(criterion: ReviewCriterion) -> str:
 
 
 def _write_guidelines(sheet: Any, sheet_of: ReviewSheet, styles: _Styles) -> None:
+    sheet.set_landscape()
+    sheet.fit_to_pages(1, 0)
     sheet.set_column(0, 0, 22)
-    sheet.set_column(1, 1, 110)
+    sheet.set_column(1, 1, _GUIDELINES_WIDTH)
     sheet.write_string(0, 0, "Guidelines", styles.title)
     lines = [("How", _HOW), ("In general", sheet_of.guidelines)]
     lines += [(one.name, f"{_explain(one)}\n\nValues: {', '.join(one.choices)}") for one in sheet_of.criteria]
     for number, (name, text) in enumerate(lines, 2):
+        sheet.set_row(number, _measure([(text, _GUIDELINES_WIDTH)]) + _LINE)
         sheet.write_string(number, 0, fit_cell(name), styles.name)
         sheet.write_string(number, 1, fit_cell(text), styles.plain)
     sheet.protect()
