@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from rageval_spec.pipeline.baselines import find_baselines
 from rageval_spec.pipeline.designs import check_designs
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
+from rageval_spec.pipeline.narrowing import narrow_datasets
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
@@ -67,6 +68,8 @@ class Options:
         retry_errors: retry the questions whose stored replies could not be parsed.
         no_history: do not record the evaluation in the history.
         one_at_a_time: run systems one after the other, so that their times can be compared.
+        queries: for each dataset, the ids of the only queries to evaluate; datasets that it does not name are evaluated
+            in full.
     """
 
     overrides: Sequence[str] = ()
@@ -80,6 +83,7 @@ class Options:
     one_at_a_time: bool = False
     retry_errors: bool = False
     no_history: bool = False
+    queries: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
                 spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
             )
             warnings = (*spec.warnings, *check_wiring(spec, parts))
+            parts = narrow_datasets(parts, options.queries)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
@@ -256,14 +261,15 @@ class Planned:
         return self.plan.to_json(self.store.has, self.expectation.to_json())
 
 
-def plan(path: Path, options: Options | None = None) -> Planned:
+def plan(source: Path | Spec, options: Options | None = None) -> Planned:
     """The steps of a spec's evaluation, and the calls that it would make. Computes nothing and makes no calls."""
     options = options or Options()
-    spec, _ = _load(path, options)
+    spec, _ = _load(source, options)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_errors=options.retry_errors)
     parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
     check_wiring(spec, parts)
+    parts = narrow_datasets(parts, options.queries)
     return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, _expect(spec, parts, options.limit))
 
 

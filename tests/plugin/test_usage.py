@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.plugin.usage import Usage, Used
 
@@ -37,3 +39,13 @@ def test_threads_that_get_the_same_replies_count_them_once() -> None:
         for number in range(400):
             pool.submit(usage.count, "llm", [(ask(str(number % 100)), reply)])
     assert usage.of("llm") == Used(100, 700, 300)
+
+
+def test_the_seconds_of_a_metric_are_those_of_its_samples() -> None:
+    usage = Usage()
+    assert usage.time_of("faithfulness") is None
+    usage.time("faithfulness", 10, 2.0)
+    usage.time("faithfulness", 30, 2.0)
+    usage.time("faithfulness", 0, 0.1)
+    assert usage.time_of("faithfulness") == pytest.approx(4.1 / 40)
+    assert usage.time_of("other") is None

@@ -41,6 +41,15 @@ def is_results(name: str) -> bool:
         return False
 
 
+def is_spec(name: str) -> bool:
+    """Whether this is the path of a spec: a YAML file."""
+    try:
+        path = Path(name).expanduser()
+        return path.suffix in _SPECS and path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
 def open_results(name: str | None = None, later: Evaluation | None = None) -> Opened:
     """Open a results folder, a label or a record.
 

@@ -11,7 +11,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
 from rageval_spec.commands.review.forms import import_, select
-from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.errors import PASSED
 
 _column_option = click.option(
     "--column", "columns", multiple=True, metavar="PART=NAME",
@@ -55,12 +55,12 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 @click.argument("results", required=False)
 @click.option(
     "--labels", "labels", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="A file of labels; can be repeated.",
+    help="A file of labels; can be repeated. By default those that the spec names.",
 )  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
 @click.option(
     "--judge", "judges", multiple=True, metavar="JUDGE",
-    help="Only metrics that ask this judge. Repeat it to compare judges.",
+    help="Only metrics that ask this judge. Repeat it to compare judges; with a spec, any of its judges.",
 )  # fmt: skip
 @click.option(
     "--threshold", metavar="CRITERION", default="youden", show_default=True,
@@ -97,15 +97,23 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
 )  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
+@click.option(
+    "--all", "everything", is_flag=True,
+    help="With a spec: score all questions, not only those with labels, even if that asks models.",
+)  # fmt: skip
+@shared.set_option
+@shared.store_options
 @click.option("--details", is_flag=True, help="Show all tables.")
 @shared.form_option
 def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
     """Show what a judge's values are worth: how close they come to people's labels.
 
-    RESULTS is a results folder, or a label or a record of the history; by default the last results.
+    RESULTS is a results folder, or a label or a record of the history; by default the last results. Or it is a spec,
+    whose labelled metrics are then scored first.
 
     \b
     rageval-spec calibrate --labels labels.csv
+    rageval-spec calibrate spec.yaml --judge fast --judge strict
     rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
@@ -118,11 +126,11 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form", "output")}
         console.write(calibrate_steps(results, labels, **shared_options, **steps))
         return PASSED
-    if not labels:
-        raise UsageError("name a file of labels: --labels labels.csv")
     from rageval_spec.commands.calibrate.command import calibrate
+    from rageval_spec.commands.calibrate.evaluating import Running
 
-    console.write(calibrate(results, labels, **options))
+    running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
+    console.write(calibrate(results, labels, running=running, **options))
     return PASSED
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -111,11 +112,13 @@ def compute(
     """
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
     usable = [sample for index, sample in enumerate(samples) if index not in excluded]
+    begun = time.perf_counter()
     try:
         if unprepared is not None:
             raise unprepared
         with no_exit():
             measured = metric.compute(usable) if usable else Measured(())
+        metric.context.budget.usage.time(name, len(usable), time.perf_counter() - begun)
         if len(measured.measurements) != len(usable):
             raise DataError(f"the metric returned {len(measured.measurements)} values for {len(usable)} queries")
         error = None

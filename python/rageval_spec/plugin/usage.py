@@ -35,6 +35,7 @@ class Usage:
         self._lock = Lock()
         self._used: dict[str, Used] = {}
         self._seen: dict[tuple[str, int], set[bytes]] = {}
+        self._times: dict[str, tuple[int, float]] = {}
 
     def count(self, model: str, replies: Iterable[tuple[ChatRequest, ChatReply]], sample: int = 0) -> None:
         """Count the replies of a model; `sample` is the model's `ChatModel.sample`."""
@@ -45,6 +46,17 @@ class Usage:
                 if digest not in seen:
                     seen.add(digest)
                     self._used[model] = _add(self._used.get(model, _NOTHING), reply)
+
+    def time(self, metric: str, samples: int, seconds: float) -> None:
+        """Add the time in which a metric computed the values of some samples."""
+        with self._lock:
+            known = self._times.get(metric, (0, 0.0))
+            self._times[metric] = known[0] + samples, known[1] + seconds
+
+    def time_of(self, metric: str) -> float | None:
+        """The seconds that a metric took for each sample; None if it computed none, because they were stored."""
+        samples, seconds = self._times.get(metric, (0, 0.0))
+        return seconds / samples if samples else None
 
     def of(self, model: str) -> Used:
         """What the replies of a model took, by its name in the spec."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import suggest
@@ -65,17 +65,22 @@ def know(evaluation: Evaluation, recorded: RecordedSpec | None) -> Known:
     """The metrics of results."""
     if recorded is None:
         return Known(evaluation.metrics)
-    judges = {name: names_in(metric.node, "judges") for name, metric in recorded.metrics.items()}
+    return replace(know_nodes({name: one.node for name, one in recorded.metrics.items()}), metrics=evaluation.metrics)
+
+
+def know_nodes(nodes: Mapping[str, Node]) -> Known:
+    """What the nodes of metrics, by name, say of them."""
+    judges = {name: names_in(node, "judges") for name, node in nodes.items()}
     return Known(
-        evaluation.metrics,
-        {name: (metric.node.use, _list_settings(metric.node)) for name, metric in recorded.metrics.items()},
+        [*nodes],
+        {name: (node.use, _list_settings(node)) for name, node in nodes.items()},
         {name: named[0] for name, named in judges.items() if len(named) == 1},
     )
 
 
 def _list_settings(node: Node) -> str:
     """The keys of a metric that say what is asked, as text."""
-    return node.model_dump_json(exclude={"use", "as_", "judge", "labels"}, exclude_defaults=True)
+    return node.model_dump_json(exclude={"use", "as_", "judge", "labels", "correction"}, exclude_defaults=True)
 
 
 def choose(known: Known, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str]) -> list[Chosen]:

@@ -14,15 +14,19 @@ from rageval_spec.calibration.learning import WIDTH
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.calibration.slices import measure_slices
 from rageval_spec.calibration.spending import Spending, find_spending
-from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know
+from rageval_spec.commands.calibrate.choosing import Chosen, choose, know
 from rageval_spec.commands.calibrate.drawing import draw_group
+from rageval_spec.commands.calibrate.evaluating import Evaluated, Running, evaluate
 from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
 from rageval_spec.commands.calibrate.settings import Settings, read_criterion, read_guarantee, read_scale
+from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
 from rageval_spec.commands.calibrate.structure import Found, Group, dump
-from rageval_spec.commands.results import open_results
-from rageval_spec.history.recorded_spec import RecordedSpec, read_recorded_spec
+from rageval_spec.commands.results import is_spec, open_results
+from rageval_spec.errors import UsageError
+from rageval_spec.history.recorded_spec import read_recorded_spec
 from rageval_spec.reading.labels import read_columns, read_labels
 from rageval_spec.reports.shared.console import render_text
+from rageval_spec.spec import load
 from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
@@ -46,12 +50,13 @@ def calibrate(
     confidence: float = 0.95,
     details: bool = False,
     output: Path | None = None,
+    running: Running | None = None,
 ) -> bytes:
     """Compare a judge with people's labels, for each labelled metric, as text or JSON.
 
     Args:
-        results: a results folder, a label or a record of the history; None for the last results.
-        labels: the files of labels.
+        results: a results folder, a label or a record of the history, or a spec; None for the last results.
+        labels: the files of labels; for a spec, none for its own labels.
         columns: names of columns as `part=name`.
         metrics: only these metrics; none for all that have labels.
         scale: the worst and the best label: `1..5`.
@@ -63,6 +68,7 @@ def calibrate(
         confidence: the probability with which the promise must be kept.
         details: show all tables.
         output: the calibration to write; None to write none.
+        running: how a spec is run.
 
     Raises:
         DataError: a file cannot be read, or labels do not fit the results.
@@ -73,13 +79,13 @@ def calibrate(
     settings = Settings(
         read_scale(scale), read_criterion(threshold), width, read_guarantee(guarantee), confidence, details=details
     )
-    told = read_labels(labels, read_columns(columns))
-    evaluation = open_results(results).evaluation
-    recorded = read_recorded_spec(evaluation)
-    known = know(evaluation, recorded)
-    groups = [
-        _calibrate(evaluation, chosen, known, settings, recorded) for chosen in choose(known, told, metrics, judges)
-    ]
+    evaluated = (
+        _run_spec(Path(results), labels, columns, metrics, judges, running or Running())
+        if results is not None and is_spec(results)
+        else _open(results, labels, columns, metrics, judges, running)
+    )
+    evaluation = evaluated.evaluation
+    groups = [_calibrate(evaluated, chosen, settings) for chosen in evaluated.chosen]
     kept = None
     if output is not None:
         entries = [
@@ -93,22 +99,54 @@ def calibrate(
     return render_text(lambda _: _draw_all(groups, settings, kept))
 
 
-def _calibrate(
-    evaluation: Evaluation, chosen: Chosen, known: Known, settings: Settings, recorded: RecordedSpec | None
-) -> Group:
+def _open(
+    results: str | None,
+    labels: Sequence[Path],
+    columns: Sequence[str],
+    metrics: Sequence[str],
+    judges: Sequence[str],
+    running: Running | None,
+) -> Evaluated:
+    """Results, and which of their metrics are calibrated."""
+    if running is not None and (running.overrides or running.everything):
+        raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
+    if not labels:
+        raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
+    told = read_labels(labels, read_columns(columns))
+    evaluation = open_results(results).evaluation
+    recorded = read_recorded_spec(evaluation)
+    known = know(evaluation, recorded)
+    chosen = choose(known, told, metrics, judges)
+    compared = [] if recorded is None else [name for one in chosen for name in one.compared]
+    spending = {name: find_spending(evaluation, recorded, name) for name in compared if recorded is not None}
+    return Evaluated(evaluation, chosen, known, spending)
+
+
+def _run_spec(
+    path: Path,
+    labels: Sequence[Path],
+    columns: Sequence[str],
+    metrics: Sequence[str],
+    judges: Sequence[str],
+    running: Running,
+) -> Evaluated:
+    """Run a spec, with labels of its own or from files."""
+    spec = load(path, overrides=running.overrides)
+    told = read_labels(labels, read_columns(columns)) if labels else read_spec_labels(spec)
+    return evaluate(spec, told, metrics, judges, running)
+
+
+def _calibrate(evaluated: Evaluated, chosen: Chosen, settings: Settings) -> Group:
     """Measure the judges of one criterion, and compare them."""
+    evaluation = evaluated.evaluation
     joined = {
         metric: join_labels(evaluation, chosen.labels, metric, settings.scale)
         for metric in dict.fromkeys((*chosen.shown, *chosen.compared))
     }
     found = [_measure(evaluation, joined[metric], settings) for metric in chosen.shown]
     contenders = [
-        Contender(
-            joined[metric],
-            known.judges.get(metric),
-            Spending() if recorded is None else find_spending(evaluation, recorded, metric),
-        )
-        for metric in chosen.compared
+        Contender(joined[name], evaluated.known.judges.get(name), evaluated.spending.get(name, Spending()))
+        for name in chosen.compared
     ]
     return Group(found, compare_judges(contenders, settings.criterion) if contenders else None)
 

@@ -109,7 +109,11 @@ def _write(row: JudgeRow, name: str) -> tuple[str, str]:
 
 def _describe_spending(spending: Spending) -> tuple[str, str]:
     cost = "" if spending.cost is None else format_number(spending.cost, 4) if spending.cost else "0"
-    return cost, "" if spending.seconds is None else format_number(spending.seconds)
+    return cost, "" if spending.seconds is None else _format_seconds(spending.seconds)
+
+
+def _format_seconds(seconds: float) -> str:
+    return "< 0.001" if seconds < 0.001 else format_number(seconds)
 
 
 def _describe_difference(one: JudgeDifference) -> tuple[str, ...]:

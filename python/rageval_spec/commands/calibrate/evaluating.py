@@ -1,0 +1,203 @@
+"""Runs a spec for a calibration: only what labels are about, and nothing that is stored is paid twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import registry, runner
+from rageval_spec.calibration.spending import Spending, find_spending, list_chat_models
+from rageval_spec.commands import console
+from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know_nodes
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.history.recorded_spec import read_recorded_spec
+from rageval_spec.plugin.names import names_in
+from rageval_spec.spec.defaults import default_block, default_names
+from rageval_spec.spec.nodes import NamedMetric
+from rageval_spec.wording import count_noun, list_choices
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.labels import Label
+    from rageval_spec.plugin import Node
+    from rageval_spec.runner import Options, Planned
+    from rageval_spec.spec.nodes import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a spec is run for a calibration.
+
+    Attributes:
+        overrides: values that replace those of the spec: `limits.max_cost=2`.
+        store: the folder of the store; None for the one beside the spec.
+        no_store: store nothing, and use nothing that is stored.
+        everything: score all questions, even if that costs something; else only the labelled ones are then scored.
+    """
+
+    overrides: Sequence[str] = ()
+    store: Path | None = None
+    no_store: bool = False
+    everything: bool = False
+
+    @property
+    def options(self) -> Options:
+        """Those of the evaluation. It writes no results and no record."""
+        return runner.Options(output=None, store=self.store, no_store=self.no_store, no_history=True, quiet=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Values for a calibration.
+
+    Attributes:
+        evaluation: the results.
+        chosen: what is calibrated with which labels.
+        known: the metrics.
+        spending: what the judges that are compared took, by metric.
+    """
+
+    evaluation: Evaluation
+    chosen: Sequence[Chosen]
+    known: Known
+    spending: Mapping[str, Spending] = field(default_factory=dict)
+
+
+def evaluate(
+    spec: Spec, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str], running: Running
+) -> Evaluated:
+    """Score what labels are about.
+
+    All questions are scored if that makes no calls, because their replies are stored; else only those with labels,
+    unless `running` wants everything. A judge that no labelled metric asks gets a metric of its own.
+
+    Raises:
+        SpecError: the spec is wrong.
+        UsageError: a metric or a judge is not there, or has no labels.
+        RagevalError: the spec cannot be run.
+    """
+    spec = _add_judges(spec, labels, metrics, judges)
+    known = know_nodes({metric.name: metric.node for metric in spec.metrics})
+    chosen = choose(known, labels, metrics, judges)
+    names = {name for one in chosen for name in (*one.shown, *one.compared)}
+    narrow = _keep_metrics(spec, names)
+    labelled = _list_questions(spec, labels)
+    part = replace(running.options, queries=labelled)
+    compared = [name for one in chosen for name in one.compared]
+    planned = runner.plan(narrow, running.options)
+    is_free = not _asks(planned)
+    wanted = running.options if running.everything or is_free else part
+    shown = planned if wanted is not part else runner.plan(narrow, part)
+    if _asks(shown):
+        console.tell(shown.expectation.render().rstrip())
+    if wanted is part:
+        console.tell(_explain_part(labelled, planned))
+    spending = {} if running.no_store else {name: _rate(_keep_metrics(spec, {name}), name, part) for name in compared}
+    outcome = _run(spec if _is_stored(spec, wanted) else narrow, wanted)
+    return Evaluated(outcome, chosen, known, spending)
+
+
+def _add_judges(spec: Spec, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str]) -> Spec:
+    """The spec with a metric for each judge that no labelled metric asks: the first one, asked of this judge."""
+    known = know_nodes({metric.name: metric.node for metric in spec.metrics})
+    nodes = {metric.name: metric.node for metric in spec.metrics}
+    added: list[NamedMetric] = []
+    for criterion in dict.fromkeys(label.metric or next(iter(metrics), "") for label in labels):
+        about = known.list_labelled(criterion)
+        asking = [name for name in about if name in known.judges]
+        there = {known.judges[name] for name in asking}
+        missing = [judge for judge in judges if judge not in there] if asking else []
+        added += [_ask(asking[0], nodes[asking[0]], judge) for judge in missing]
+    new = (metric for metric in added if metric.name not in nodes)
+    return replace(_declare(spec, judges), metrics=(*spec.metrics, *new))
+
+
+def _ask(name: str, node: Any, judge: str) -> NamedMetric:
+    asked = f"{name} ({judge})"
+    return NamedMetric(asked, node.model_copy(update={"judge": judge, "as_": asked, "labels": None}))
+
+
+def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
+    """The spec with the judges that it does not declare, and the models that these name by default."""
+    declared: dict[str, Node] = {}
+    for judge in judges:
+        if judge in spec.judges:
+            continue
+        block = default_block("judges", judge)
+        if block is None:
+            raise UsageError(f"--judge {judge}: {_explain_absence(spec, judge)}")
+        declared[judge] = registry.load("judges", judge).node_type.model_validate(block)
+    models = {name for node in declared.values() for name in names_in(node, "models") if name not in spec.models}
+    blocks = {name: default_block("models", name) or {} for name in sorted(models)}
+    nodes = {
+        name: registry.load("models", block["use"]).node_type.model_validate(block) for name, block in blocks.items()
+    }
+    return replace(spec, judges={**spec.judges, **declared}, models={**spec.models, **nodes})
+
+
+def _explain_absence(spec: Spec, judge: str) -> str:
+    if judge in registry.words("judges"):
+        return "it needs more keys; declare it under 'judges:' in the spec"
+    known = [*spec.judges, *default_names("judges")]
+    return f"the spec has no judge of this name; {suggest(judge, known) or f'write one of {list_choices(known)}'}"
+
+
+def _keep_metrics(spec: Spec, names: set[str]) -> Spec:
+    """The spec with only these metrics, without gates and reports."""
+    kept = tuple(metric for metric in spec.metrics if metric.name in names)
+    return replace(spec, metrics=kept, gates=(), reports=(), stopping=None)
+
+
+def _list_questions(spec: Spec, labels: Sequence[Label]) -> dict[str, set[str]]:
+    """The labelled questions of each dataset; those of labels that name no dataset can be of any."""
+    return {name: {label.query_id for label in labels if label.dataset in ("", name)} for name in spec.datasets}
+
+
+def _asks(planned: Planned) -> bool:
+    """Whether something is asked: a chat model or a system."""
+    expected = planned.expectation
+    return any(model.calls for model in expected.models) or any((expected.questions or {}).values())
+
+
+def _explain_part(labelled: Mapping[str, set[str]], planned: Planned) -> str:
+    calls = sum(model.calls for model in planned.expectation.models)
+    questions = count_noun(sum(map(len, labelled.values())), "labelled question")
+    cost = planned.expectation.cost
+    price = f", about ${cost:,.2f}" if cost else ""
+    return (
+        f"Only the {questions} are scored; all of them would take {count_noun(calls, 'call')}{price}. For a corrected "
+        "mean of all questions, add --all."
+    )
+
+
+def _is_stored(spec: Spec, options: Options) -> bool:
+    """Whether an earlier evaluation of the whole spec stored all values, so that none must be computed."""
+    planned = runner.plan(replace(spec, stopping=None), options)
+    steps = [step for step in planned.plan.steps if step.kind == "evaluate"]
+    return bool(steps) and all(planned.store.has(step.key) for step in steps)
+
+
+def _rate(spec: Spec, metric: str, options: Options) -> Spending:
+    """What a judge takes, from asking it alone. Its replies are stored, so that none of them is paid again."""
+    outcome = runner.run(spec, options)
+    recorded = read_recorded_spec(outcome.evaluation)
+    if recorded is None:
+        return Spending()
+    spent = find_spending(outcome.evaluation, recorded, metric)
+    used = [outcome.evaluation.judging.get(name) for name in list_chat_models(recorded, metric)]
+    replies = sum(one.calls for one in used if one is not None)
+    is_new = not used or outcome.spent.calls >= replies > 0
+    return replace(spent, seconds=outcome.spent.usage.time_of(metric) if is_new else None)
+
+
+def _run(spec: Spec, options: Options) -> Evaluation:
+    outcome = runner.run(replace(spec, gates=(), reports=(), stopping=None), options)
+    for failure in outcome.failures:
+        console.tell(f"{PROGRAM}: warning: {failure}")
+    if outcome.spent.calls:
+        console.tell(outcome.spent.describe())
+    return outcome.evaluation
