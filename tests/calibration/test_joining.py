@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rageval_spec.calibration.joining import Joined, join_labels
+from rageval_spec.data.design import Design, DesignSummary
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, Scale, digest_answer
 from rageval_spec.errors import DataError
@@ -91,3 +93,12 @@ def test_a_label_says_its_system_if_several_have_the_metric() -> None:
 def test_answers_that_were_rarely_chosen_for_labelling_weigh_more() -> None:
     assert join(label("q1", 1.0, probability=0.5), label("q2", 0.0, probability=1.0)).weights == (2.0, 1.0)
     assert join(label("q1", 1.0), label("q2", 0.0)).weights is None
+
+
+def test_questions_of_one_cluster_are_one_draw() -> None:
+    design = Design({"q1": 0, "q2": 0}, summary=DesignSummary(4, cluster="source"))
+    clustered = replace(evaluation(), load_question_designs=lambda: {"golden": design})
+    joined = join_labels(clustered, [label("q1", 1.0), label("q2", 0.0), label("q3", 1.0)], METRIC)
+    assert joined.clusters == (("golden", 0), ("golden", 0), ("golden", "q3"))
+    assert joined.questions == (("golden", "q1"), ("golden", "q2"), ("golden", "q3"))
+    assert join(label("q1", 1.0)).clusters == (("golden", "q1"),)

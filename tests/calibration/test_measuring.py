@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,3 +128,19 @@ def test_answers_on_which_people_are_divided_count_as_wrong() -> None:
     items = tuple(("golden", "a", f"q{number}", None) for number in range(100))
     joined = Joined("faithfulness", items, (0.9,) * 100, (0.5,) * 100, (), {})
     assert promise(joined, 0.5, 0.95).wanted is None
+
+
+def test_questions_that_belong_together_widen_every_interval() -> None:
+    random = np.random.default_rng(3)
+    truth = np.repeat(random.random(30) < 0.6, 4).astype(float)
+    judged = np.clip(truth * 0.5 + np.repeat(random.random(30), 4) * 0.5, 0, 1)
+    names = [f"q{number}" for number in range(120)]
+    alone = join(dict(zip(names, judged, strict=True)), dict(zip(names, truth, strict=True)))
+    clusters = {("golden", name): ("golden", place // 4) for place, name in enumerate(names)}
+    widths = []
+    for joined in (alone, replace(alone, together=clusters)):
+        found = measure_judge(joined, resamples=300)
+        intervals = [one.interval for one in (*found.association, *found.discrimination)] + [found.mean.interval]
+        widths.append([one.high - one.low for one in intervals if one is not None])
+    assert all(together > 1.3 * apart for apart, together in zip(*widths, strict=True))
+    assert promise(replace(alone, together=clusters), 0.5, 0.9).items == 30

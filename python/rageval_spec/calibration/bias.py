@@ -181,7 +181,7 @@ def _regress(joined: Joined, properties: Sequence[Property], *, hold_labels: boo
     labels = np.array(joined.labelled)
     held = {_LABEL: labels} if hold_labels else {}
     weights = None if joined.weights is None else np.array(joined.weights)
-    effects = regress(np.array(joined.judged) - labels, {**_tabulate(properties), **held}, joined.questions, weights)
+    effects = regress(np.array(joined.judged) - labels, {**_tabulate(properties), **held}, joined.clusters, weights)
     return {effect.name: effect for effect in effects}
 
 

@@ -121,7 +121,7 @@ def compare_judges(
     shared = _share([one.joined for one in contenders])
     if not shared:
         return None
-    how = Measuring(shared[0].questions, resamples, seed)
+    how = Measuring(shared[0].clusters, resamples, seed)
     statistics = [_list_statistics(one, criterion or Criterion(), seed) for one in shared]
     rows = tuple(
         JudgeRow(
@@ -168,7 +168,7 @@ def _list_statistics(joined: Joined, criterion: Criterion, seed: int) -> Mapping
     found: dict[str, Statistic] = {}
     if 0 < is_yes.sum() < len(is_yes):
         found["auroc"] = _narrow(discriminate(judged[sides], is_yes)["auroc"], sides)
-        questions = [question for question, counts in zip(joined.questions, sides, strict=True) if counts]
+        questions = [question for question, counts in zip(joined.clusters, sides, strict=True) if counts]
         taken = decide_outside(judged[sides], is_yes, questions, criterion, seed)
         if taken is not None:
             found["kappa"] = _narrow(decide(taken.astype(float), is_yes, BETWEEN)["kappa"], sides)

@@ -38,6 +38,7 @@ class Joined:
         unused: labels that belong to nothing, counted by the reason.
         weights: one over the probability with which each item was chosen for labelling; None if all count alike.
         sampling: how the items were chosen.
+        together: the cluster of each question that belongs together with others, by dataset and query.
     """
 
     metric: str
@@ -49,6 +50,17 @@ class Joined:
     unused: Mapping[str, int] = field(default_factory=dict)
     weights: tuple[float, ...] | None = None
     sampling: Sampling | None = None
+    together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    @cached_property
+    def clusters(self) -> tuple[tuple[str, str | int], ...]:
+        """What of each item is independent of the others: its question, or the cluster that the question belongs to."""
+        return tuple(map(self.cluster_of, self.items))
+
+    def cluster_of(self, item: Item) -> tuple[str, str | int]:
+        """The cluster of an item's question; a question without one is its own."""
+        question = question_of(item)
+        return self.together.get(question, question)
 
     @cached_property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -102,6 +114,11 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
         unused=dict(unused),
         weights=weigh([*found.values()]),
         sampling=describe_sampling([*found.values()]),
+        together={
+            (dataset, query_id): (dataset, cluster)
+            for dataset, design in evaluation.question_designs.items()
+            for query_id, cluster in design.clusters.items()
+        },
     )
 
 

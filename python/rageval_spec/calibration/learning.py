@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rageval_spec.calibration.joining import Joined, question_of
+from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.measures import Measure
 from rageval_spec.data.interval import Interval
 from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
@@ -101,7 +101,7 @@ def plan_labels(
     Returns:
         The plan; None if there is no interval to start from.
     """
-    spread = find_spread(mean, len(set(joined.questions)))
+    spread = find_spread(mean, len(set(joined.clusters)))
     if spread is None or spread.variance <= 0:
         return None
     widths: dict[str, float | None] = {one.name: _measure_width(one.interval) for one in measures}
@@ -125,7 +125,7 @@ def _find_need(
 
     judged = quantity == "corrected_mean"
     rate = spread.rate_need(np.array(joined.judged), np.array(joined.labelled), width, with_judge=judged)
-    bounds = find_interval(rate, len(joined.items), clusters=joined.questions, resamples=_RESAMPLES, seed=seed)
+    bounds = find_interval(rate, len(joined.items), clusters=joined.clusters, resamples=_RESAMPLES, seed=seed)
     return Need(quantity, spread.count_labels(width, judged=judged), _measure_width(interval), bounds)
 
 
@@ -168,7 +168,7 @@ def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float
 
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
     others = np.array([*joined.others.values()], dtype=float)
-    other_questions = [question_of(item) for item in joined.others]
+    other_questions = [joined.cluster_of(item) for item in joined.others]
     random = np.random.Generator(np.random.PCG64(seed))
     found: list[tuple[Interval | None, Interval | None]] = []
     for _ in range(_DRAWS):
@@ -179,8 +179,8 @@ def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float
             labelled[kept],
             np.concatenate([others, judged[dropped]]),
             weights=None if joined.weights is None else np.array(joined.weights)[kept],
-            clusters=[joined.questions[row] for row in kept],
-            other_clusters=[*other_questions, *(joined.questions[row] for row in dropped)],
+            clusters=[joined.clusters[row] for row in kept],
+            other_clusters=[*other_questions, *(joined.clusters[row] for row in dropped)],
         )
         found.append((mean.interval, mean.labelled_interval))
     corrected, alone = (_average([_measure_width(one[side]) for one in found]) for side in (0, 1))

@@ -81,17 +81,17 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
     values, labels = np.array(joined.judged), np.array(joined.labelled)
     if values.min() < 0 or values.max() > 1:
         return MapChoice(None, (), "the judge's values are not all between 0 and 1")
-    folds = deal_folds(joined.questions, seed)
+    folds = deal_folds(joined.clusters, seed)
     if folds is None:
         return MapChoice(None, (), "there are too few questions to hold some out")
-    before = _try("none", values, labels, joined.questions, seed)
+    before = _try("none", values, labels, joined.clusters, seed)
     trials = [before]
     for kind, fit in _FITS.items():
         mapped = _map_outside(values, labels, folds, fit)
         if mapped is not None:
-            trial = _try(kind, mapped, labels, joined.questions, seed)
+            trial = _try(kind, mapped, labels, joined.clusters, seed)
             gains = (values - labels) ** 2 - (mapped - labels) ** 2
-            trials.append(_add_gain(trial, gains, joined.questions, resamples, seed))
+            trials.append(_add_gain(trial, gains, joined.clusters, resamples, seed))
     better = [trial for trial in trials if trial.is_better]
     if not better:
         return MapChoice(None, tuple(trials), _explain(trials))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec.calibration.joining import Joined, question_of
+from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.learning import WIDTH, Learning, plan_labels
 from rageval_spec.calibration.maps import MapChoice, choose_map
 from rageval_spec.calibration.measures import BETWEEN, Measure, Measuring
@@ -94,10 +94,10 @@ def measure_judge(
 
     criterion = criterion or Criterion()
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
-    how = Measuring(joined.questions, resamples, seed)
+    how = Measuring(joined.clusters, resamples, seed)
     sides = labelled != BETWEEN
     values, is_yes = judged[sides], labelled[sides] > BETWEEN
-    decided = Measuring([one for one, counts in zip(joined.questions, sides, strict=True) if counts], resamples, seed)
+    decided = Measuring([one for one, counts in zip(joined.clusters, sides, strict=True) if counts], resamples, seed)
     both = 0 < is_yes.sum() < len(is_yes)
     find_discrimination = discriminate(values, is_yes) if both else {}
     discrimination = tuple(decided.measure(name, find) for name, find in find_discrimination.items())
@@ -134,8 +134,8 @@ def _correct(joined: Joined, judged: Floats, labelled: Floats) -> CorrectedMean:
         labelled,
         np.array([*joined.others.values()], dtype=float),
         weights=None if joined.weights is None else np.array(joined.weights),
-        clusters=joined.questions,
-        other_clusters=[question_of(item) for item in joined.others],
+        clusters=joined.clusters,
+        other_clusters=[joined.cluster_of(item) for item in joined.others],
     )
 
 
@@ -147,7 +147,7 @@ class Promise:
         wanted: the threshold that keeps the wanted limit; None if these labels cannot show one.
         best: the smallest limit that these labels can show; None if they can show none.
         curve: what thresholds do.
-        items: the labelled items that count: one of each question.
+        items: the labelled items that count: one of each question, or of each cluster of questions.
     """
 
     wanted: Guarantee | None
@@ -159,8 +159,8 @@ class Promise:
 def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> Promise:
     """Find the threshold from which on at most a share of the answers is wrong.
 
-    An answer is wrong unless most of its labels say that it is right. Answers to one question are not independent, so
-    one of them is drawn.
+    An answer is wrong unless most of its labels say that it is right. Answers to one question, or to questions of one
+    cluster, are not independent, so one of them is drawn.
 
     Args:
         joined: the judge's values and the labels.
@@ -171,7 +171,7 @@ def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> 
     import numpy as np
 
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
-    chosen = {joined.questions[place]: int(place) for place in order}
+    chosen = {joined.clusters[place]: int(place) for place in order}
     rows = sorted(chosen.values())
     values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= BETWEEN
     wanted = find_guarantee(values, is_wrong, limit, confidence)

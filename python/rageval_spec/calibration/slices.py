@@ -56,7 +56,7 @@ def measure_slices(
     found = []
     for kind, name, inside in _list_parts(joined.items, samples):
         rows = np.flatnonzero(inside)
-        how = Measuring([joined.questions[row] for row in rows], resamples, seed)
+        how = Measuring([joined.clusters[row] for row in rows], resamples, seed)
         bias, auroc = _measure(judged[rows], labelled[rows], how) if len(rows) >= FEWEST else (None, None)
         means = float(judged[rows].mean()), float(labelled[rows].mean())
         found.append(SliceCalibration(kind, name, len(rows), *means, bias, auroc))
