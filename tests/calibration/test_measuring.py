@@ -133,7 +133,7 @@ def test_answers_on_which_people_are_divided_count_as_wrong() -> None:
 def test_questions_that_belong_together_widen_every_interval() -> None:
     random = np.random.default_rng(3)
     truth = np.repeat(random.random(30) < 0.6, 4).astype(float)
-    judged = np.clip(truth * 0.5 + np.repeat(random.random(30), 4) * 0.5, 0, 1)
+    judged = np.clip(truth * 0.2 + np.repeat(random.random(30), 4) * 0.8, 0, 1)
     names = [f"q{number}" for number in range(120)]
     alone = join(dict(zip(names, judged, strict=True)), dict(zip(names, truth, strict=True)))
     clusters = {("golden", name): ("golden", place // 4) for place, name in enumerate(names)}
