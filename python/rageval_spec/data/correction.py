@@ -10,6 +10,9 @@ from rageval_spec.data.interval import Interval
 CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 """How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
 
+LABEL, LABEL_WEIGHT = "label", "label_weight"
+"""The columns that a table of values has if a metric has labels: what people say on the metric's scale, and one over
+the probability with which the answer was chosen for labelling; null for an answer without labels."""
 FEWEST_LABELS = 10
 """Fewer labels than this give no corrected number: an interval from them would be too unreliable to act on."""
 

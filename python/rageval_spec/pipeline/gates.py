@@ -25,7 +25,7 @@ from rageval_spec.pipeline.bounds import (
 )
 from rageval_spec.pipeline.drops import check_drop, describe_drop, lack_part, lack_shared_questions, wait_for_baseline
 from rageval_spec.spec.nodes import GateNode
-from rageval_spec.wording import format_percent
+from rageval_spec.wording import count_noun, format_percent
 
 _MOST_NAMES_SHOWN = 12
 _FEWEST_SHARED = 2
@@ -225,7 +225,10 @@ class _Checker:
 
     def _cell_name(self, cell: Aggregate) -> str:
         where = f" on {cell.dataset}" if self.many_datasets else ""
-        return f"{cell.metric} of {cell.system}{where}" + (f" in the slice {cell.slice}" if cell.slice else "")
+        where += f" in the slice {cell.slice}" if cell.slice else ""
+        if cell.correction is not None and cell.mean is not None:
+            where += f" (corrected by {count_noun(cell.correction.labels, 'label')})"
+        return f"{cell.metric} of {cell.system}{where}"
 
     def _find_comparison(self, gate: GateNode, cell: Aggregate) -> Comparison | None:
         found = self.comparisons.get(gate.baseline or "", ())

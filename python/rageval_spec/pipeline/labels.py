@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rageval_spec.calibration.joining import Joined, join_labels
 from rageval_spec.calibration.sampling import explain_sampling
+from rageval_spec.data.correction import LABEL, LABEL_WEIGHT
 from rageval_spec.data.labels import Label
 from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.label_checks import choose_labels, list_labelled
-from rageval_spec.statistics.corrections import (
-    LABEL,
-    LABEL_WEIGHT,
-    Rule,
-    correct_aggregates,
-    correct_comparisons,
-)
+from rageval_spec.statistics.corrections import Rule, correct_aggregates, correct_comparisons
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

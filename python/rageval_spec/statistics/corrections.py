@@ -1,7 +1,6 @@
 """Corrects the aggregates and comparisons of judged metrics by what people said of some of the answers.
 
-The table of values then has two more columns: `label`, what people say on the metric's scale, null for an answer
-without labels, and `label_weight`, one over the probability with which the answer was chosen for labelling.
+The table of values then has the columns `LABEL` and `LABEL_WEIGHT` of `data/correction.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.cell import CELL, split_cells
-from rageval_spec.data.correction import FEWEST_LABELS, Correction, CorrectionMethod
+from rageval_spec.data.correction import FEWEST_LABELS, LABEL, LABEL_WEIGHT, Correction, CorrectionMethod
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
 from rageval_spec.data.note import Note
 from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from rageval_spec.statistics.aggregate import Comparisons
     from rageval_spec.statistics.resampling import Floats
 
-LABEL, LABEL_WEIGHT = "label", "label_weight"
-"""The columns that labelled values have."""
 _FEWEST_CLUSTERS = 2
 ALL_EQUAL = "all-equal"
 """The method of an interval where all labels are the same."""

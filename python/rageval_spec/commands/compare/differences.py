@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rageval_spec.commands.compare.corrected import describe_unlike
 from rageval_spec.data.fingerprints import Fingerprint
 from rageval_spec.history.comparability import describe_changes, describe_overlap, describe_unknown
 from rageval_spec.history.folder import list_setting_changes
@@ -28,6 +29,7 @@ def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Compara
     """
     return [
         *_list_data(evaluation, known),
+        *describe_unlike(evaluation, earlier),
         *_list_systems(evaluation, earlier),
         *_list_absent("metric", evaluation.metrics, earlier.metrics),
         *_list_absent("dataset", evaluation.datasets, earlier.datasets),

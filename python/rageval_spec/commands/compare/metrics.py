@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rageval_spec.commands.compare.corrected import correct, find_unlike
 from rageval_spec.reports.shared.changes import match_systems
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import compare_evaluations, is_percentile
@@ -69,10 +70,16 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
     values = _rename(known.keep_same(earlier.values), systems)
     asked = {one.metric for one in evaluation.baselines}
-    compared = {name: metric for name, metric in metrics.items() if name in asked or not is_percentile(metric)}
+    unlike = find_unlike(evaluation, earlier)
+    compared = {
+        name: metric
+        for name, metric in metrics.items()
+        if name not in unlike and (name in asked or not is_percentile(metric))
+    }
     every = (evaluation.values, values, known.baseline, compared, settings)
     designs = evaluation.question_designs
-    found = compare_evaluations(*every, has_percentiles=True, designs=designs).comparisons
+    judged = compare_evaluations(*every, has_percentiles=True, designs=designs)
+    found = correct(judged, evaluation, values, settings.confidence).comparisons
     gated = _list_gated(evaluation, found)
     intervals = {one.cell: one.interval for one in gated}
     adjusted = [replace(one, interval=intervals.get(one.cell, one.interval)) for one in adjust_table(found, gated)]
@@ -81,7 +88,8 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     for after in evaluation.aggregates:
         before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
         if before is not None:
-            changes.append(_describe(before, after, tests.get(after.cell), evaluation))
+            is_alike = after.metric not in unlike
+            changes.append(_describe(before, after, tests.get(after.cell), evaluation, is_alike=is_alike))
     return changes
 
 
@@ -110,9 +118,11 @@ def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:
     return known.with_columns(pl.col("system").replace(names))
 
 
-def _describe(before: Aggregate, after: Aggregate, test: Comparison | None, evaluation: Evaluation) -> MetricChange:
+def _describe(
+    before: Aggregate, after: Aggregate, test: Comparison | None, evaluation: Evaluation, *, is_alike: bool
+) -> MetricChange:
     difference = test.difference if test is not None else None
-    if test is None and before.mean is not None and after.mean is not None:
+    if is_alike and test is None and before.mean is not None and after.mean is not None:
         difference = after.mean - before.mean
     is_directed = bool(difference) and (test is None or test.is_comparable)
     worse = (
