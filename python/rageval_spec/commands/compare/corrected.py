@@ -57,7 +57,8 @@ def correct(compared: Comparisons, evaluation: Evaluation, earlier: pl.DataFrame
             rules[one.metric] = Rule(one.correction.source, bounds, one.correction.method)
     if not rules or LABEL not in earlier.columns:
         return compared
-    return correct_comparisons(compared, evaluation.values, rules, confidence, earlier)
+    designs = evaluation.question_designs
+    return correct_comparisons(compared, evaluation.values, rules, confidence, earlier, designs)
 
 
 def _list_corrected(evaluation: Evaluation) -> set[str]:
