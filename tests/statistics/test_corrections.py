@@ -277,23 +277,88 @@ def test_the_corrected_difference_covers_what_people_would_say() -> None:
     assert 180 <= covered <= 199
 
 
-IDS = [f"q{place:03}" for place in range(60)]
-SOURCES = Design(clusters={name: place // 3 for place, name in enumerate(IDS)}, summary=DesignSummary(60, "source"))
-MIX = Design(
-    weights={name: 1.0 + place % 4 for place, name in enumerate(IDS)}, summary=DesignSummary(60, weight="traffic")
-)
+def design(clusters: Sequence[int] | None = None, weights: Sequence[float] | None = None) -> dict[str, Design]:
+    """Clusters and weights of the questions q000, q001, ..."""
+    named = {f"q{place:03}": int(of) for place, of in enumerate(clusters or ())}
+    counts = None if weights is None else {f"q{place:03}": of for place, of in enumerate(weights)}
+    summary = DesignSummary(60, cluster=None if clusters is None else "source")
+    return {"d": Design(named, counts, summary=summary)}
 
 
-def designed(values: pl.DataFrame, design: Design, rule: Rule = RULES["f"]) -> Aggregate:
-    designs = {"d": design}
+def correct_designed(values: pl.DataFrame, designs: dict[str, Design], rule: Rule = RULES["f"]) -> Aggregate:
     aggregates = aggregate(values, MEANS, STATISTICS, designs=designs)
     return correct_aggregates(aggregates, values, {"f": rule}, designs=designs)[0]
+
+
+def width(one: Aggregate | Comparison) -> float:
+    assert one.interval is not None
+    return one.interval.high - one.interval.low
+
+
+@pytest.mark.parametrize("method", ["ppi", "rogan_gladen"])
+def test_clusters_widen_a_corrected_interval_and_keep_the_mean(method: str) -> None:
+    truth = np.repeat(np.random.default_rng(3).random(20) < 0.6, 3).astype(float)
+    judged = np.where(np.arange(60) % 9 == 4, 1 - truth, truth)
+    rule = Rule("people", (0.0, 1.0), "ppi" if method == "ppi" else "rogan_gladen")
+    values = table(a=(judged.tolist(), truth[:30].tolist()))
+    alone, together = correct(values, rule), correct_designed(values, design([at // 3 for at in range(60)]), rule)
+    assert together.mean == pytest.approx(alone.mean)
+    assert width(together) > 1.2 * width(alone)
+    assert together.correction is not None and alone.correction is not None
+    assert together.correction.labelled == pytest.approx(alone.correction.labelled)
+
+
+def test_with_labels_of_every_answer_the_corrected_mean_is_their_weighted_mean() -> None:
+    api = pytest.importorskip("statsmodels.api")
+    random = np.random.default_rng(5)
+    judged, labels, weights = random.random(60), random.random(60), random.gamma(2, size=60)
+    clusters = [at // 4 for at in range(60)]
+    found = correct_designed(table(a=(judged.tolist(), labels.tolist())), design(clusters, weights.tolist()))
+    wanted = api.WLS(labels, np.ones(60), weights).fit(cov_type="cluster", cov_kwds={"groups": np.array(clusters)})
+    assert found.mean == pytest.approx(wanted.params[0])
+    assert found.correction is not None
+    assert found.correction.judged == pytest.approx(np.average(judged, weights=weights))
+    # Its own degrees of freedom are of the effective number of clusters, so the interval is at least that of t(14).
+    assert width(found) >= 2 * stats.t.ppf(0.975, 14) * wanted.bse[0] * (1 - 1e-6)
+    assert width(found) < 2.2 * stats.t.ppf(0.975, 14) * wanted.bse[0]
+
+
+@pytest.mark.parametrize("method", ["ppi", "rogan_gladen"])
+def test_a_judge_that_never_errs_gives_the_weighted_mean_of_what_people_would_say(method: str) -> None:
+    truth = (np.arange(60) % 3 > 0).astype(float)
+    weights = [1.0 + (at % 3) for at in range(60)]
+    rule = Rule("people", (0.0, 1.0), "ppi" if method == "ppi" else "rogan_gladen")
+    found = correct_designed(table(a=(truth.tolist(), truth[:40].tolist())), design(weights=weights), rule)
+    assert found.mean == pytest.approx(np.average(truth, weights=weights), abs=0.02)
+    assert found.design is not None and found.design.plain == pytest.approx(40 / 60, abs=0.02)
+
+
+def test_labels_of_one_cluster_give_no_corrected_number() -> None:
+    judged, labels = draw(1)
+    found = correct_designed(table(a=(judged, labels)), design([0] * 30 + [1] * 30))
+    assert (found.mean, found.interval) == (None, None)
+    assert found.correction is not None
+    assert found.correction.reason == "all labels belong to questions of one cluster"
+
+
+def test_a_corrected_comparison_flips_no_single_question_of_a_cluster() -> None:
+    better = np.repeat(np.random.default_rng(9).random(20) < 0.8, 3).astype(float)
+    worse = np.repeat(np.random.default_rng(2).random(20) < 0.5, 3).astype(float)
+    values = table(a=(worse.tolist(), worse[:30].tolist()), b=(better.tolist(), better[:30].tolist()))
+    designs = design([at // 3 for at in range(60)])
+    [alone] = correct_comparisons(compare_systems(values, "a", MEANS, STATISTICS), values, RULES).comparisons
+    [together] = correct_comparisons(
+        compare_systems(values, "a", MEANS, STATISTICS, designs=designs), values, RULES, designs=designs
+    ).comparisons
+    assert together.difference == pytest.approx(alone.difference)
+    assert together.p_value > alone.p_value
+    assert width(together) > width(alone)
 
 
 def test_weights_of_questions_count_for_the_judge_and_for_the_labels() -> None:
     """A plain reference: the weight of the judge is searched for, with the parts that each question contributes."""
     judged, labels = draw(1)
-    found = designed(table(a=(judged, labels)), MIX)
+    found = correct_designed(table(a=(judged, labels)), design(weights=[1.0 + at % 4 for at in range(60)]))
     masses = np.array([1.0 + place % 4 for place in range(60)])
     masses /= masses.sum()
     counts = masses[:30] / masses[:30].sum()
@@ -321,44 +386,20 @@ def test_weights_of_questions_count_for_the_judge_and_for_the_labels() -> None:
 def test_questions_that_belong_together_are_not_independent() -> None:
     judged, labels = draw(1, 20)
     thrice = table(a=(np.repeat(judged, 3).tolist(), np.repeat(labels[:10], 3).tolist()))
-    together, apart, once = designed(thrice, SOURCES), correct(thrice), correct(table(a=(judged, labels[:10])))
+    together, apart, once = (
+        correct_designed(thrice, design([at // 3 for at in range(60)])),
+        correct(thrice),
+        correct(table(a=(judged, labels[:10]))),
+    )
     widths = [one.interval.high - one.interval.low for one in (together, apart, once) if one.interval is not None]
     assert together.mean == pytest.approx(once.mean, rel=1e-9)
     assert widths[0] == pytest.approx(widths[2], rel=1e-9)
     assert widths[1] < 0.6 * widths[0]
 
 
-def test_labels_of_one_cluster_tell_nothing_of_the_others() -> None:
-    one = Design(clusters={name: 0 if place < 30 else place for place, name in enumerate(IDS)}, summary=SOURCES.summary)
-    found = designed(table(a=draw(1)), one)
-    assert found.mean is None
-    assert found.correction is not None and found.correction.reason == "all labels are of one cluster of questions"
-
-
-def test_a_difference_takes_the_design_into_account() -> None:
-    (a, of_a), (b, of_b) = (tuple(np.repeat(numbers, 3).tolist() for numbers in draw(seed, 20)) for seed in (1, 2))
-    values, designs = table(a=(a, of_a[:30]), b=(b, of_b[:30])), {"d": SOURCES}
-    compared = compare_systems(values, "a", MEANS, STATISTICS, designs=designs)
-    (found,) = correct_comparisons(compared, values, RULES, designs=designs).comparisons
-    (plain,), _ = compare(table(a=(a, of_a[:30]), b=(b, of_b[:30])))
-    assert found.difference == pytest.approx(plain.difference, rel=1e-9)
-    assert found.interval is not None and plain.interval is not None
-    assert found.interval.high - found.interval.low > 1.5 * (plain.interval.high - plain.interval.low)
-    assert found.p_value > plain.p_value
-
-
-def test_rogan_and_gladen_take_the_design_into_account() -> None:
-    rule = Rule("people", (0.0, 1.0), "rogan_gladen")
-    judged, labels = yes_no(1)
-    thrice = table(a=(np.repeat(judged[:100], 3).tolist(), np.repeat(labels[:40], 3).tolist()))
-    ids = [f"q{place:03}" for place in range(300)]
-    sources = Design(
-        clusters={name: place // 3 for place, name in enumerate(ids)}, summary=DesignSummary(300, "source")
-    )
-    together, apart = designed(thrice, sources, rule), correct(thrice, rule)
-    assert together.mean == pytest.approx(apart.mean, rel=1e-12)
-    assert together.interval is not None and apart.interval is not None
-    assert together.interval.high - together.interval.low > 1.4 * (apart.interval.high - apart.interval.low)
-    weights = {name: 3.0 if value else 1.0 for name, value in zip(ids, np.repeat(judged[:100], 3), strict=True)}
-    weighted = designed(thrice, Design(weights=weights, summary=DesignSummary(300, weight="traffic")), rule)
-    assert weighted.mean is not None and together.mean is not None and weighted.mean > together.mean
+def test_equal_labels_of_unequal_weight_leave_more_room() -> None:
+    judged, _ = draw(3)
+    values = table(a=(judged, [1.0] * 28))
+    weighted = correct_designed(values, design(weights=[1.0 + 9 * (at % 4 == 0) for at in range(60)]))
+    assert weighted.mean == 1.0
+    assert width(weighted) > 1.5 * width(correct(values))

@@ -63,7 +63,7 @@ def judge(
     designed = find_designs(spec, execution.evaluated, is_limited=is_limited)
     designs = designed.designs
     draft = _draft(spec, parts, execution, selection, plan, designed)
-    labelled = replace(_attach_labels(spec, parts, execution, draft), designs=designs)
+    labelled = _attach_labels(spec, parts, execution, draft)
     metrics, values = parts.metrics, labelled.values
     draft = replace(draft, values=redact_values(values, spec.redact))
     first = _find_first(spec, execution)

@@ -16,11 +16,12 @@ from rageval_spec.data.cell import CELL, split_cells
 from rageval_spec.data.correction import FEWEST_LABELS, LABEL, LABEL_WEIGHT, Correction, CorrectionMethod
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
 from rageval_spec.data.note import Note
-from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
+from rageval_spec.statistics.corrected import CorrectedMean, correct_mean, count_effective
 from rageval_spec.statistics.families import adjust
 from rageval_spec.statistics.layout import Layout, add_up, lay_out
 from rageval_spec.statistics.misclassified import CorrectedShare, UncorrectableError, correct_share
 from rageval_spec.statistics.regression import find_p_value
+from rageval_spec.statistics.resampling import number_clusters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -231,6 +232,14 @@ class _Labelled:
         return self.count if self.clusters is None else len(set(self.clusters[: self.count]))
 
     @property
+    def effective(self) -> int:
+        """How many labels of equal weight, each on its own, tell as much."""
+        members = number_clusters(None if self.clusters is None else self.clusters[: self.count], self.count)
+        return count_effective(
+            self.weights if self.shares is None else self.weights * self.shares[: self.count], members
+        )
+
+    @property
     def count(self) -> int:
         """How many have labels."""
         return len(self.labels)
@@ -325,7 +334,7 @@ def _infer(rows: _Labelled, bounds: tuple[float, float], labelled: Correction, c
     found = rows.correct(confidence)
     if rows.labels.min() == rows.labels.max():
         value = float(rows.labels[0])
-        interval, p_value = _bound_equal(value, rows.parts, bounds, confidence)
+        interval, p_value = _bound_equal(value, rows.effective, bounds, confidence)
         return _Found(value, interval, replace(labelled, labelled_interval=interval), p_value)
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
