@@ -37,6 +37,11 @@ def test_answers_that_were_only_picked_for_a_reason_speak_for_no_others() -> Non
     assert explain(item(None, "the date is wrong")) == ""
 
 
+def test_labels_of_people_who_saw_the_judge_are_counted() -> None:
+    seen = Label("q", "m", 1.0, "ann", saw_judge=True)
+    assert explain([seen], item(None, "")).startswith("1 of 2 labels came from people who had seen what the judge says.")
+
+
 def test_two_people_who_judged_one_answer_share_its_probability() -> None:
     both = [*item(0.5), *item(None)]
     assert weigh([both, item(1.0)]) == (2.0, 1.0)

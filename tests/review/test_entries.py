@@ -112,6 +112,16 @@ def test_an_export_of_label_studio_comes_back(tmp_path: Path) -> None:
     assert first.token is not None and first.token.claim == 0
 
 
+def test_labels_from_a_form_that_shows_the_judge_say_so(tmp_path: Path) -> None:
+    for shows_judge in (False, True):
+        sheet = make_sheet(shows_judge=shows_judge)
+        form = read_form(fill_csv(sheet, tmp_path / "a.csv", lambda number, row: GIVEN))
+        assert {entry.saw_judge for entry in form.entries} == {shows_judge}
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps(export(sheet, {"faithfulness": "yes"})))
+        assert {entry.saw_judge for entry in read_form(path).entries} == {shows_judge}
+
+
 def saved(**changes: Any) -> dict[str, Any]:
     label = {
         "dataset": "golden", "system": "v1", "query_id": "q1", "answer_digest": "0123456789abcdef", "metric": "fluency",
@@ -141,6 +151,7 @@ def test_what_the_page_saved_comes_back(tmp_path: Path) -> None:
     assert (entry.token.reason, entry.token.probability, entry.criterion.scale) == ("low", 0.5, "1..5")
     form = read_form(write(tmp_path, {**saved(), "skipped": [{"comment": "unclear"}, {"comment": ""}]}))
     assert [comment for _, comment in form.remarks] == ["unclear"]
+    assert (entry.saw_judge, read_saved(tmp_path, saw_judge=True).saw_judge) == (False, True)
 
 
 @pytest.mark.parametrize(

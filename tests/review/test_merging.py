@@ -84,6 +84,12 @@ def test_an_adjudicated_label_is_there_beside_those_of_annotators(tmp_path: Path
     assert [label.adjudicated for label in read_labels([path])] == [False, True]
 
 
+def test_a_label_of_a_person_who_saw_the_judge_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes(merge_labels([YES, replace(OTHER, saw_judge=True)], ["yes", "no"]).content)
+    assert [label.saw_judge for label in read_labels([path])] == [False, True]
+
+
 def test_only_csv_is_added_to_and_only_labels(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels are added to a \.csv file"):
         merge_labels([YES], ["yes"], tmp_path / "labels.jsonl")

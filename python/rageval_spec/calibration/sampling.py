@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rageval_spec.data.labels import RANDOM_REASONS, Label
+from rageval_spec.wording import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Sampling:
         known: how many of them have a probability of selection.
         lowest, highest: the smallest and the largest of these; None without one.
         reasons: why items were chosen, each word once: `random`, `low`; empty if the labels do not say.
+        labels, seen: the number of labels, and of those whose annotator had seen what the judge says.
     """
 
     items: int
@@ -24,6 +26,8 @@ class Sampling:
     lowest: float | None
     highest: float | None
     reasons: tuple[str, ...]
+    labels: int = 0
+    seen: int = 0
 
     @property
     def is_unequal(self) -> bool:
@@ -45,8 +49,15 @@ def describe_sampling(items: Sequence[Sequence[Label]]) -> Sampling:
     """How items were chosen, from the labels of each."""
     known = [found for labels in items if (found := find_probability(labels)) is not None]
     words = (word for labels in items for label in labels for word in label.reasons)
+    labels = [label for of in items for label in of]
     return Sampling(
-        len(items), len(known), min(known, default=None), max(known, default=None), tuple(dict.fromkeys(words))
+        items=len(items),
+        known=len(known),
+        lowest=min(known, default=None),
+        highest=max(known, default=None),
+        reasons=tuple(dict.fromkeys(words)),
+        labels=len(labels),
+        seen=sum(label.saw_judge for label in labels),
     )
 
 
@@ -81,5 +92,10 @@ def explain_sampling(sampling: Sampling) -> list[str]:
         told.append(
             f"No labelled answer was drawn at random: they are there because of {', '.join(sampling.reasons)}. The "
             "means hold for such answers only. Choose some at random: rageval-spec review select --random 50"
+        )
+    if sampling.seen:
+        told.append(
+            f"{sampling.seen} of {count_noun(sampling.labels, 'label')} came from people who had seen what the judge "
+            "says. People follow it, so the judge may look better than it is."
         )
     return told

@@ -43,6 +43,7 @@ class Label:
         reason: why the answer was chosen for labelling: `random`, `low + unsure`; "" if it is not said.
         probability: how likely it was to be chosen, above 0 and at most 1; None if it is not said.
         adjudicated: whether the label settles what annotators disagreed on, and counts instead of theirs.
+        saw_judge: whether the annotator had seen what the judge says.
         place: where the label stands: `labels.csv:12`.
     """
 
@@ -60,6 +61,7 @@ class Label:
     probability: float | None = None
     place: str = ""
     adjudicated: bool = False
+    saw_judge: bool = False
 
     @property
     def item(self) -> tuple[str, str, str, str, int | None]:

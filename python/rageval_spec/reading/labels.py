@@ -34,6 +34,7 @@ KNOWN_AS: Mapping[str, tuple[str, ...]] = {
     "reason": ("reason",),
     "probability": ("probability", "selection_probability"),
     "adjudicated": ("adjudicated", "is_adjudicated"),
+    "saw_judge": ("saw_judge",),
 }
 """The columns that each part of a label is read from: the first that a file has."""
 SETTING = "columns: {{{part}: {name}}}"
@@ -164,6 +165,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         probability=_read_probability(text("probability"), place),
         place=place,
         adjudicated=_read_mark(text("adjudicated"), names.get("adjudicated", ""), place),
+        saw_judge=_read_mark(text("saw_judge"), names.get("saw_judge", ""), place),
         **{part: text(part) for part in parts},
     )
 

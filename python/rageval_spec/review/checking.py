@@ -194,6 +194,7 @@ def _make(entry: Entry, token: Token, value: str, annotator: str) -> Label:
         probability=token.probability,
         place=entry.place,
         adjudicated=entry.is_adjudicated,
+        saw_judge=entry.saw_judge,
     )
 
 

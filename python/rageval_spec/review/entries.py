@@ -17,8 +17,8 @@ from rageval_spec.reading.review_files import flatten_review, is_review_file
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
 from rageval_spec.review.criteria import ReviewCriterion, make_criterion
-from rageval_spec.review.forms.label_studio import CONTROLS
-from rageval_spec.review.forms.rows import ANNOTATOR, COMMENT, ROW, SHOWN, read_column
+from rageval_spec.review.forms.label_studio import CONTROLS, SHOWS_JUDGE
+from rageval_spec.review.forms.rows import ANNOTATOR, COMMENT, JUDGE, ROW, SHOWN, read_column
 from rageval_spec.review.forms.token import Token, decode_token, digest_shown
 from rageval_spec.review.forms.xlsx import SHEET
 
@@ -37,6 +37,7 @@ class Entry:
         value: as it was entered; None if the field is empty.
         annotator, comment, time: "" if they are not given.
         is_adjudicated: whether the value settles what others disagree on.
+        saw_judge: whether the form showed what the judge says, or the person looked at it.
     """
 
     place: str
@@ -50,6 +51,7 @@ class Entry:
     comment: str = ""
     time: str = ""
     is_adjudicated: bool = False
+    saw_judge: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ def _read_row(place: str, row: Mapping[str, Any], columns: Mapping[str, ReviewCr
         yield Entry(
             place, name, token, is_edited, criterion.name, criterion, value,
             annotator=_write(row.get(ANNOTATOR)).lstrip("'"), comment=_write(row.get(COMMENT)),
+            saw_judge=any(header.startswith(JUDGE) for header in row),
         )  # fmt: skip
 
 
@@ -171,7 +174,7 @@ def _read_task(place: str, row: Mapping[str, Any]) -> Entry:
         place, str(row["metric"]), token, token is not None and digest_shown(shown) != token.shown,
         criterion.name if criterion else str(row["metric"]), criterion, _empty_to_none(row["value"]),
         annotator=_write(row["annotator"]), comment=_write(row["comment"]), time=_write(row["time"]),
-        is_adjudicated=bool(row["adjudicated"]),
+        is_adjudicated=bool(row["adjudicated"]), saw_judge=bool(row.get(SHOWS_JUDGE)),
     )  # fmt: skip
 
 
@@ -186,6 +189,7 @@ def _read_saved(place: str, saved: Mapping[str, Any]) -> FilledForm:
                 where, metric, _name_answer(label), False, metric, criteria.get(metric),
                 _empty_to_none(label.get("value")), annotator=_write(label.get("annotator")),
                 comment=_write(label.get("comment")), time=_write(label.get("time")),
+                saw_judge=label.get("saw_judge") is True,
             )
         )  # fmt: skip
     skipped = saved.get("skipped")

@@ -19,7 +19,7 @@ COLUMNS = (
     "dataset", "system", "query_id", "metric", "claim", "value", "annotator", "comment", "time", "answer", "reason",
     "probability",
 )  # fmt: skip
-"""The parts of a label, in the order of a new file; `adjudicated` only if a label is."""
+"""The parts of a label, in the order of a new file; `adjudicated` and `saw_judge` only if a label is so."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class _Old:
             "reason": label.reason,
             "probability": "" if label.probability is None else repr(label.probability),
         }
-        more = {"adjudicated": "yes"} if label.adjudicated else {}
+        marks = {"adjudicated": label.adjudicated, "saw_judge": label.saw_judge}
+        more = {part: "yes" for part, is_marked in marks.items() if is_marked}
         self._rows.append({self.name(part): text for part, text in {**texts, **more}.items()})
 
     def write(self) -> bytes:

@@ -20,6 +20,8 @@ from rageval_spec.review.tasks import ReviewClaim, ReviewSheet, ReviewTask
 VERDICT = "verdict"
 """The control for claims; the task says which metric they belong to."""
 COMMENT = "comment"
+SHOWS_JUDGE = "saw_judge"
+"""The part of a task's data that says that people see what the judge says; a part of labels has the same name."""
 CONTROLS = "controls"
 """The part of a task's data that has the criterion of each control, as the header of a form names it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -94,6 +96,8 @@ def _describe(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewCl
     else:
         controls = name_controls(sheet)
         data[CONTROLS] = {controls[one.name]: name_column(one) for one in sheet.criteria}
+    if sheet.shows_judge:
+        data[SHOWS_JUDGE] = "yes"
     if sheet.shows_judge and claim is None:
         told = (f"{name}: {'no value' if value is None else f'{value:.3g}'}" for name, value in task.judged.items())
         data["judge"] = ", ".join(told) or "(nothing)"

@@ -30,7 +30,8 @@ NUMBER, COMMENT, ANNOTATOR, ROW = "no", "comment", "annotator", "row"
 SHOWN = ("question", "answer", "claim")
 """The columns whose texts a token has a digest of."""
 KEPT = "\n\t"
-_JUDGE = "judge: "
+JUDGE = "judge: "
+"""How the headers of the columns begin that have what the judge says."""
 _HEADER = re.compile(r"(.+) \[(.+)\]")
 
 
@@ -54,7 +55,7 @@ class Row:
 def list_columns(sheet: ReviewSheet) -> list[Column]:
     """The columns of a sheet's form, in their order."""
     read = [NUMBER, "question", "answer", *(["claim"] if _asks_claims(sheet) else [])]
-    judge = [_JUDGE + one.name for one in sheet.criteria] if sheet.shows_judge else []
+    judge = [JUDGE + one.name for one in sheet.criteria] if sheet.shows_judge else []
     return [
         *(Column(name, "read") for name in read),
         *(Column(name_column(one), "fill", one) for one in sheet.criteria),
@@ -115,7 +116,7 @@ def _fill(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewClaim 
         ROW: Token.of(task, claim, shown).encode(),
     }
     for criterion in sheet.criteria if sheet.shows_judge else ():
-        cells[_JUDGE + criterion.name] = _tell(task, criterion, claim)
+        cells[JUDGE + criterion.name] = _tell(task, criterion, claim)
     return cells
 
 
