@@ -39,7 +39,9 @@ def test_answers_that_were_only_picked_for_a_reason_speak_for_no_others() -> Non
 
 def test_labels_of_people_who_saw_the_judge_are_counted() -> None:
     seen = Label("q", "m", 1.0, "ann", saw_judge=True)
-    assert explain([seen], item(None, "")).startswith("1 of 2 labels came from people who had seen what the judge says.")
+    assert explain([seen], item(None, "")).startswith(
+        "1 of 2 labels came from people who had seen what the judge says."
+    )
 
 
 def test_two_people_who_judged_one_answer_share_its_probability() -> None:
