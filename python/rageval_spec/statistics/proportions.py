@@ -6,9 +6,11 @@ import math
 from statistics import NormalDist
 
 from rageval_spec.data.interval import Interval
+from rageval_spec.statistics.guarantees import find_upper
 
 METHOD = "wilson"
-"""The value of `Interval.method` for proportions."""
+EXACT = "clopper-pearson"
+"""The values of `Interval.method` for proportions."""
 
 
 def find_wilson_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
@@ -46,3 +48,25 @@ def find_p_of_excess(count: int, total: int, whole_count: int, whole_total: int)
 
 def _log_choose(among: int, chosen: int) -> float:
     return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
+
+
+def find_exact_interval(count: int, total: int, confidence: float = 0.95) -> Interval | None:
+    """The exact interval of Clopper and Pearson (1934) of the proportion `count / total`; None if `total` is 0.
+
+    It covers its confidence at least, whatever the proportion.
+    """
+    if total == 0:
+        return None
+    one_sided = (1 + confidence) / 2
+    low = 0.0 if count == 0 else 1 - find_upper(total - count, total, one_sided)
+    return Interval(low, find_upper(count, total, one_sided), confidence, EXACT)
+
+
+def find_p_of_signs(count: int, total: int) -> float:
+    """The two-sided exact sign test: the probability of a count at least as far from half of the total.
+
+    With the numbers of pairs that changed one way and the other, this is McNemar's exact test.
+    """
+    least = min(count, total - count)
+    tail = math.fsum(math.exp(_log_choose(total, hits) - total * math.log(2)) for hits in range(least + 1))
+    return min(1.0, 2 * tail)
