@@ -251,11 +251,10 @@ def models(ctx: click.Context) -> int:
 
 
 @models.command("list")
+@shared.store_folder_option
 @shared.form_option
-def list_models(form: str = "text") -> int:
-    """List the models on this machine.
-
-    These are the embedded models, those in the Hugging Face cache, and the graphs built from them.
+def list_models(folder: Path = Path(".rageval", "store"), form: str = "text") -> int:
+    """List the models on this machine, and how readable and fast the replies of the chat models of a store were.
 
     \b
     rageval-spec models list
@@ -263,7 +262,7 @@ def list_models(form: str = "text") -> int:
     """
     from rageval_spec.commands.models.listing import list_models as find_models
 
-    listing = find_models()
+    listing = find_models(folder)
     _print(listing.to_json() if form == "json" else listing.to_text(), form)
     return PASSED
 

@@ -12,6 +12,7 @@ from typing import Any
 from rageval_spec import registry, signals
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.note import Note
+from rageval_spec.data.reply_counts import AskedModel
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
@@ -22,6 +23,7 @@ from rageval_spec.pipeline.baselines import find_baselines
 from rageval_spec.pipeline.designs import check_designs
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
+from rageval_spec.pipeline.judging import list_asked_models
 from rageval_spec.pipeline.narrowing import narrow_datasets
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.plan import Plan, make_plan
@@ -102,6 +104,7 @@ class Outcome:
         is_finished: whether every system that answers and did not fail has finished, so that the next evaluation asks
             them again.
         spent: the calls to endpoints and their cost; not part of the evaluation either.
+        asked: how readable and how fast the replies of each chat model were that was asked now, as for `timings`.
         folder: the results folder; None if it was not written.
         origin: where the spec is written; None if it was not read from a file.
         unrecorded: if the history could not be written, a sentence that says why and where the record is.
@@ -115,6 +118,7 @@ class Outcome:
     unsaved: str | None = None
     timings: tuple[Timing, ...] = ()
     spent: Budget = field(default_factory=Budget)
+    asked: tuple[AskedModel, ...] = ()
     lost_reports: tuple[RagevalError, ...] = ()
     is_finished: bool = False
     folder: Path | None = None
@@ -198,6 +202,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         is_finished=is_finished,
         folder=reports.folder,
         origin=find_origin(spec),
+        asked=tuple(list_asked_models(parts)),
     )
     return _keep(outcome, options.save_as, spec.folder / history.FOLDER, recorder)
 
@@ -211,6 +216,17 @@ def _execute(work: Work, *, keeps_replies: bool) -> Execution:
             if isinstance(model, ChatModel):
                 model.stop()
         raise
+    finally:
+        _remember_asked(work)
+
+
+def _remember_asked(work: Work) -> None:
+    """Let the store remember how often replies could be read and how long they took, for `models list`."""
+    asked = list_asked_models(work.parts)
+    if asked and work.store.folder is not None:
+        from rageval_spec.store.chat_models import add_asked
+
+        add_asked(work.store.folder, asked)
 
 
 def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:

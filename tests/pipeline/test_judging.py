@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.commands.models.listing import list_models
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
+from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.judging.prompts import FOLDER
+from rageval_spec.reports.shared.evaluation_markdown import describe_provenance
 from rageval_spec.runner import Options, plan, run
+from rageval_spec.store.chat_models import list_asked
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 
@@ -165,3 +169,38 @@ def test_the_generator_is_no_part_of_any_key(tmp_path: Path, server: ChatServer)
     bot = {"use": "file", "path": "rows.jsonl", "generator": "tiny"}
     spec.write_text(json.dumps({**json.loads(spec.read_text()), "systems": {"bot": bot}}))
     assert json.loads(plan(spec).to_json())["steps"] == before
+
+
+class Mumbler(Judge):
+    """An endpoint whose first reply about row 1 cannot be read, and none about row 2."""
+
+    def __call__(self, number: int, body: dict[str, Any]) -> Answer:
+        text = json.dumps(body["messages"])
+        asked_again = len(body["messages"]) > 2
+        return Answer(completion("Well." if "It is 2." in text or ("It is 1." in text and not asked_again) else "yes"))
+
+
+def test_the_results_say_how_often_replies_could_be_read(tmp_path: Path) -> None:
+    server = ChatServer(Mumbler())
+    for _ in ("asked now", "from the store"):
+        evaluation = evaluate(tmp_path, server)
+        assert evaluation.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
+        assert json.loads(results(tmp_path))["replies"] == {"gpt": {"first": 2, "later": 1, "never": 1, "repeats": 3}}
+    asked = "replies of gpt: 50% of 4 questions readable at first, 25% after asking again, 25% never"
+    assert asked in describe_provenance(evaluation)
+    server.close()
+
+
+def test_the_store_remembers_how_often_and_how_fast_new_replies_came(tmp_path: Path) -> None:
+    server = ChatServer(Mumbler())
+    store = tmp_path / ".rageval" / "store"
+    for _ in ("asked now", "from the store"):
+        evaluate(tmp_path, server)
+        (asked,) = list_asked(store)
+        assert (asked.model, asked.calls, asked.replies) == ("tiny", len(server.calls), ReplyCounts(2, 1, 1, 3))
+        assert asked.url.startswith(server.url)
+        assert asked.seconds > 0
+    assert "tiny" in list_models(store).to_text()
+    assert "50% of 4 questions readable at first" in list_models(store).to_text()
+    assert json.loads(list_models(store).to_json())["chat"][0]["replies"]["never"] == 1
+    server.close()

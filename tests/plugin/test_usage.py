@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message
-from rageval_spec.plugin.usage import Usage, Used
+from rageval_spec.data.reply_counts import ReplyCounts
+from rageval_spec.plugin.usage import Asked, Usage, Used
 
 
 def ask(text: str) -> ChatRequest:
@@ -49,3 +50,25 @@ def test_the_seconds_of_a_metric_are_those_of_its_samples() -> None:
     usage.time("faithfulness", 0, 0.1)
     assert usage.time_of("faithfulness") == pytest.approx(4.1 / 40)
     assert usage.time_of("other") is None
+
+
+def test_questions_count_by_whether_their_last_reply_could_be_read() -> None:
+    usage, reply = Usage(), ChatReply("yes", seconds=0.5)
+    usage.count_question("llm", ask("a"), [reply], is_read=True)
+    usage.count_question("llm", ask("a"), [reply], is_read=True)
+    usage.count_question("llm", ask("b"), [reply, reply], is_read=True)
+    usage.count_question("llm", ask("c"), [reply] * 3, is_read=False)
+    usage.count_question("llm", ask("d"), [], is_read=False)
+    assert usage.replies_of("llm") == ReplyCounts(1, 1, 1, 3)
+    assert usage.replies_of("other") == ReplyCounts()
+
+
+def test_only_new_replies_take_seconds() -> None:
+    usage, new = Usage(), ChatReply("yes", seconds=0.5)
+    stored = ChatReply("yes", reused=True)
+    usage.count_question("llm", ask("a"), [stored], is_read=True)
+    assert usage.asked_now() == {}
+    usage.count_question("llm", ask("b"), [stored, new], is_read=True)
+    usage.count_question("llm", ask("c"), [new], is_read=True)
+    assert usage.asked_now() == {"llm": Asked(2, 1.0, ReplyCounts(1, 1, 0, 1))}
+    assert usage.replies_of("llm") == ReplyCounts(2, 1, 0, 1)

@@ -66,5 +66,7 @@ def _show(outcome: Outcome, options: Options) -> None:
             console.tell(f"wrote {path}")
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())
+    for asked in outcome.asked:
+        console.tell(f"{asked.model}: {asked}")
     if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
         console.tell(advice)

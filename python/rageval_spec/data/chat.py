@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -62,6 +62,7 @@ class ChatReply:
         choices: for each token of the reply, the likeliest tokens at its place, the chosen one first; None if the
             endpoint gave no probabilities.
         reused: True if the reply was found in the store, and so cost nothing.
+        seconds: how long the endpoint took, without waiting for a slot or a retry; None for a stored reply.
     """
 
     text: str
@@ -70,6 +71,7 @@ class ChatReply:
     finish: str | None = None
     choices: tuple[tuple[TokenChoice, ...], ...] | None = None
     reused: bool = False
+    seconds: float | None = field(default=None, compare=False)
 
     def with_text(self, text: str) -> ChatReply:
         """A copy with another text and without token probabilities, which describe only the original text."""

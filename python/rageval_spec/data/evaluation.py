@@ -23,6 +23,7 @@ from rageval_spec.data.gate_outcome import Verdict as Verdict
 from rageval_spec.data.gate_outcome import rank_outcome as rank_outcome
 from rageval_spec.data.interval import Interval as Interval
 from rageval_spec.data.note import Note
+from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ class Evaluation:
         digests: the sha256 of each dataset's parts, by dataset and part: "questions", "references", "corpus", "qrels".
         judging: for each chat model that judges asked, by name, the calls, tokens and dollars that the replies behind
             the values took, whenever they were paid. Equal requests count once.
+        replies: for each of these chat models, how often its replies could be read.
         prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
         calibrations: the calibration of each judge that has one, by the judge's name.
         implementations: the sha256 of the version and the files of each metric, by name.
@@ -278,6 +280,7 @@ class Evaluation:
     summaries: dict[str, str] = field(default_factory=dict)
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
     judging: dict[str, JudgingCost] = field(default_factory=dict)
+    replies: dict[str, ReplyCounts] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     calibrations: dict[str, UsedCalibration] = field(default_factory=dict)
     implementations: dict[str, str] = field(default_factory=dict)

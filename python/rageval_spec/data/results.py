@@ -34,6 +34,7 @@ from rageval_spec.data.evaluation import (
 )
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.note import Note
+from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.stopping import Stopping
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import DataError
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
-    "stopping", "design", "designs", "calibrations", "correction", "labels",
+    "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -79,6 +80,8 @@ class Results:
         digests: sha256 of each dataset's questions, references, corpus and qrels.
         judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
             they were paid; equal requests count once; tokens or cost that are not known are null.
+        replies: for each of these models, the questions whose first reply could be read (`first`), those that were
+            asked again (`later`) and those without a readable reply (`never`); `repeats` counts the further replies.
         prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
         calibrations: of the judges that have one: sha256 of the file, what the judge took from it, labels by metric.
         implementations: sha256 of the version and the files of each metric, by name.
@@ -115,6 +118,7 @@ class Results:
     summaries: dict[str, str] = dataclasses.field(default_factory=dict)
     digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
+    replies: dict[str, ReplyCounts] = dataclasses.field(default_factory=dict)
     prompts: dict[str, str] = dataclasses.field(default_factory=dict)
     calibrations: dict[str, UsedCalibration] = dataclasses.field(default_factory=dict)
     implementations: dict[str, str] = dataclasses.field(default_factory=dict)

@@ -83,7 +83,10 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
         except UnfinishedError as error:
             return Failed(str(error), is_unfinished=True)
         found = conversation.found
-        context.budget.usage.count(model.context.name, conversation.replies, model.sample)
+        usage, name, is_read = context.budget.usage, model.context.name, conversation.understood is not None
+        usage.count(name, conversation.replies, model.sample)
+        replies = [reply for _, reply in conversation.replies]
+        usage.count_question(name, question.request, replies, model.sample, is_read=is_read)
         if conversation.is_unread:
             context.budget.count_unread(digest)
         if not conversation.was_kept:

@@ -7,7 +7,8 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.call_errors import CallError, InterruptedCallError
@@ -109,10 +110,11 @@ class Caller:
     def _try(self, request: ChatRequest) -> ChatReply:
         known = self._capabilities
         body = self._dialect.body(request, self._settings, known)
+        begun = perf_counter()
         try:
             with self._endpoint.exchange(json.dumps(body).encode("ascii")) as reply:
                 if reply.status == 200:
-                    return self._read(reply)
+                    return replace(self._read(reply), seconds=perf_counter() - begun)
                 raise _judge(self._endpoint, reply)
         except Failure as failure:
             failure.is_lesson = self._adapt(failure.reply, body, known)

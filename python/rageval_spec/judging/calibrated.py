@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.data.evaluation import UsedCalibration
 from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError
@@ -26,6 +25,7 @@ from rageval_spec.reading.calibrations import ReadCalibration, build_map, read_c
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import UsedCalibration
     from rageval_spec.data.judge_calibration import JudgeCalibration
     from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import Context
@@ -153,6 +153,8 @@ class CalibratedJudge(Judge[Any]):
 
     def describe(self) -> UsedCalibration:
         """The calibration, for the results."""
+        from rageval_spec.data.evaluation import UsedCalibration
+
         labels = {entry.metric: entry.labelled.items for entry in self.entries.values()}
         return UsedCalibration(_read(self).digest, self._use.score, labels)
 

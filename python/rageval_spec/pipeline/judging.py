@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
 from rageval_spec.data.model_names import Kinship, compare_models
 from rageval_spec.data.note import Note
+from rageval_spec.data.reply_counts import AskedModel, ReplyCounts
 from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.plugin import ChatModel, Judge
 from rageval_spec.plugin.names import names_in
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
 
 _MILLION = 1e6
 
@@ -27,7 +30,27 @@ def count_judging(parts: Parts) -> dict[str, JudgingCost]:
     return {name: cost for name, cost in costs.items() if cost.calls}
 
 
+def count_replies(parts: Parts) -> dict[str, ReplyCounts]:
+    """How often the replies of each chat model could be read, by its name in the spec."""
+    found = {name: model.context.budget.usage.replies_of(name) for name, model in parts.asked_models.items()}
+    return {name: counts for name, counts in found.items() if counts.questions}
+
+
+def list_asked_models(parts: Parts) -> list[AskedModel]:
+    """What was asked of each chat model in this evaluation, without stored replies; for the store to remember."""
+    asked: list[AskedModel] = []
+    for name, model in parts.asked_models.items():
+        now = model.context.budget.usage.asked_now().get(name) if isinstance(model, ChatModel) else None
+        if now is not None:
+            facts = model.describe()
+            called, url = facts.get("model", name), facts.get("url", "")
+            asked.append(AskedModel(called, url, now.calls, now.seconds, now.replies))
+    return asked
+
+
 def _count(name: str, model: ChatModel[Any]) -> JudgingCost:
+    from rageval_spec.data.evaluation import JudgingCost
+
     used, price = model.context.budget.usage.of(name), model.price
     cost = None
     if price is not None and used.input_tokens is not None and used.output_tokens is not None:

@@ -18,7 +18,13 @@ from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.designs import Designed, find_designs
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
-from rageval_spec.pipeline.judging import count_judging, describe_calibrations, digest_prompts, note_self_judging
+from rageval_spec.pipeline.judging import (
+    count_judging,
+    count_replies,
+    describe_calibrations,
+    digest_prompts,
+    note_self_judging,
+)
 from rageval_spec.pipeline.labels import Labelled, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.notes import coverage_notes, uncovered_notes
 from rageval_spec.pipeline.parts import Parts
@@ -150,6 +156,7 @@ def _draft(
         summaries=summarize_metrics(metrics),
         digests=digest_data(load_fingerprints(), plan),
         judging=count_judging(parts),
+        replies=count_replies(parts),
         prompts=digest_prompts(parts),
         calibrations=describe_calibrations(parts),
         implementations=digest_implementations(metrics),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rageval_spec.data.reply_counts import AskedModel
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
+
+STORE = Path(".rageval", "store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class Listing:
     built: tuple[Listed, ...]
     hub_folder: Path
     built_folder: Path
+    store: Path
+    asked: tuple[AskedModel, ...] = ()
 
     def to_text(self) -> str:
         sections = (
@@ -44,8 +51,15 @@ class Listing:
         for title, entries, otherwise in sections:
             lines = [_list_entry(entry, *widths) for entry in entries] or [f"  {otherwise}"]
             blocks.append("\n".join([title, *lines]))
+        if self.asked:
+            blocks.append("\n".join([f"Chat models asked with the store {_shorten(self.store)}", *self._list_asked()]))
         hint = "To use one, write {use: onnx, model: NAME} under 'models:'. NAME can also be a folder or an .onnx file."
         return "\n\n".join([*blocks, hint]) + "\n"
+
+    def _list_asked(self) -> Iterator[str]:
+        width = max(len(one.model) for one in self.asked)
+        for one in self.asked:
+            yield f"  {make_visible(one.model):<{width}}  {make_visible(one.url)}: {one}"
 
     def to_json(self) -> str:
         """The list as JSON, for other programs."""
@@ -57,14 +71,20 @@ class Listing:
             ]
             for name, entries in sections.items()
         }
-        folders = {"hub_folder": str(self.hub_folder), "built_folder": str(self.built_folder)}
+        content["chat"] = [asdict(one) for one in self.asked]
+        content["chat"] = [asdict(one) for one in self.asked]
+        folders = {"hub_folder": str(self.hub_folder), "built_folder": str(self.built_folder), "store": str(self.store)}
         return json.dumps({**content, **folders}, indent=2, ensure_ascii=False) + "\n"
 
 
-def list_models() -> Listing:
-    """The embedded models, those in the Hugging Face cache, and the graphs in this program's cache."""
+def list_models(store: Path = STORE) -> Listing:
+    """The embedded models, those in the Hugging Face cache, the graphs in this program's cache, and what a store knows.
+
+    `store` is the folder of a store, which remembers the chat models that were asked.
+    """
     from rageval_spec.inference.exports import find_cache, list_cached
     from rageval_spec.inference.sources import EMBEDDED, find_hub_cache
+    from rageval_spec.store.chat_models import list_asked
 
     return Listing(
         tuple(_look_at_embedded(name) for name in EMBEDDED),
@@ -72,6 +92,8 @@ def list_models() -> Listing:
         tuple(Listed(model.name, model.precision, model.bytes) for model in list_cached()),
         find_hub_cache(),
         find_cache() / "models",
+        store,
+        tuple(list_asked(store)),
     )
 
 

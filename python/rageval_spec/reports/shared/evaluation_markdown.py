@@ -244,7 +244,8 @@ def describe_provenance(evaluation: Evaluation) -> str:
     digest = f"spec sha256 {evaluation.spec_digest}"
     prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.prompts.items()]
     judging = [f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.judging.items()]
-    told = (*versions, digest, *models, *judging, *prompts, *settings.splitlines())
+    replies = [f"replies of {name}: {counts}" for name, counts in evaluation.replies.items()]
+    told = (*versions, digest, *models, *judging, *replies, *prompts, *settings.splitlines())
     lines = [make_visible(line) for line in told]
     fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))
     return "\n".join((fence, *lines, fence))
