@@ -42,6 +42,7 @@ def test_each_label_is_a_row_of_its_annotator(tmp_path: Path, form: Any) -> None
     assert (first.query_id, first.claim, first.value, first.annotator) == ("q1", 2, "contradicted", "Ann")
     assert (first.dataset, first.system, first.answer) == ("golden", "assistant", "ab" * 8)
     assert (first.reason, first.probability, first.comment) == ("low + unsure", 0.25, "the date")
+    assert first.saw_judge
     assert (second.metric, second.claim, second.value) == ("fluency", None, 4.0)
     assert second.place.endswith("ann.json:1: label 2")
 

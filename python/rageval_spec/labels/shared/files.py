@@ -55,6 +55,10 @@ class LabelColumns(BaseModel):
         description="Yes if the label settles what annotators disagreed on; it then counts instead of theirs. Default: "
         "adjudicated, is_adjudicated.",
     )
+    saw_judge: str | None = Field(
+        default=None,
+        description="Yes if the annotator had seen what the judge says, as the review page notes. Default: saw_judge.",
+    )
 
 
 class FileLabelsNode(LabelsNode):
