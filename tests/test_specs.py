@@ -92,6 +92,17 @@ def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:
     assert ("bm25", "faithfulness") not in means
 
 
+def test_labels_correct_a_judge_that_is_too_strict(tmp_path: Path) -> None:
+    """The author of the answers finds all 40 of them 0.875 complete on average; 24 of these labels are in the file."""
+    outcome = run(FOLDER / "labels.yaml", Options(output=tmp_path, no_store=True))
+    corrected, judge = outcome.evaluation.aggregates
+    assert corrected.correction is not None and corrected.mean is not None and corrected.interval is not None
+    assert (round(corrected.mean, 3), round(judge.mean or 0, 3)) == (0.885, 0.742)
+    assert corrected.interval.low < 0.875 < corrected.interval.high
+    assert judge.interval is not None and judge.interval.high < 0.875
+    assert (corrected.correction.labels, corrected.correction.judged) == (24, judge.mean)
+
+
 def test_equal_input_gives_equal_bytes_in_any_folder_with_any_threads_and_store(tmp_path: Path) -> None:
     def list_files(name: str, **limits: int) -> dict[str, bytes]:
         """The files of a run in a copy of `specs/`, by their paths in the results folder."""
