@@ -47,6 +47,13 @@ def test_the_next_step_gets_only_samples_that_the_first_is_unsure_about() -> Non
     assert [note.message for note in assessment.notes] == ["4 samples: cheap decided 2 (50%), dear decided 2 (50%)"]
 
 
+def test_a_finding_says_how_far_it_lies_from_that_of_the_step_before() -> None:
+    first = Scripted("first", {"a": 0.3, "b": 0.5, "c": Failed("timeout"), "d": None})
+    second = Scripted("second", {"b": 0.9, "c": 0.9, "d": 0.9})
+    assessment = build(first, second, bands={"first": BAND}).assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))
+    assert [finding_of(assessment, place).apart for place in range(4)] == [None, pytest.approx(0.4), None, None]
+
+
 def test_a_judge_without_a_band_decides_everything_but_its_failures() -> None:
     first = Scripted("first", {"a": 0.5, "b": Failed("timeout"), "c": None})
     local = Scripted("local", {"b": 0.7, "c": 0.2})

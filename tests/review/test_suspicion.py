@@ -45,6 +45,11 @@ def test_a_later_step_of_a_cascade_decides_what_the_first_is_unsure_of() -> None
     assert unsure(0.9, {"decided_by": "strict"}) == 0.0
 
 
+def test_steps_of_a_cascade_that_lie_apart_are_unsure() -> None:
+    assert unsure(0.9, {"decided_by": "strict", "apart": 0.6}) == pytest.approx(0.6)
+    assert unsure(0.9, {"decided_by": "strict", "apart": 0.2}) == 0.0
+
+
 def test_low_values_are_those_below_the_bound_on_the_scale_of_the_metric() -> None:
     values = [value(f"q{at}", "faithfulness", number) for at, number in enumerate((0.0, 0.69, 0.7, 1.0))]
     values += [value(f"q{at}", "error_rate", number) for at, number in enumerate((0.0, 0.0, 0.2, 0.9))]

@@ -113,6 +113,8 @@ class Finding:
         claims: the claims that make up the score; for usefulness, one for each context, in order.
         decided_by: the judge that decided, if there were several.
         confidence: how sure the judge is, in [0, 1]; None if it does not say.
+        apart: how far the score lies from that of the judge that was asked before and was unsure, on a scale from 0 to
+            1; None if there was none.
         claimless: True if the judge read the text and found no claim in it. Any other finding without a score is
             undecided.
     """
@@ -123,6 +125,7 @@ class Finding:
     decided_by: str | None = None
     confidence: float | None = None
     claimless: bool = False
+    apart: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

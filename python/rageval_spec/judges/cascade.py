@@ -133,7 +133,7 @@ class Cascade(ComposedJudge[CascadeNode]):
             found, told = assess(judge, criterion, [samples[place] for place in waiting])
             notes += told
             for place, finding in zip(waiting, found, strict=True):
-                findings[place] = _sign(finding, judge.context.name, findings.get(place))
+                findings[place] = _sign(finding, judge.context.name, findings.get(place), criterion)
                 if is_last or _is_sure(finding, band, criterion):
                     deciders[place] = judge.context.name
         if samples:
@@ -221,13 +221,26 @@ def _is_sure(finding: Finding | Failed, band: Band | None, criterion: Criterion)
     return band is None or not band[0] < scale_score(finding.score, criterion) < band[1]
 
 
-def _sign(finding: Finding | Failed, name: str, before: Finding | Failed | None) -> Finding | Failed:
-    """The finding with the name of the judge that gave it; a failure with the reason why the step before failed."""
+def _sign(
+    finding: Finding | Failed, name: str, before: Finding | Failed | None, criterion: Criterion
+) -> Finding | Failed:
+    """The finding with the name of the judge that gave it, and how far it lies from that of the step before.
+
+    A failure gets the reason why the step before failed.
+    """
     if isinstance(finding, Finding):
-        return replace(finding, decided_by=finding.decided_by or name)
+        apart = finding.apart if finding.apart is not None else _measure_gap(finding, before, criterion)
+        return replace(finding, decided_by=finding.decided_by or name, apart=apart)
     if isinstance(before, Failed):
         return replace(finding, reason=f"{before.reason}; {finding.reason}")
     return finding
+
+
+def _measure_gap(finding: Finding, before: Finding | Failed | None, criterion: Criterion) -> float | None:
+    """The difference of the scores of two steps, on a scale from 0 to 1."""
+    if not isinstance(before, Finding) or before.score is None or finding.score is None:
+        return None
+    return abs(scale_score(finding.score, criterion) - scale_score(before.score, criterion))
 
 
 PLUGIN = Cascade

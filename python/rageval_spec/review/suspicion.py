@@ -20,6 +20,8 @@ NEAR = 0.1
 """How near to the threshold a judge's value is unsure."""
 CONFIDENT = 0.7
 """A judge that says it is less confident than this is unsure."""
+APART = 0.3
+"""From which difference on the steps of a cascade disagree."""
 _HALF = 0.5
 
 
@@ -79,7 +81,8 @@ def rate_unsure(evaluation: Evaluation, metrics: Sequence[str], threshold: float
     """How unsure the judges are of each answer, where they are.
 
     A judge is unsure if its value, or the score of a claim, lies within `NEAR` of the threshold; if it says that its
-    confidence is below `CONFIDENT` (a panel's confidence is how far its members agree); or if a step of a `cascade`
+    confidence is below `CONFIDENT` (a panel's confidence is how far its members agree); or if the step of a `cascade`
+    that decided lies at least `APART` from the step before. Where it is not known how far, it is unsure if a step
     decided that is not the first, because the first was unsure.
     """
     import polars as pl
@@ -108,8 +111,10 @@ def _rate(value: float | None, details: Mapping[str, Any], threshold: float, fir
     confidence = details.get("confidence")
     if isinstance(confidence, int | float) and confidence < CONFIDENT:
         yield 1 - confidence
-    decided_by = details.get("decided_by")
-    if first is not None and decided_by is not None and decided_by != first:
+    decided_by, apart = details.get("decided_by"), details.get("apart")
+    if isinstance(apart, int | float):
+        yield apart if apart >= APART else 0.0
+    elif first is not None and decided_by is not None and decided_by != first:
         yield _HALF
 
 

@@ -67,12 +67,13 @@ def measure_failure(failed: Failed) -> Measurement:
 
 
 def describe_finding(finding: Finding) -> dict[str, Any]:
-    """The details of a value: `score`, `claims`, `decided_by`, `confidence`; unknown ones are left out."""
+    """The details of a value: `score`, `claims`, `decided_by`, `confidence`, `apart`; unknown ones are left out."""
     return without_unknown(
         score=finding.score,
         claims=describe_claims(finding.claims),
         decided_by=finding.decided_by,
         confidence=finding.confidence,
+        apart=finding.apart,
     )
 
 
