@@ -1,8 +1,9 @@
 """`csv`: the value of every query, in one row each, for spreadsheets and scripts.
 
-The columns are those of the values table. Numbers have all their digits, and a missing value is an empty field.
-Identifiers are written unchanged, so that they still join with other tables. A spreadsheet can take an identifier that
-starts with `=`, `+`, `-` or `@` for a formula; import the columns as text if you do not trust the source of the
+The columns are those of the values table; if the spec has clusters or weights, those of each question follow. Numbers
+have all their digits, and a missing value is an empty field. Identifiers are written unchanged, so that they still join
+with other tables. A spreadsheet can take an identifier that starts with `=`, `+`, `-` or `@` for a formula; import the
+columns as text if you do not trust the source of the
 identifiers. In reasons, control characters are escaped, and a reason that looks like a formula gets a leading `'`.
 """
 
@@ -18,6 +19,9 @@ from rageval_spec.reports.shared.escaping import escape_column
 from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.design import Design
     from rageval_spec.data.evaluation import Evaluation
 
 
@@ -37,9 +41,25 @@ class CsvReport(Report[CsvNode]):
     def render(self, evaluation: Evaluation) -> bytes:
         """CSV text (RFC 4180) in UTF-8, with a header and lines that end with a line feed."""
         values, stream = evaluation.values, BytesIO()
+        values = _add_design(values, evaluation.question_designs)
         shown = [escape_column(values[name], write) for name, write in _TEXTS.items() if name in values.columns]
         values.with_columns(shown).write_csv(stream)
         return stream.getvalue()
+
+
+def _add_design(values: pl.DataFrame, designs: Mapping[str, Design]) -> pl.DataFrame:
+    """The values with the columns `cluster` and `weight` of their questions, if any dataset has clusters or weights."""
+    import polars as pl
+
+    if not designs:
+        return values
+    schema, frames = {"query_id": pl.String, "cluster": pl.String, "weight": pl.Float64}, []
+    for dataset, design in designs.items():
+        query_ids = values.filter(pl.col("dataset") == dataset)["query_id"].unique(maintain_order=True).to_list()
+        clusters = None if (of := design.list_clusters(query_ids)) is None else list(map(str, of))
+        parts = {"query_id": query_ids, "cluster": clusters, "weight": design.list_weights(query_ids)}
+        frames.append(pl.DataFrame(parts, schema=schema).with_columns(dataset=pl.lit(dataset)))
+    return values.join(pl.concat(frames), on=["dataset", "query_id"], how="left", maintain_order="left")
 
 
 PLUGIN = CsvReport

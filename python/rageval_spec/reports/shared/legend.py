@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.ties import describe_ties
+from rageval_spec.reports.shared.weighted import describe_design
 from rageval_spec.statistics import sequences
-from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.statistics.percentiles import METHOD, read_percentile
 from rageval_spec.wording import ADJUSTED, format_percent, list_choices
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     if any(one.interval is not None for one in means):
         asked = None if evaluation.stopping is None else evaluation.stopping.find(dataset)
         lines.append(("[ ]", _describe_intervals(means, asked)))
+    lines += describe_design(evaluation, dataset)
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
@@ -92,6 +94,8 @@ def _describe_intervals(means: Sequence[Aggregate], asked: Asked | None) -> str:
                 kind = f"{format_percent(one.interval.confidence)} confidence sequence"
                 if asked is not None:
                     kind += f" of the mean over all {asked.total:,} questions, {asked.asked:,} of them asked"
+            if one.design is not None and one.design.clusters is not None:
+                kind = f"{format_percent(one.interval.confidence)} bootstrap interval of whole clusters"
             if one.correction is not None:
                 kind = f"{format_percent(one.interval.confidence)} interval of what people would say"
             metrics.setdefault(kind, {})[one.metric] = None
@@ -123,7 +127,8 @@ def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
     which = f"{metrics}: {percent}% of the queries have a value below this one"
     if interval is None:
         return f"{which}; too few queries for an interval"
-    return f"{which}, shown with its {format_percent(interval.confidence)} order-statistics interval"
+    kind = "order-statistics interval" if interval.method == METHOD else "interval (Woodruff's)"
+    return f"{which}, shown with its {format_percent(interval.confidence)} {kind}"
 
 
 def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Comparison]) -> str:

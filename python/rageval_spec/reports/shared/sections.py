@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.diagnosis import Cause
-from rageval_spec.reports.shared import corrected
+from rageval_spec.reports.shared import corrected, weighted
 from rageval_spec.reports.shared.slice_causes import FrequentCause, list_frequent_causes, list_slice_counts
 from rageval_spec.wording import (
     ADJUSTED,
@@ -55,11 +55,18 @@ class Section:
 
 def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
     """The sections for which the evaluation has something to show."""
+    yield from _show_weighted(evaluation, digits)
     yield from _show_corrections(evaluation, digits)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
     yield from _show_stages(evaluation)
+
+
+def _show_weighted(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    if rows := weighted.list_weighted(evaluation, digits):
+        remarks = tuple(weighted.explain_weights(evaluation))
+        yield Section(weighted.TITLE, weighted.HEADER, tuple(rows), weighted.NUMBERS, remarks)
 
 
 def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.results import Results
+from rageval_spec.reports.shared import weighted
 from rageval_spec.reports.shared.corrected import HEADER, explain_corrections, list_corrected
 from rageval_spec.reports.shared.legend import SIGNIFICANCE, describe_legend
 from rageval_spec.reports.shared.notes import share_notes
@@ -35,6 +36,9 @@ def dump_head(evaluation: Evaluation, questions: Questions, digits: int, title: 
         "questions": questions.describe(evaluation),
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
+    if rows := weighted.list_weighted(evaluation, digits):
+        remarks = [*weighted.explain_weights(evaluation)]
+        head["weighted"] = {"title": weighted.TITLE, "header": weighted.HEADER, "rows": rows, "remarks": remarks}
     if rows := list_corrected(evaluation, digits):
         head["corrected"] = {"header": HEADER, "rows": rows, "remarks": [*explain_corrections(evaluation)]}
     return dump_json(head)

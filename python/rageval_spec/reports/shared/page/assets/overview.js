@@ -7,6 +7,7 @@ function drawOverview() {
     results.gates.length > 0 && section("gates", ["Gates"], "The shaded part of each row is where the number must lie.", drawGates()),
     drawChanges(),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
+    report.weighted && drawNumbers("weighted", report.weighted.title, report.weighted, 1),
     drawCorrected(),
     drawFirst(),
     section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean of these values.", el("div", { class: "spreads" },
@@ -93,13 +94,16 @@ function drawMarks() {
 
 /** The judge's numbers, what people's labels make of them, and the labels alone. */
 function drawCorrected() {
-  if (!report.corrected) return null;
-  const { header, rows, remarks: [explanation, ...reasons] } = report.corrected;
+  return report.corrected && drawNumbers("corrected", "What people would say", report.corrected, 2);
+}
+
+/** A table of numbers with the sentences that explain it; the numbers of the column `strong` stand out. */
+function drawNumbers(id, title, { header, rows, remarks: [explanation, ...reasons] }, strong) {
   const head = header.map((text, at) => el("th", { scope: "col", class: at ? "number" : "" }, text));
   const cells = (row) => row.map((text, at) => (at === 0 ? el("th", { scope: "row", dir: "auto" }, text)
-    : el("td", { class: at === 2 ? "number strong" : "number muted" }, text)));
-  return section("corrected", ["What people would say"], explanation,
-    table(head, rows.map((row) => el("tr", {}, cells(row))), { "aria-label": "what people would say" }),
+    : el("td", { class: at === strong ? "number strong" : "number muted" }, text)));
+  return section(id, [title], explanation,
+    table(head, rows.map((row) => el("tr", {}, cells(row))), { "aria-label": title.toLowerCase() }),
     reasons.map((reason) => el("p", { class: "hint", dir: "auto" }, reason)));
 }
 
