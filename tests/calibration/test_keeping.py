@@ -20,7 +20,9 @@ from tests.judges.fakes import FAITHFULNESS
 COUNT = 200
 
 
-def keep(low: float = 0.0, high: float = 1.0, limit: float | None = None, **recorded: Any) -> JudgeCalibration:
+def keep(
+    low: float = 0.0, high: float = 1.0, limit: float | None = None, *, placed: bool = False, **recorded: Any
+) -> JudgeCalibration:
     """An entry of 200 answers: from 0.5 on, in the judge's scale, they are right, with 10 exceptions below."""
     values = [number / COUNT for number in range(COUNT)]
     metric = next(iter(recorded.get("metrics", {"faithfulness": None})))
@@ -31,7 +33,7 @@ def keep(low: float = 0.0, high: float = 1.0, limit: float | None = None, **reco
     spec = evaluate(**{"metrics": {metric: METRICS["faithfulness"]}, **recorded}).spec
     evaluation = replace(answered(rows), spec=spec, prompts=PROMPTS)
     labels = [Label(f"q{n:03}", metric, float(one >= 0.5 or n % 10 == 9), "ann") for n, one in enumerate(values)]
-    joined = join_labels(evaluation, labels, metric)
+    joined = join_labels(evaluation, labels, metric, bounds=(low, high) if placed else (0.0, 1.0))
     promised = None if limit is None else promise(joined, limit, 0.95)
     return keep_calibration(evaluation, joined, measure_judge(joined, resamples=50), promised)
 
@@ -66,6 +68,9 @@ def test_numbers_of_grades_are_placed_on_zero_to_one() -> None:
     assert plain is not None
     assert entry.map.values == pytest.approx(plain.values)
     assert entry.map.results == plain.results
+    placed = keep(1.0, 5.0, placed=True, **graded).threshold
+    assert placed is not None
+    assert placed.value == pytest.approx(0.4925)
 
 
 def test_a_guarantee_is_kept_with_what_it_promises() -> None:

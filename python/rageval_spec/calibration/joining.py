@@ -39,6 +39,7 @@ class Joined:
         weights: one over the probability with which each item was chosen for labelling; None if all count alike.
         sampling: how the items were chosen.
         together: the cluster of each question that belongs together with others, by dataset and query.
+        bounds: the metric's lowest and highest value, which are 0 and 1 in `judged` and `others`.
     """
 
     metric: str
@@ -51,6 +52,7 @@ class Joined:
     weights: tuple[float, ...] | None = None
     sampling: Sampling | None = None
     together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     @cached_property
     def clusters(self) -> tuple[tuple[str, str | int], ...]:
@@ -68,7 +70,13 @@ class Joined:
         return tuple(map(question_of, self.items))
 
 
-def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, scale: Scale | None = None) -> Joined:
+def join_labels(
+    evaluation: Evaluation,
+    labels: Sequence[Label],
+    metric: str,
+    scale: Scale | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Joined:
     """Join the labels of one metric with an evaluation's values of it.
 
     A label that names no dataset or no system belongs to the only one that has the metric. A label that names the
@@ -80,6 +88,7 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
         labels: labels of this metric.
         metric: the metric whose values they are compared with.
         scale: what the labels' worst and best are; by default 0 and 1.
+        bounds: the metric's lowest and highest value; they become 0 and 1. The scores of claims are so already.
 
     Raises:
         DataError: a label is not a number on the scale; some labels are of claims and some of answers; a label does not
@@ -90,7 +99,8 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
         raise DataError(
             f"some labels of {metric} are of claims and some of whole answers; calibrate one kind at a time"
         )
-    values = _list_claims(evaluation, metric) if True in of_claims else _list_values(evaluation, metric)
+    bounds = (0.0, 1.0) if True in of_claims else bounds
+    values = _list_claims(evaluation, metric) if True in of_claims else _list_values(evaluation, metric, bounds)
     answers = _digest_answers(evaluation, labels)
     found: dict[Item, list[Label]] = defaultdict(list)
     unused: Counter[str] = Counter()
@@ -119,12 +129,17 @@ def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, sc
             for dataset, design in evaluation.question_designs.items()
             for query_id, cluster in design.clusters.items()
         },
+        bounds=bounds,
     )
 
 
-def _list_values(evaluation: Evaluation, metric: str) -> dict[Item, float]:
+def _list_values(evaluation: Evaluation, metric: str, bounds: tuple[float, float]) -> dict[Item, float]:
+    low, high = bounds
     rows = evaluation.values.filter(metric=metric).drop_nulls("value").select("dataset", "system", "query_id", "value")
-    return {(dataset, system, query_id, None): value for dataset, system, query_id, value in rows.iter_rows()}
+    return {
+        (dataset, system, query_id, None): value if bounds == (0.0, 1.0) else (value - low) / (high - low)
+        for dataset, system, query_id, value in rows.iter_rows()
+    }
 
 
 def _list_claims(evaluation: Evaluation, metric: str) -> dict[Item, float]:

@@ -48,9 +48,9 @@ def keep_calibration(
     """
     behind = find_judge(evaluation, joined.metric)
     check_scores(evaluation, joined)
-    low, high = behind.scale
+    low, high = (0.0, 1.0) if joined.bounds == behind.scale else behind.scale
     choice = measured.map
-    if behind.scale != (0.0, 1.0):
+    if (low, high) != (0.0, 1.0):
         choice = choose_map(replace(joined, judged=tuple((value - low) / (high - low) for value in joined.judged)))
     return JudgeCalibration(
         judge=behind.judge.context.name,

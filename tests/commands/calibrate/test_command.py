@@ -93,6 +93,24 @@ def test_judges_that_are_named_are_compared_in_few_words(two_judges: str, tmp_pa
         calibrate(two_judges, labels, (), (), None, "text", judges=("panel",))
 
 
+def test_grades_are_put_on_the_scale_from_0_to_1(tmp_path: Path) -> None:
+    rubric = {"use": "rubric", "name": "tone", "criteria": "Is it polite?", "scale": [1, 5], "judge": "grader"}
+    recorded = {
+        "metrics": [rubric],
+        "judges": {"grader": {"use": "grade", "model": "gpt"}},
+        "models": {},
+        "ranking": {},
+    }
+    values = [value(f"q{number}", "tone", float(1 + number % 5)) for number in range(30)]
+    evaluation = answered(values, [sample(f"q{number}") for number in range(30)], spec=recorded)
+    results = str(save(evaluation, tmp_path / "graded"))
+    labels = write(tmp_path, [f"q{number},tone,ann,{min(2 + number % 5, 5)}" for number in range(20)])
+    text = show(results, labels, scale="1..5")
+    assert "Shown from 0 (worst) to 1 (best); values of the metric go from 1 to 5." in text
+    assert "It is 0.200 more strict than people" in text
+    assert "judge alone 0.500 30" in text
+
+
 def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
     text = show(results, label_all(tmp_path, 6))
     assert "Only 6 items are labelled; label 50 or more, so that intervals are narrow enough to decide by." in text

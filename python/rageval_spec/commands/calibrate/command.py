@@ -139,8 +139,9 @@ def _run_spec(
 def _calibrate(evaluated: Evaluated, chosen: Chosen, settings: Settings) -> Group:
     """Measure the judges of one criterion, and compare them."""
     evaluation = evaluated.evaluation
+    bounds = _list_bounds(evaluation)
     joined = {
-        metric: join_labels(evaluation, chosen.labels, metric, settings.scale)
+        metric: join_labels(evaluation, chosen.labels, metric, settings.scale, bounds.get(metric, (0.0, 1.0)))
         for metric in dict.fromkeys((*chosen.shown, *chosen.compared))
     }
     found = [_measure(evaluation, joined[metric], settings) for metric in chosen.shown]
@@ -149,6 +150,14 @@ def _calibrate(evaluated: Evaluated, chosen: Chosen, settings: Settings) -> Grou
         for name in chosen.compared
     ]
     return Group(found, compare_judges(contenders, settings.criterion) if contenders else None)
+
+
+def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    """The lowest and the highest value of each metric that has both."""
+    recorded = read_recorded_spec(evaluation)
+    metrics = {} if recorded is None else recorded.metrics
+    ends = {name: metric.bounds for name, metric in metrics.items()}
+    return {name: (low, high) for name, (low, high) in ends.items() if high is not None}
 
 
 def _measure(evaluation: Evaluation, joined: Joined, settings: Settings) -> Found:

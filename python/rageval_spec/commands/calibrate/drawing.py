@@ -59,7 +59,7 @@ def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
         yield from draw_comparison(group.comparison, details=settings.details)
     is_short = len(group.found) > 1 and not settings.details
     for found in group.found:
-        yield from _draw_head(found.calibration)
+        yield from _draw_head(found.calibration, found.joined.bounds)
         if is_short:
             yield from _draw_promise(found.promise, settings)
         else:
@@ -82,13 +82,15 @@ def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
     yield from _draw_promise(found.promise, settings)
 
 
-def _draw_head(found: Calibration) -> Iterator[RenderableType]:
+def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     people = count_noun(found.annotators, "person", "people")
     items = count_noun(found.items, "labelled item")
     yield Text(make_visible(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}"), "bold")
     yield ""
+    if bounds != (0.0, 1.0):
+        yield Text(f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}.")
     yield from _write(conclude(found))
 
 

@@ -53,6 +53,7 @@ def _describe(one: Found) -> dict[str, Any]:
     content["biases"] = [_describe_bias(bias) for bias in one.biases.found]
     content["properties_left_out"] = [asdict(left) for left in one.biases.left_out]
     content["why_no_biases"] = one.biases.reason
+    content["bounds"] = one.joined.bounds
     content["slices"] = [asdict(part) for part in one.slices]
     return content | {"promise": None if one.promise is None else asdict(one.promise)}
 
