@@ -163,6 +163,16 @@ def test_only_answers_of_a_system_or_a_slice() -> None:
             select_answers(table, Wanted(**wrong))
 
 
+def test_only_answered_questions_are_chosen() -> None:
+    samples = [
+        sample("q1", status="answered"), sample("q2", answer=None, status="failed"),
+        sample("q3", answer=None, status="unfinished"),
+    ]  # fmt: skip
+    table = answered([value(f"q{at}", "faithfulness", 0.1) for at in (1, 2, 3)], samples)
+    found = select_answers(table, Wanted())
+    assert (list(probabilities(found)), found.population) == (["q1"], 1)
+
+
 def test_without_answers_there_is_nothing_to_review() -> None:
     with pytest.raises(DataError, match="hold no answers that people could judge"):
         select_answers(evaluation(answer=None), Wanted())

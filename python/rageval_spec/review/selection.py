@@ -172,7 +172,11 @@ def _list_population(evaluation: Evaluation, wanted: Wanted) -> _Population:
 
     for metric in wanted.metrics or (None,):
         complete_filter(evaluation, Filter(metric, system=wanted.system, dataset=wanted.dataset, slice=wanted.slice))
-    samples = evaluation.select_samples(*KEY, "slices", "answer").filter(pl.col("answer").is_not_null())
+    samples = evaluation.select_samples(*KEY, "slices", "status")
+    if "status" in samples.columns and samples["status"].null_count() < samples.height:
+        samples = samples.filter(pl.col("status") == "answered")
+    else:  # results of earlier versions; the answers are read only then, because they can be large
+        samples = evaluation.select_samples(*KEY, "slices", "answer").filter(pl.col("answer").is_not_null())
     for name, value in (("dataset", wanted.dataset), ("system", wanted.system)):
         samples = samples if value is None else samples.filter(pl.col(name) == value)
     slices = pl.col("slices") if "slices" in samples.columns else pl.lit([], dtype=pl.List(pl.String)).alias("slices")
