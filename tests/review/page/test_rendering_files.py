@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rageval_spec.reading.labels import read_labels
+from rageval_spec.review.checking import check_entries
+from rageval_spec.review.entries import read_form
 from tests.browser import Opened, start_browser
 from tests.review.page.opening import NO_STORAGE, chosen, enter, expect, open_review, place, press, progress, write_page
 from tests.review.sheets import make_sheet
@@ -112,6 +114,24 @@ def test_a_saved_file_has_the_labels_and_where_they_belong(opened: Opened, tmp_p
         ("q0", "fluency", None, 4.0, "Ann"),
     ]
     assert {(one.reason, one.probability) for one in read} == {("low + unsure", 0.25)}
+    checked = check_entries(read_form(path).entries)
+    assert (checked.written, checked.problems) == (("supported", "contradicted", "not_enough_info", "yes", "4"), ())
+
+
+def test_nothing_is_saved_before_there_is_something(opened: Opened) -> None:
+    press(opened, "s")
+    expect(opened.page.locator("#said")).to_have_text("There is nothing to save yet.")
+
+
+def test_ones_work_is_deleted_by_two_clicks(opened: Opened) -> None:
+    press(opened, "1", "2")
+    opened.page.locator(".person").click()
+    opened.page.get_by_role("button", name="Delete my work from this browser").click()
+    opened.page.get_by_role("button", name="Really delete 2 labels? Files that you saved stay.").click()
+    assert opened.page.get_by_role("button", name="Go on as Ann").count() == 0
+    assert opened.page.evaluate("Object.keys(localStorage).filter((key) => key.includes('Ann'))") == []
+    enter(opened, "Ann")
+    assert opened.page.locator("#answer .claim.good").count() == 0
 
 
 def test_work_is_kept_when_the_page_is_loaded_again(opened: Opened) -> None:

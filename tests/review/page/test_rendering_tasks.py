@@ -318,3 +318,46 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, page: Pat
         press(opened, "l")
         widths.append(opened.page.evaluate("document.documentElement.scrollWidth"))
         assert max(widths) <= 390
+
+
+def test_the_list_is_used_with_the_keyboard_alone(opened: Opened) -> None:
+    press(opened, "l")
+    opened.page.keyboard.type("q")
+    press(opened, "ArrowDown", "ArrowDown", "ArrowDown", "Enter")
+    expect(opened.page.locator("#task-title")).to_have_text(CHINESE)
+    press(opened, "l")
+    press(opened, "ControlOrMeta+a")
+    opened.page.keyboard.type("invoices")
+    press(opened, "Enter")
+    expect(opened.page.locator("#task-title")).to_have_text("Who can see invoices?")
+
+
+def test_the_page_goes_on_by_itself_if_it_is_told_to(opened: Opened) -> None:
+    opened.page.locator(".person").click()
+    opened.page.get_by_label("Go on by itself when a task is labelled").check()
+    press(opened, "Escape", "j")
+    expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
+    press(opened, "y", "4")
+    expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 3 of 6")
+    press(opened, "u")
+    expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
+    assert chosen(opened) == ["1 yes"]
+
+
+def test_single_keys_can_be_turned_off(opened: Opened) -> None:
+    opened.page.locator(".person").click()
+    opened.page.get_by_label("Answer and move with single keys").uncheck()
+    press(opened, "Escape", "1", "x", "j")
+    assert progress(opened) == "0 of 6 labelled"
+    assert place(opened) == "Task 1 of 6"
+    press(opened, "Control+Enter")
+    expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
+
+
+def test_a_comment_is_left_for_the_next_task(opened: Opened) -> None:
+    press(opened, "c")
+    opened.page.keyboard.type("one\n")
+    press(opened, "Enter", "Control+Enter")
+    expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
+    press(opened, "k")
+    expect(opened.page.locator("#comment")).to_have_value("one")

@@ -25,6 +25,7 @@ _SCRIPTS = (
     "form.js",
     "browse.js",
     "welcome.js",
+    "person.js",
     "review.js",
 )
 _LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason", "probability")

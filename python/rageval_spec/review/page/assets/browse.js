@@ -7,8 +7,17 @@ function showList() {
   const counts = countStates();
   const search = el("input", { type: "search", "aria-label": "Search questions and ids", placeholder: "Search questions and ids", value: work.search,
     on: { input: () => { work.search = search.value.trim(); update(); } } });
+  const moveOn = (event) => {
+    const all = [...rows.querySelectorAll(".row")];
+    const at = all.indexOf(document.activeElement);
+    const to = { ArrowDown: all[at + 1], ArrowUp: at > 0 ? all[at - 1] : search, Enter: event.target === search ? all[0] : null }[event.key];
+    if (!to || event.target.tagName === "SELECT") return;
+    event.preventDefault();
+    if (event.key === "Enter") to.click();
+    else to.focus();
+  };
   const options = FILTERS.map(([key, text]) => [key, ["done", "skipped", "started"].includes(key) ? `${text} (${counts[key]})` : text]);
-  const dialog = el("dialog", { class: "browser", "aria-labelledby": "list-title" },
+  const dialog = el("dialog", { class: "browser", "aria-labelledby": "list-title", on: { keydown: moveOn } },
     el("div", { class: "bar" }, el("h2", { id: "list-title" }, "All tasks"),
       el("button", { type: "button", class: "icon", "aria-label": "Close", on: { click: () => dialog.close() } }, "✕")),
     el("div", { class: "bar" }, search, select("Show", options, work.filter, (key) => { work.filter = key; update(); })), total, rows);

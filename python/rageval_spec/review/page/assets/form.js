@@ -129,6 +129,7 @@ function chooseSlot(place) {
 function answer(place, value, event) {
   const { slots } = shown.task;
   const slot = slots[place];
+  const wasWaiting = isWaiting(shown.at);
   setLabel(shown.at, slot, value);
   const entry = entryOf(shown.at);
   const isSet = slot.key in entry.labels;
@@ -138,6 +139,10 @@ function answer(place, value, event) {
   if (event?.detail) document.getElementById("task-title").focus({ preventScroll: true }); // a mouse leaves the keys to the page
   redrawForm();
   drawProgress();
+  if (work.goesOn && wasWaiting && !isWaiting(shown.at)) {
+    goOn();
+    return;
+  }
   const said = `${criterionOf(slot).label}${slot.claim === null ? "" : `, claim ${slot.claim + 1}`}: ${isSet ? optionOf(slot, value).word : "no answer"}.`;
   announce(other >= 0 ? `${said} Next: ${describeSlot(slots[other])}.` : isSet ? `${said} This task is labelled. Enter goes on.` : said);
 }

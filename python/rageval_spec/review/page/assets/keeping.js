@@ -40,7 +40,7 @@ function keepEntry(at, entry) {
 }
 
 function keepAbout() {
-  keep(keyOf(work.annotator, "about"), { at: work.at, unsaved: work.unsaved, shuffled: work.shuffled });
+  keep(keyOf(work.annotator, "about"), { at: work.at, unsaved: work.unsaved, shuffled: work.shuffled, goesOn: work.goesOn });
 }
 
 function readPeople() {
@@ -54,6 +54,14 @@ function keepPerson(annotator) {
   const known = annotator === null || names.includes(annotator) ? names : [...names, annotator];
   keep(peopleKey(), { names: known, last: annotator });
   if (annotator !== null) keep("rageval-review name", annotator);
+}
+
+/** Removes everything that a person entered on this sheet. */
+function forgetPerson(annotator) {
+  const names = readPeople().names.filter((one) => one !== annotator);
+  for (let at = 0; at < sheet.tasks.length; at++) keep(keyOf(annotator, at), null);
+  keep(keyOf(annotator, "about"), null);
+  keep(peopleKey(), names.length ? { names, last: null } : null);
 }
 
 function readKept(annotator) {

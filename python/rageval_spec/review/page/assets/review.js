@@ -2,7 +2,7 @@
 
 const KEYS = [["1 … 9", "Answer: the grade; 1, 2 or 3 for a claim"], ["y  n", "Answer: yes, no"], ["←  →", "Previous or next judgement"],
   ["⌫", "Clear the judgement"], ["Enter", "Next task that is not labelled"], ["j  k", "Next or previous task"], ["x", "Skip the task"],
-  ["u", "Undo"], ["c", "Comment; Esc leaves it"], ["a", "Show or hide all contexts"], ["o", "Show or hide the judge's opinion"],
+  ["u", "Undo"], ["c", "Comment; Esc leaves it, Ctrl+Enter goes on"], ["a", "Show or hide all contexts"], ["o", "Show or hide the judge's opinion"],
   ["l", "List of all tasks"], ["s", "Save the file"], ["?", "These keys"]];
 
 function drawTop() {
@@ -105,7 +105,7 @@ function showDone() {
 }
 
 function skip() {
-  changeEntry(shown.at, (entry) => { entry.skipped = true; });
+  if (work.states[shown.at] !== "done") changeEntry(shown.at, (entry) => { entry.skipped = true; });
   drawProgress();
   goOn();
 }
@@ -122,33 +122,13 @@ async function takeBack() {
 }
 
 function save() {
-  document.activeElement?.blur?.();
+  if (!work.entries.size) {
+    say("There is nothing to save yet.");
+    return;
+  }
   const file = saveFile();
   drawProgress();
   say(`Saved as ${file} in your downloads.`);
-}
-
-/** Files and people: to load a file, or to let another person work. */
-function showPerson() {
-  const error = el("p", { class: "failure", role: "alert", hidden: true });
-  const load = pickFile("Load a saved file", (file) => {
-    try {
-      const found = parseFile(file.text);
-      if (found.annotator !== work.annotator) throw new Error(`Its labels are by ${found.annotator}, and you are ${work.annotator}.`);
-      dialog.close();
-      tellMerged(found);
-    } catch (problem) {
-      error.hidden = false;
-      refill(error, name(file.name), ` was not loaded. ${problem.message}`);
-    }
-  });
-  const dialog = showMessage("Your work", el("p", {}, "You label as ", name(work.annotator, { class: "name strong" }), ". ",
-    canKeep ? "What you enter is kept in this browser." : "This browser keeps nothing: save the file before you close the page."), error,
-    el("div", { class: "known" }, load, el("button", { type: "button", class: "quiet", on: { click: () => {
-      dialog.close();
-      keepPerson(null);
-      showWelcome();
-    } } }, "Let another person label")));
 }
 
 let fading = 0;
@@ -169,12 +149,18 @@ function pressKey(event) {
     save();
     return;
   }
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
+    event.preventDefault();
+    goOn();
+    return;
+  }
   if (isForOthers(event)) return;
   const field = event.target.closest?.("input, select, textarea");
   if (field) {
     if (event.key === "Escape") document.getElementById("task-title").focus({ preventScroll: true });
     return;
   }
+  if (event.key.length === 1 && !usesKeys()) return;
   const isControl = event.target.closest?.("button, summary, a");
   if (event.key === "Enter" || event.key === " ") {
     if (isControl || event.key === " ") return;

@@ -70,13 +70,3 @@ function tellMerged(found) {
   redrawAll();
   say(`${formatCount(added, "label")} read${older ? `; ${formatCount(older, "label")} in the file ${older === 1 ? "is" : "are"} older than yours and ${older === 1 ? "was" : "were"} left out` : ""}.`);
 }
-
-function showMessage(title, ...content) {
-  document.querySelector("dialog")?.remove();
-  const dialog = el("dialog", { "aria-labelledby": "message-title" }, el("h2", { id: "message-title" }, title), content,
-    el("div", { class: "moves" }, el("button", { type: "button", class: "toggle", on: { click: () => dialog.close() } }, "Close")));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-  return dialog;
-}

@@ -1,6 +1,9 @@
 // What one person entered: an entry for each task, with labels, a comment, and whether the judge's opinion was seen.
 
-/** `{annotator, order, entries, states, at, filter, search, undo, unsaved}`; null until somebody has said who they are. */
+/**
+ * `{annotator, order, entries, states, at, filter, search, undo, unsaved, goesOn}`; null until somebody has said who
+ * they are.
+ */
 let work = null;
 
 const STATES = {
@@ -32,7 +35,7 @@ function openWork(annotator, isShuffled) {
   const kept = readKept(annotator);
   const shuffled = kept.about.shuffled ?? isShuffled;
   work = { annotator, shuffled, order: orderTasks(annotator, shuffled), entries: kept.entries, states: [], at: -1,
-    filter: "all", search: "", undo: [], unsaved: kept.about.unsaved ?? 0 };
+    filter: "all", search: "", undo: [], unsaved: kept.about.unsaved ?? 0, goesOn: kept.about.goesOn === true };
   work.states = sheet.tasks.map((_, at) => stateOf(at));
   keepPerson(annotator);
   keepAbout();
