@@ -119,6 +119,11 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
     "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
     help="With --spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
 )  # fmt: skip
+@click.option(
+    "--orders", type=click.IntRange(1), metavar="COUNT",
+    help="With a spec: ask the judge again about this many answers, with contexts, choices and examples in the reverse "
+    "order, and say what that changes.",
+)  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
 @click.option(
@@ -142,8 +147,18 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     rageval-spec calibrate --spec spec.yaml --agreement 0.95 --against last -o calibration.json
+    rageval-spec calibrate spec.yaml --orders 100
     """
+    from rageval_spec.commands.calibrate.evaluating import Running
+
+    running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
     steps = {name: options.pop(name) for name in ("spec", "agreement", "against")}
+    if (orders := options.pop("orders")) is not None:
+        from rageval_spec.commands.calibrate.orders import try_orders
+
+        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form")}
+        console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
+        return PASSED
     if steps["spec"] is not None:
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
@@ -151,9 +166,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         console.write(calibrate_steps(results, labels, **shared_options, **steps))
         return PASSED
     from rageval_spec.commands.calibrate.command import calibrate
-    from rageval_spec.commands.calibrate.evaluating import Running
 
-    running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
     console.write(calibrate(results, labels, running=running, **options))
     return PASSED
 

@@ -79,9 +79,18 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     known_as = ("classify", "classification", "multiple_choice", "label")
     prompt_names = ("system", "choice")
 
+    _is_reversed = False
+
+    def list_reversals(self) -> Mapping[str, ChoiceJudge]:
+        """The judge with its options in the reverse order."""
+        other = type(self)(self.node, self.context)
+        other._is_reversed = True
+        return {"options": other}
+
     def put(self, matter: Matter) -> Question[Opinion]:
         """The question which option fits."""
-        options = dict(zip(ascii_uppercase, self.node.options or OPTIONS[matter.criterion.kind], strict=False))
+        listed = self.node.options or OPTIONS[matter.criterion.kind]
+        options = dict(zip(ascii_uppercase, listed[::-1] if self._is_reversed else listed, strict=False))
         choice: dict[str, Any] = {"type": "string", "enum": [*options]}
         meanings = {letter: option.text for letter, option in options.items()}
         request = self.request(

@@ -180,6 +180,17 @@ class PromptJudge(ChatJudge[PromptNode]):
         """The sha256 of the rules, of the template and of the examples, by name."""
         return {**super().prompt_digests(), **self._digest_own()}
 
+    def list_reversals(self) -> Mapping[str, PromptJudge]:
+        """The judge with its choices, and with its examples, in the reverse order."""
+        found = {}
+        if self.node.choices:
+            choices = dict(reversed(self.node.choices.items()))
+            found["choices"] = type(self)(self.node.model_copy(update={"choices": choices}), self.context)
+        if len(self._examples) > 1:
+            found["examples"] = type(self)(self.node, self.context)
+            found["examples"]._examples = self._examples[::-1]
+        return found
+
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample, with one call each, as many in parallel as the model allows.
 

@@ -88,6 +88,14 @@ class Judge(Plugin[J]):
         """The same judge in another context."""
         return type(self)(self.node, context)
 
+    def list_reversals(self) -> Mapping[str, Judge[Any]]:
+        """Copies of this judge that show a part of their prompt in the reverse order, by the part: `choices`.
+
+        What they say should be the same; how far it is not shows a preference for a place. Contexts are reversed in the
+        samples, so that judges need not do it.
+        """
+        return {}
+
     @property
     def decides_refusals(self) -> bool:
         """Whether this judge gets answers that refuse. If not, metrics of claims decide refusals without it."""
