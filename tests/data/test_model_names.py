@@ -24,6 +24,7 @@ from rageval_spec.data.model_names import compare_models
         ("mistral-large-2411", "mistral-large-latest"),
         ("Qwen/Qwen2.5-7B-Instruct-AWQ", "qwen2.5:7b"),
         ("my-own-model", "My-Own-Model"),
+        ("m", "M"),
     ],
 )
 def test_names_of_one_model(one: str, other: str) -> None:

@@ -186,7 +186,7 @@ def test_the_results_say_how_often_replies_could_be_read(tmp_path: Path) -> None
         evaluation = evaluate(tmp_path, server)
         assert evaluation.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
         assert json.loads(results(tmp_path))["replies"] == {"gpt": {"first": 2, "later": 1, "never": 1, "repeats": 3}}
-    asked = "replies of gpt: 50% of 4 questions readable at first, 25% after asking again, 25% never"
+    asked = "replies of gpt: readable replies to 50% of 4 questions at first, 25% after asking again, 25% never"
     assert asked in describe_provenance(evaluation)
     server.close()
 
@@ -201,6 +201,6 @@ def test_the_store_remembers_how_often_and_how_fast_new_replies_came(tmp_path: P
         assert asked.url.startswith(server.url)
         assert asked.seconds > 0
     assert "tiny" in list_models(store).to_text()
-    assert "50% of 4 questions readable at first" in list_models(store).to_text()
+    assert "readable replies to 50% of 4 questions at first" in list_models(store).to_text()
     assert json.loads(list_models(store).to_json())["chat"][0]["replies"]["never"] == 1
     server.close()

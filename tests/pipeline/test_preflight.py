@@ -350,3 +350,11 @@ def test_the_judges_behind_a_composed_judge_are_seen(tmp_path: Path) -> None:
     spec = validate(path, [other, both, claude, "systems.bot.generator=claude-3.5-sonnet"])
     (warning,) = spec.warnings
     assert "the judge 'other' asks claude-3-5-sonnet-20240620" in warning.message
+
+
+def test_judges_of_one_model_share_a_warning(tmp_path: Path) -> None:
+    path = write_own_prompt(tmp_path, {"template": "{{ answer }}"})
+    other = "judges.other={use: prompt, model: gpt, template: 'Really? {{ answer }}'}"
+    metrics = "metrics=[{use: rubric, judge: mine}, {use: rubric, judge: other}]"
+    (warning,) = validate(path, [other, metrics, "systems.bot.generator=gpt"]).warnings
+    assert warning.message.startswith("the judges 'mine' and 'other' ask m, the model that writes the answers of 'bot'")

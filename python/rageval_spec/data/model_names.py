@@ -48,6 +48,8 @@ def compare_models(one: str, other: str) -> Kinship | None:
     >>> compare_models("gpt-4o", "claude-3-5-sonnet") is None
     True
     """
+    if one.strip() and one.strip().casefold() == other.strip().casefold():
+        return "same"
     first, second = _read(one), _read(other)
     if first == second:
         return "same" if first else None

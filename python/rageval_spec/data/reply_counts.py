@@ -41,9 +41,9 @@ class ReplyCounts:
         return cls(later=1, repeats=repeats) if repeats else cls(first=1)
 
     def __str__(self) -> str:
-        """`97.5% of 40 questions readable at first, 2.5% after asking again`."""
+        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again`."""
         noun = "question" if self.questions == 1 else "questions"
-        parts = [f"{_show(self.first, self.questions)} of {self.questions:,} {noun} readable at first"]
+        parts = [f"readable replies to {_show(self.first, self.questions)} of {self.questions:,} {noun} at first"]
         if self.later:
             parts.append(f"{_show(self.later, self.questions)} after asking again")
         if self.never:
@@ -68,7 +68,7 @@ class AskedModel:
     replies: ReplyCounts
 
     def __str__(self) -> str:
-        """`97.5% of 40 questions readable at first, 2.5% after asking again; 0.84 seconds a call`."""
+        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again; 0.84 seconds a call`."""
         return f"{self.replies}; {self.seconds / max(self.calls, 1):.2g} seconds a call"
 
 

@@ -13,6 +13,7 @@ from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.plugin import ChatModel, Judge
 from rageval_spec.plugin.names import names_in
+from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
@@ -84,16 +85,16 @@ def describe_calibrations(parts: Parts) -> dict[str, UsedCalibration]:
 
 @dataclass(frozen=True, slots=True)
 class SelfJudging:
-    """A judge whose model is the one that wrote the answers, or of the same family.
+    """Judges whose model is the one that wrote the answers, or of the same family.
 
     Attributes:
-        system, judge: their names in the spec.
+        system, judges: their names in the spec.
         generator, model: what the models are called.
     """
 
     system: str
     generator: str
-    judge: str
+    judges: tuple[str, ...]
     model: str
     kinship: Kinship
 
@@ -103,23 +104,27 @@ class SelfJudging:
             how = f"{self.model}, the model that writes the answers of '{self.system}'"
         else:
             how = f"{self.model}, a model of the same family as {self.generator}, which writes those of '{self.system}'"
-        return f"the judge '{self.judge}' asks {how}; models favour answers like their own"
+        names = list_names([f"'{judge}'" for judge in self.judges])
+        who = f"the judge {names} asks" if len(self.judges) == 1 else f"the judges {names} ask"
+        return f"{who} {how}; models favour answers like their own"
 
 
 def find_self_judging(parts: Parts) -> Iterator[SelfJudging]:
-    """Each judge behind a metric whose model is related to the generator of a system, in the order of the spec."""
+    """The judges behind metrics whose model is related to the generator of a system, in the order of the spec."""
     generators = [(name, one.generator) for name, one in parts.systems.items() if one.generator is not None]
     if not generators:
         return
     asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
-    named = [(name, judge) for name, judge in parts.judges.items() if name in asked]
+    judges: dict[str, list[str]] = {}
+    for name, judge in parts.judges.items():
+        for model in dict.fromkeys(_name_model(parts, model) for model in names_in(judge.node, "models")):
+            if name in asked:
+                judges.setdefault(model, []).append(name)
     for system, generator in generators:
         own = _name_model(parts, generator)
-        for name, judge in named:
-            models = dict.fromkeys(_name_model(parts, model) for model in names_in(judge.node, "models"))
-            for model in models:
-                if kinship := compare_models(own, model):
-                    yield SelfJudging(system, own, name, model, kinship)
+        for model, names in judges.items():
+            if kinship := compare_models(own, model):
+                yield SelfJudging(system, own, tuple(names), model, kinship)
 
 
 def note_self_judging(parts: Parts) -> list[Note]:

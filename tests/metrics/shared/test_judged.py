@@ -18,7 +18,7 @@ def test_an_unable_judge_is_refused_with_a_list_of_able_ones() -> None:
     graders = RuleJudge("fast", abilities=frozenset({"grade"}))
     assert metric("faithfulness", graders).check() == (
         "the judge 'fast' (use: rule) cannot say which claims of a text are supported; "
-        "use binary, choice, claims, embedding, grade, nli, overlap or scores"
+        "use binary, choice, claims, embedding, grade, nli, overlap, prompt or scores"
     )
     assert metric("context_precision", graders).check() == (
         "the judge 'fast' (use: rule) cannot say which of several texts are useful; "
@@ -30,7 +30,7 @@ def test_an_unable_judge_is_refused_with_a_list_of_able_ones() -> None:
     )
     assert metric("answerability", supporters).check() == (
         "the judge 's' (use: rule) cannot write questions that an answer would answer; "
-        "use claims, binary, choice, grade or scores; or write 'by: phrases', which needs no judge"
+        "use claims, binary, choice, grade, prompt or scores; or write 'by: phrases', which needs no judge"
     )
     assert "cannot list the named entities in a text; use claims or overlap" in str(
         metric("context_entity_recall", supporters).check()
@@ -47,8 +47,8 @@ def test_suggested_judges_are_able(ability: Ability) -> None:
     assert words
     for word in words:
         judge = registry.load("judges", word)
-        model = {"model": "m"} if "model" in judge.node_type.model_fields else {}
-        node = judge.node_type.model_validate({"use": word, **model})
+        needed = {key: "m" for key in ("model", "template") if key in judge.node_type.model_fields}
+        node = judge.node_type.model_validate({"use": word, **needed})
         assert ability in judge(node, Context(word)).abilities
 
 
