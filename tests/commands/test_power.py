@@ -4,12 +4,14 @@ import json
 import math
 import statistics
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from rageval_spec.statistics.power import count_queries, find_smallest_drop
 from tests.command_line import invoke
+from tests.pipeline.test_designs import write
 from tests.tiny import write_spec
 
 SYSTEMS = {
@@ -106,3 +108,52 @@ def test_what_cannot_be_asked(spec: Path, arguments: tuple[str, ...], message: s
     done = invoke("plan", spec, *arguments)
     assert done.exit_code != 0
     assert message in done.stderr
+
+
+def designed(folder: Path, **sections: Any) -> Path:
+    """A spec with 40 questions in 10 clusters, whose answers are right or wrong together."""
+    rows = [{"kind": "easy" if at < 30 else "hard", "source": f"s{at // 4}"} for at in range(40)]
+    right = [int(at // 4 % 3 > 0) for at in range(40)]
+    return write(folder, rows, {"bot": right}, **sections)
+
+
+def test_clusters_need_more_questions(tmp_path: Path) -> None:
+    spec = designed(tmp_path, cluster="source")
+    assert invoke("run", spec, "-o", tmp_path / "out").exit_code == 0
+    [found] = rows(spec, "--from", tmp_path / "out")
+    values = [float(at // 4 % 3 > 0) for at in range(40)]
+    # Ten clusters of equal size: the variance of the mean is that of their means.
+    effect = statistics.variance(values[::4]) / 10 / (statistics.variance(values) / 40)
+    assert found["design_effect"] == pytest.approx(effect)
+    assert found["sd"] == pytest.approx(math.sqrt(2 * effect) * statistics.stdev(values))
+    told = invoke("plan", spec, "--power", "--from", tmp_path / "out").stdout
+    assert f"Clusters and weights count: the variance of a mean is {effect:.1f} times that of independent" in told
+
+
+def test_the_power_of_weighted_questions_is_told(tmp_path: Path) -> None:
+    spec = designed(tmp_path, weights="mix.csv")
+    assert invoke("run", spec, "-o", tmp_path / "out").exit_code == 0
+    [found] = rows(spec, "--from", tmp_path / "out")
+    effect = found["design_effect"]
+    assert isinstance(effect, float) and effect > 1
+
+
+def test_results_without_the_clusters_of_the_spec_are_refused(tmp_path: Path) -> None:
+    spec = designed(tmp_path)
+    assert invoke("run", spec, "-o", tmp_path / "out").exit_code == 0
+    done = invoke("plan", spec, "--power", "--from", tmp_path / "out", "--set", "cluster=source")
+    assert done.exit_code == 2
+    assert "knows no clusters or weights of 'golden', which this spec has; run the spec first" in done.stderr
+
+
+def test_a_stated_sd_says_that_it_has_no_clusters(tmp_path: Path) -> None:
+    spec = designed(tmp_path, cluster="source")
+    told = invoke("plan", spec, "--power", "--sd", "0.3").stdout
+    assert "The stated sd says nothing of the spec's clusters and weights." in told
+
+
+def test_without_clusters_there_is_no_design_effect(tmp_path: Path) -> None:
+    spec = designed(tmp_path)
+    assert invoke("run", spec, "-o", tmp_path / "out").exit_code == 0
+    [found] = rows(spec, "--from", tmp_path / "out")
+    assert "design_effect" not in found

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -14,10 +14,12 @@ from rageval_spec.commands.results import Opened, open_results
 from rageval_spec.data.drop import Drop, read_drop
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options
+from rageval_spec.statistics.layout import lay_out
 from rageval_spec.statistics.power import ALPHA, POWER, count_queries, find_smallest_drop
 from rageval_spec.wording import count_noun, format_number, format_percent, make_visible
 
 if TYPE_CHECKING:
+    from rageval_spec.data.design import Design
     from rageval_spec.spec.nodes import GateNode, Spec
 
 _HEADER = (
@@ -39,6 +41,10 @@ _EQUAL = (
     "An sd of 0 says nothing about the spread: all differences are the same. Give evaluations that "
     "differ,\nor state a spread with --sd\n"
 )
+_UNKNOWN_DESIGN = (
+    "The stated sd says nothing of the spec's clusters and weights. If it is of single questions, multiply it by the "
+    "square\nroot of the design effect, which --from shows.\n"
+)
 
 
 _Cell: TypeAlias = tuple[str, str, str]
@@ -47,6 +53,9 @@ _Cell: TypeAlias = tuple[str, str, str]
 
 class _Spread(NamedTuple):
     """How much the paired differences of one cell vary: their standard deviation, over so many queries.
+
+    With clusters or weights, `sd` is that of as many independent questions that all count the same and give as wide an
+    interval. `effect` is then the design effect: how many times larger the variance of the mean is.
 
     `base` is the mean of the baseline, of which a `max_drop` can be a share; None if it is not known.
     """
@@ -58,6 +67,7 @@ class _Spread(NamedTuple):
     queries: int
     sd: float
     base: float | None = None
+    effect: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +75,8 @@ class _Row:
     """What the questions can show of one cell.
 
     `smallest_drop` is None if the questions are too few for any. `max_drop` is an amount; it and
-    `needed` are None if no gate has one, or if it is a share of a mean that is not known.
+    `needed` are None if no gate has one, or if it is a share of a mean that is not known. `design_effect` is None
+    without clusters and weights.
     """
 
     dataset: str
@@ -78,6 +89,7 @@ class _Row:
     smallest_drop: float | None
     max_drop: float | None
     needed: int | None
+    design_effect: float | None = None
 
 
 def plan_power(
@@ -117,19 +129,49 @@ def _name(sources: Sequence[str]) -> str:
 def _measure(spec: Spec, sources: Sequence[str]) -> Iterator[_Spread]:
     """The spread of each cell, from the values of earlier evaluations."""
     opened = [open_results(name) for name in sources] or [open_results()]
-    cells = _list_cells(opened[0], spec)
+    cells, designs = _list_cells(opened[0], spec), _list_designs(opened[0], spec)
     if len(opened) == 2:
         base = _list_cells(opened[1], spec)
         for cell, values in cells.items():
-            yield from _pair(cell, opened[1].name, values, base.get(cell, {}))
+            yield from _pair(cell, opened[1].name, values, base.get(cell, {}), designs)
         return
     for cell, values in cells.items():
         baselines = _list_baselines(spec, cell)
         for baseline in baselines:
-            yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}))
+            yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}), designs)
         if not baselines and len(values) > 1:
-            sd = math.sqrt(2) * statistics.stdev(values.values())
-            yield _Spread(*cell, "another evaluation", len(values), sd, statistics.fmean(values.values()))
+            sd, mean, effect = _spread_out(values, designs.get(cell[0]))
+            yield _Spread(*cell, "another evaluation", len(values), math.sqrt(2) * sd, mean, effect)
+
+
+def _list_designs(opened: Opened, spec: Spec) -> dict[str, Design]:
+    """The clusters and weights that the results have, of the datasets for which the spec wants them.
+
+    Raises:
+        UsageError: the results have none.
+    """
+    known = opened.evaluation.question_designs
+    wanted = [name for name in spec.designs if name in opened.evaluation.datasets]
+    lacking = next((name for name in wanted if name not in known), None)
+    if lacking is not None:
+        raise UsageError(
+            f"{opened.name} knows no clusters or weights of '{lacking}', which this spec has; run the spec first, or "
+            "name results that have them with --from"
+        )
+    return {name: known[name] for name in wanted}
+
+
+def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[float, float, float | None]:
+    """The standard deviation of values by query, their mean, and the design effect; see `_Spread`."""
+    sd, mean = statistics.stdev(values.values()), statistics.fmean(values.values())
+    if design is None:
+        return sd, mean, None
+    layout, numbers = lay_out(design, [*values], [*values]), [*values.values()]
+    variance = layout.find_variance(numbers)
+    if math.isnan(variance):
+        raise UsageError("all questions belong to one cluster, so nothing can be shown")
+    effective = math.sqrt(variance * len(numbers))
+    return effective, layout.average(numbers), (effective / sd) ** 2 if sd else 1.0
 
 
 def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
@@ -139,11 +181,15 @@ def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
     return [name for name in named if name is not None and name in spec.systems and name != system]
 
 
-def _pair(cell: _Cell, baseline: str, values: dict[str, float], base: dict[str, float]) -> Iterator[_Spread]:
+def _pair(
+    cell: _Cell, baseline: str, values: dict[str, float], base: dict[str, float], designs: Mapping[str, Design]
+) -> Iterator[_Spread]:
     shared = [query for query in values if query in base]
     if len(shared) > 1:
-        sd = statistics.stdev(values[query] - base[query] for query in shared)
-        yield _Spread(*cell, baseline, len(shared), sd, statistics.fmean(base[query] for query in shared))
+        design = designs.get(cell[0])
+        sd, _, effect = _spread_out({query: values[query] - base[query] for query in shared}, design)
+        _, mean, _ = _spread_out({query: base[query] for query in shared}, design)
+        yield _Spread(*cell, baseline, len(shared), sd, mean, effect)
 
 
 def _list_cells(opened: Opened, spec: Spec) -> dict[_Cell, dict[str, float]]:
@@ -180,11 +226,11 @@ def _find_rows(spec: Spec, spread: _Spread) -> Iterator[_Row]:
         for gate in spec.gates
         if _concerns(gate, spread, spec)
     }
-    where = spread[:-1]
+    where = spread[:-2]
     for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
         smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
-        yield _Row(*where, alpha, smallest, drop, needed)
+        yield _Row(*where, alpha, smallest, drop, needed, spread.effect)
 
 
 def _resolve(drop: Drop, spread: _Spread) -> float | None:
@@ -203,7 +249,11 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
 
 
 def _dump(rows: Sequence[_Row]) -> str:
-    content = {"version": 1, "power": POWER, "rows": [dataclasses.asdict(row) for row in rows]}
+    listed = [dataclasses.asdict(row) for row in rows]
+    for row in listed:
+        if row["design_effect"] is None:
+            del row["design_effect"]
+    content = {"version": 1, "power": POWER, "rows": listed}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -214,7 +264,22 @@ def _draw(spec: Spec, rows: Sequence[_Row], source: str) -> str:
     title = f"{spec.name}: the smallest drop that can be shown ({format_percent(POWER)} power, paired test, {source})"
     remark = _UNPAIRED if any(row.baseline == "another evaluation" for row in rows) else ""
     remark += _EQUAL if any(row.sd == 0 for row in rows) else ""
+    remark += _describe_effects(rows)
+    remark += _UNKNOWN_DESIGN if spec.designs and all(row.design_effect is None for row in rows) else ""
     return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
+
+
+def _describe_effects(rows: Sequence[_Row]) -> str:
+    """How much clusters and weights widen intervals; "" without them."""
+    effects = [row.design_effect for row in rows if row.design_effect is not None]
+    if not effects:
+        return ""
+    low, high = f"{min(effects):.1f}", f"{max(effects):.1f}"
+    times = low if low == high else f"{low} to {high}"
+    return (
+        f"Clusters and weights count: the variance of a mean is {times} times that of independent questions\n"
+        "(the design effect), which is part of the sd. Further questions are expected to come in like clusters.\n"
+    )
 
 
 def _draw_row(row: _Row) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from rageval_spec.commands.benchmark import evaluation as benchmark
 from rageval_spec.commands.benchmark.arguments import Request, load_spec
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark, average_datasets
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.runner import Options
@@ -255,3 +256,10 @@ def test_the_lowest_mean_is_best_if_lower_is_better() -> None:
     done = Benchmark(outcome, (), infos, frozenset())
     assert [done.best(metric, [0.1, None, 0.3]) for metric in infos] == [0.3, 0.1, None]
     assert done.best("up", [None, None]) is None
+
+
+def test_the_average_of_datasets_with_clusters_is_refused(tmp_path: Path) -> None:
+    folders = [f"{name}={write_collection(tmp_path / name)}" for name in ("one", "two")]
+    spec = load_spec(Request(folders, overrides=("cluster=source",)))
+    with pytest.raises(UsageError, match="counts every question on its own and the same; remove 'cluster'"):
+        benchmark.run(spec, Options())

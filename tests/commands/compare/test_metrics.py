@@ -8,6 +8,7 @@ import pytest
 
 from rageval_spec.commands.compare.metrics import MetricChange
 from rageval_spec.commands.compare.metrics import compare_metrics as compare_known
+from rageval_spec.data.design import Design, DesignSummary
 from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
 from rageval_spec.history.comparability import find_comparability
@@ -73,3 +74,16 @@ def test_the_interval_is_that_of_the_gate_which_holds_though_the_evaluation_stop
     found = compare_metrics(evaluation(AFTER, baselines=(gated,)), evaluation(BEFORE))[0].comparison
     assert found is not None
     assert (ordinary.interval != sequence, found.interval) == (True, sequence)
+
+
+def test_clusters_and_weights_of_the_later_evaluation_count_on_both_sides() -> None:
+    summary = DesignSummary(6, cluster="source", weight="traffic")
+    weights = {f"q{number}": float(number) for number in range(10)}
+    design = Design({f"q{number}": number // 3 for number in range(10)}, weights, summary=summary)
+    plain = evaluation(AFTER)
+    later = replace(plain, load_question_designs=lambda: {plain.datasets[0]: design})
+    found = compare_metrics(later, evaluation(BEFORE), "before")[0]
+    assert found.comparison is not None and found.comparison.design is not None
+    assert found.comparison.design.plain == pytest.approx((-0.8 + 0.6 - 0.1) / 5)
+    assert found.difference == found.comparison.difference != found.comparison.design.plain
+    assert found.comparison.design.clusters is not None

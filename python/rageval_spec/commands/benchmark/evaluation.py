@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rageval_spec import kernels, registry, runner
 from rageval_spec.data.cell import Cell, split_cells
 from rageval_spec.data.evaluation import Evaluation, Interval
+from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.names import names_in
@@ -110,8 +111,14 @@ def run(spec: Spec, options: runner.Options) -> Benchmark:
     """Evaluate the spec's systems. The results have no samples, so that no corpus is read for them.
 
     Raises:
+        UsageError: questions belong together or are weighted, and there are several datasets to average.
         RagevalError: as for `runner.run`.
     """
+    if spec.designs and len(spec.datasets) > 1:
+        raise UsageError(
+            "the average over datasets counts every question on its own and the same; remove 'cluster', 'weight' and "
+            "'weights', benchmark one dataset, or write a spec for `rageval-spec run`"
+        )
     outcome = runner.run(replace(spec, samples="none"), options)
     infos: dict[str, Summarized] = {
         metric.name: registry.load("metrics", metric.node.use)(metric.node, Context(metric.name))

@@ -118,7 +118,11 @@ def describe_test(changes: Sequence[MetricChange]) -> str:
     if test is None:
         return ""
     level = f"{format_percent(test.interval.confidence)} interval, " if test.interval else ""
-    return f"Difference: of the questions with a value in both; {level}paired permutation test, {ADJUSTED} p."
+    design = test.design
+    weighted = ", weighted" if design is not None and design.plain is not None else ""
+    clusters = ", drawn in whole clusters" if design is not None and design.clusters is not None else ""
+    which = f"of the questions with a value in both{weighted}{clusters}"
+    return f"Difference: {which}; {level}paired permutation test, {ADJUSTED} p."
 
 
 def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
