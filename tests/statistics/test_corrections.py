@@ -179,11 +179,27 @@ def test_a_difference_is_corrected_question_by_question() -> None:
     assert (found.queries, notes) == (60, [])
 
 
-def test_only_questions_with_labels_for_both_systems_count() -> None:
+def test_few_questions_with_labels_for_both_give_the_difference_of_the_two_means() -> None:
     (a, of_a), (b, of_b) = draw(1), draw(2)
+    most: list[Number] = [None] * 7 + [*of_b[7:]]
+    (found,), _ = compare(table(a=(a, of_a), b=(b, most)))
+    assert found.correction is not None
+    assert (found.correction.labels, found.correction.is_paired) == (23, True)
     half: list[Number] = [None] * 15 + [*of_b[15:]]
     (found,), _ = compare(table(a=(a, of_a), b=(b, half)))
-    assert found.correction is not None and found.correction.labels == 15
+    assert found.correction is not None
+    assert (found.correction.labels, found.correction.is_paired) == (45, False)
+    assert found.correction.labelled == pytest.approx(np.mean(of_b[15:]) - np.mean(of_a))
+    other: list[Number] = [None] * 30 + [*of_b]
+    (found,), _ = compare(table(a=(a, of_a), b=(b, other)))
+    assert found.correction is not None and found.correction.labels == 60
+    alike: list[Number] = [None] * 30 + [1.0] * 30
+    nothing, notes = compare(table(a=(a, of_a), b=(b, alike)))
+    assert nothing == () and "all labels of one of the two are the same; label the other system's" in notes[0]
+
+
+def test_too_few_labels_of_one_system_give_no_comparison() -> None:
+    (a, of_a), (b, of_b) = draw(1), draw(2)
     few: list[Number] = [None] * 24 + [*of_b[24:]]
     found_few, notes = compare(table(a=(a, of_a), b=(b, few)))
     assert found_few == ()

@@ -21,17 +21,20 @@ FEWEST_LABELS = 10
 class Correction:
     """Where a corrected number comes from: the judge's own number, and that of the labels.
 
-    Of a comparison, all numbers are differences of the two systems, and a label is a question with labels for both.
+    Of a comparison, all numbers are differences of the two systems.
 
     Attributes:
         method: `ppi` or `rogan_gladen`.
         judged: the judge's number, with `judged_interval`.
         labelled: what labels alone say, with `labelled_interval`; None without labels.
-        labels: how many answers have labels.
+        labels: how many answers have labels. Of a comparison, how many questions have labels for both answers; or, if
+            it is not paired, how many answers of the two have labels.
         worth: how many labels without the judge would give an interval as narrow; None if it is not known.
         source: the name of the labels in the spec.
         is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved
             to its bound.
+        is_paired: whether a comparison is corrected question by question. If few questions have labels for both
+            answers, it is the difference of the two corrected means. True for a mean.
         reason: why there is no corrected number; None if there is one.
     """
 
@@ -44,4 +47,5 @@ class Correction:
     worth: float | None
     source: str
     is_clipped: bool = False
+    is_paired: bool = True
     reason: str | None = None

@@ -42,6 +42,8 @@ def explain_corrections(evaluation: Evaluation) -> Iterator[str]:
     )
     if any(one.is_clipped for one in found):
         yield "A number or interval that reached beyond what the metric can be ends there."
+    if any(not one.correction.is_paired for one in evaluation.every_comparison if one.correction):
+        yield "Where few questions have labels for both answers, a difference is that of the two corrected means."
     for reason, subjects in _gather_reasons(evaluation).items():
         yield f"{', '.join(subjects)}: no corrected mean, because {reason}."
 
