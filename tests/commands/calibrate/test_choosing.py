@@ -50,6 +50,15 @@ def test_metrics_and_judges_that_are_named_are_all_shown() -> None:
     assert (one.shown, [*one.compared]) == (["words"], [])
 
 
+def test_metrics_that_ask_the_same_judge_are_not_compared() -> None:
+    same = dict.fromkeys(("a", "b", "c"), ("faithfulness", "{}"))
+    known = Known(("a", "b", "c"), same, {"a": "strict", "b": "strict", "c": "fast"})
+    (found,) = choose(known, labels("a"), (), ())
+    assert (found.shown, found.compared) == (["a"], ["a", "c"])
+    (named,) = choose(known, labels("a"), ("a", "b"), ())
+    assert named.compared == ["a", "b"]
+
+
 def test_each_criterion_has_its_labels() -> None:
     first, second = pick("faithfulness", "tone", "tone")
     assert ([one.metric for one in first.labels], [one.metric for one in second.labels]) == (

@@ -57,8 +57,21 @@ def test_a_precision_that_only_the_labels_that_chose_it_reach() -> None:
     assert "For a promise, use --guarantee." in text
 
 
+def test_a_judge_is_not_praised_for_one_bad_answer() -> None:
+    values, labels = np.linspace(0.1, 0.9, 24), np.ones(24)
+    labels[0] = 0.0
+    text = say(values, labels)
+    assert "! Only 1 labelled item is bad, too few to show whether the judge tells right from wrong" in text
+    assert "✓" not in text
+    labels[:4] = 0.0
+    assert "! Only 4 labelled items are bad" in say(values, labels)
+    assert "! Only 4 labelled items are good" in say(values, 1 - labels)
+    labels[:5] = 0.0
+    assert "✓ The judge ranks" in say(values, labels)
+
+
 def test_degenerate_labels() -> None:
-    assert "Only 3 items are labelled" in say(np.array([0.1, 0.5, 0.9]), np.array([0.0, 1.0, 1.0]))
+    assert "label 50 or more, so that intervals" in say(np.array([0.1, 0.5, 0.9]), np.array([0.0, 1.0, 1.0]))
     assert "label some good answers too" in say(np.full(60, 0.7), np.zeros(60))
     by_turns = (np.arange(60) % 2).astype(np.float64)
     assert "cannot be told from guessing" in say(np.array([0.7] * 59 + [0.8]), by_turns)

@@ -139,10 +139,20 @@ def _choose(
         for name in known.list_labelled(criterion)
         if (not metrics or name in metrics) and (not judges or known.judges.get(name) in judges)
     ]
+    if not metrics:
+        about = _drop_repeated(known, about)
     shown = [criterion] if criterion in about and not metrics and not judges else about
     return Chosen(
         [label for label in labels if label.metric in ("", criterion)], shown, about if len(about) > 1 else ()
     )
+
+
+def _drop_repeated(known: Known, metrics: Iterable[str]) -> list[str]:
+    """The metrics, only the first of those that ask the same judge."""
+    by_judge: dict[str, str] = {}
+    for name in metrics:
+        by_judge.setdefault(known.judges.get(name, name), name)
+    return [*by_judge.values()]
 
 
 def _explain_judge(judge: str, known: Known) -> str:

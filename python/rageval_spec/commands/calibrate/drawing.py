@@ -134,7 +134,10 @@ def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
             )
         yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
     else:
-        yield Text("There are too few questions to hold some out, so it is not known how good such decisions are.")
+        yield Text(
+            "There are too few questions, or too few good or bad answers, to hold some out, so it is not known how "
+            "good such decisions are."
+        )
     yield ""
 
 

@@ -13,6 +13,8 @@ from rageval_spec.wording import count_noun, format_interval, format_number, for
 
 _POOR = 0.7
 """An AUROC below this is little better than guessing (0.5)."""
+_FEWEST = 5
+"""The fewest good, and bad, answers that show whether a judge tells them apart."""
 _MAPS = {"platt": "Platt's map", "isotonic": "An isotonic map"}
 
 Sentence = tuple[str, str]
@@ -42,6 +44,14 @@ def _say_order(found: Calibration) -> Sentence:
         rare = "some bad answers too" if found.yes else "some good answers too"
         return (
             f"All labels say the same, which does not show whether the judge tells right from wrong: label {rare}.",
+            "yellow",
+        )
+    if min(found.yes, found.no) < _FEWEST:
+        kind = "good" if found.yes < found.no else "bad"
+        count = min(found.yes, found.no)
+        return (
+            f"! Only {count_noun(count, 'labelled item')} {'is' if count == 1 else 'are'} {kind}, too few to show "
+            f"whether the judge tells right from wrong: label {_FEWEST} or more.",
             "yellow",
         )
     if auroc.interval is not None and auroc.interval.low <= 0.5 <= auroc.interval.high:
