@@ -64,8 +64,8 @@ def test_hostile_texts_stay_texts() -> None:
     sheet = make_hostile_sheet()
     assert len(tasks(sheet)) == len(sheet.tasks)
     tree = ElementTree.fromstring(write_config(make_sheet(guidelines='$answer <b> & "x"\n\x00')))
-    header = next(one for one in tree.iter("Header") if "<b>" in str(one.get("value")))
-    assert header.get("value") == ' $answer <b> & "x" \\x00'
+    header = next(one for one in tree.iter("Text") if "<b>" in str(one.get("value")))
+    assert header.get("value") == ' $answer <b> & "x"\n\\x00'
 
 
 @pytest.mark.parametrize("criteria", [(FAITHFULNESS, FLUENCY), (CLAIMS,)])

@@ -25,7 +25,7 @@ SHOWS_JUDGE = "saw_judge"
 CONTROLS = "controls"
 """The part of a task's data that has the criterion of each control, as the header of a form names it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_RESERVED = (VERDICT, COMMENT, "question", "answer", "claim_text", "contexts", "reference", "judge")
+_RESERVED = (VERDICT, COMMENT, "guidelines", "question", "answer", "claim_text", "contexts", "reference", "judge")
 
 
 def write_tasks(sheet: ReviewSheet) -> bytes:
@@ -127,7 +127,8 @@ def _list_tags(sheet: ReviewSheet) -> Iterator[str]:
         yield from _show("Claim", "claim_text")
     if sheet.shows_judge and not by_claim:
         yield from _show("The judge", "judge")
-    yield f'  <Header value={_quote(sheet.guidelines)} size="6"/>'
+    yield '  <Header value="Guidelines" size="5"/>'
+    yield _tell("guidelines", sheet.guidelines)
     controls = name_controls(sheet)
     asked = [(VERDICT, sheet.criteria[0])] if by_claim else [(controls[one.name], one) for one in sheet.criteria]
     for control, criterion in asked:
@@ -144,9 +145,14 @@ def _show(title: str, name: str) -> Iterator[str]:
     yield f'  <View style="white-space: pre-wrap"><Text name="{name}" value="${name}"/></View>'
 
 
+def _tell(name: str, text: str) -> str:
+    """A text that all tasks share, as `Text`: a `Header` would be larger than what people judge."""
+    return f'  <View style="white-space: pre-wrap"><Text name="{name}" value={_quote(text)}/></View>'
+
+
 def _ask(control: str, criterion: ReviewCriterion, target: str) -> Iterator[str]:
     yield f'  <Header value={_quote(criterion.question)} size="5"/>'
-    yield f'  <Header value={_quote(criterion.guidelines)} size="6"/>'
+    yield _tell(f"about_{control}", criterion.guidelines)
     yield f'  <Choices name="{control}" toName="{target}" choice="single" showInline="true">'
     yield from (f"    <Choice value={_quote(choice)}/>" for choice in criterion.choices)
     yield "  </Choices>"
@@ -154,5 +160,5 @@ def _ask(control: str, criterion: ReviewCriterion, target: str) -> Iterator[str]
 
 def _quote(text: str) -> str:
     """`text` as the value of an attribute. A leading `$` would name a part of the task."""
-    visible = show(text.replace("\n", " "))
+    visible = show(text)
     return quoteattr(f" {visible}" if visible.startswith("$") else visible)
