@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rageval_spec.review.criteria import make_criterion
 from tests.browser import Opened, start_browser
 from tests.review.page.opening import chosen, enter, expect, open_review, place, press, progress, write_page
-from tests.review.sheets import ARABIC, ATTACK, CHINESE, CRITERIA, make_sheet
+from tests.review.sheets import ARABIC, ATTACK, CHINESE, CRITERIA, make_sheet, make_task
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -361,3 +362,31 @@ def test_a_comment_is_left_for_the_next_task(opened: Opened) -> None:
     expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
     press(opened, "k")
     expect(opened.page.locator("#comment")).to_have_value("one")
+
+
+def test_every_scale_has_keys(browser: Browser, tmp_path: Path) -> None:
+    scales = ("0..10", "-2..2", "1..10")
+    sheet = replace(make_sheet(), criteria=tuple(make_criterion(f"c{at}", scale) for at, scale in enumerate(scales)))
+    with open_review(browser, write_page(tmp_path, sheet), viewport={"width": 390, "height": 844}) as opened:
+        press(opened, "t", "1", "0")
+        assert chosen(opened) == ["0 10", "1 -2", "2 10"]
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+        press(opened, "ArrowLeft", "ArrowLeft", "0", "ArrowRight", "ArrowRight", "5")
+        assert chosen(opened) == ["0 0", "1 -2", "2 5"]
+
+
+def test_contexts_that_an_answer_cites_by_id_come_first(browser: Browser, tmp_path: Path) -> None:
+    task = make_task("q0", answer="Invoices are monthly [invoices; refunds], see [99] and [x].", claims=())
+    with open_review(browser, write_page(tmp_path, replace(make_sheet(), tasks=(task,)))) as opened:
+        assert opened.page.locator(".contexts > ol .about .name").all_inner_texts() == ["invoices", "refunds"]
+        assert opened.page.locator(".contexts summary").inner_text() == "3 contexts that the answer does not cite"
+
+
+def test_words_of_the_claim_are_tinted_in_the_contexts(opened: Opened) -> None:
+    tinted = "[...(CSS.highlights.get('words') ?? [])].map((range) => range.toString())"
+    press(opened, "ArrowRight")
+    assert set(opened.page.evaluate(tinted)) >= {"annual", "plans", "refunded"}
+    expect(opened.page.locator("#tinted")).to_be_visible()
+    press(opened, "ArrowRight", "ArrowRight")
+    assert opened.page.evaluate(tinted) == []
+    expect(opened.page.locator("#tinted")).to_be_hidden()

@@ -89,12 +89,12 @@ function drawOptions(place, labelledBy) {
   const slot = shown.task.slots[place];
   const value = entryOf(shown.at).labels[slot.key]?.value;
   const { options, kind } = criterionOf(slot);
-  return el("div", { class: `options ${kind}`, role: "group", "aria-labelledby": labelledBy }, options.map((option) =>
+  return el("div", { class: `options ${kind} ${options.length > 6 ? "many" : ""}`, role: "group", "aria-labelledby": labelledBy }, options.map((option) =>
     el("button", { type: "button", class: `option ${option.kind}`, "aria-pressed": String(value === option.value), title: option.means || null,
       "data-name": `${slot.criterion} ${option.value}`, "aria-keyshortcuts": option.key || null,
       on: { click: (event) => answer(place, option.value, event) } },
       kind === "yes_no" && el("span", { class: "sign", "aria-hidden": "true" }, option.sign), option.word,
-      option.key && option.key !== option.word && hint(option.key.toUpperCase()))));
+      option.key && option.key !== option.word && options.length <= 6 && hint(option.key.toUpperCase()))));
 }
 
 /** The guidelines of what is being judged, and those for everything. */

@@ -1,6 +1,6 @@
 // The page: its header, moving from task to task, and the keyboard.
 
-const KEYS = [["1 … 9", "Answer: the grade; 1, 2 or 3 for a claim"], ["y  n", "Answer: yes, no"], ["←  →", "Previous or next judgement"],
+const KEYS = [["1 … 9", "Answer: the grade (t is 10); 1, 2 or 3 for a claim"], ["y  n", "Answer: yes, no"], ["←  →", "Previous or next judgement"],
   ["⌫", "Clear the judgement"], ["Enter", "Next task that is not labelled"], ["j  k", "Next or previous task"], ["x", "Skip the task"],
   ["u", "Undo"], ["c", "Comment; Esc leaves it, Ctrl+Enter goes on"], ["a", "Show or hide all contexts"], ["o", "Show or hide the judge's opinion"],
   ["l", "List of all tasks"], ["s", "Save the file"], ["?", "These keys"]];
