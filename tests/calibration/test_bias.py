@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,25 @@ def test_an_effect_that_only_people_have_is_told_from_one_of_the_judge() -> None
     assert length.is_significant
     assert length.effect.slope < 0
     assert length.is_quality
+
+
+def test_answers_that_were_chosen_more_often_count_less() -> None:
+    # Long answers that the judge overrates were chosen for sure, others with a probability of 1 in 10.
+    random = np.random.default_rng(2)
+    values, samples, labels = [], [], []
+    for number in range(1200):
+        words, error = int(random.integers(10, 300)), float(random.normal(0, 0.2))
+        odd = words > 150 and error > 0
+        if odd or random.random() < 0.1:
+            values.append(value(f"q{number}", "faithfulness", 0.5 + error))
+            samples.append(sample(f"q{number}", answer="1 " * words))
+            labels.append(Label(f"q{number}", "faithfulness", 0.5, "ann", probability=1.0 if odd else 0.1))
+    evaluation = answered(values, samples)
+    (weighted,) = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness")).found
+    unweighted = [replace(label, probability=None) for label in labels]
+    (naive,) = find_biases(evaluation, join_labels(evaluation, unweighted, "faithfulness")).found
+    assert naive.is_significant
+    assert not weighted.is_significant
 
 
 def count_findings(bias: float, draws: int) -> float:

@@ -102,6 +102,17 @@ def test_a_row_that_alone_has_a_property_does_not_blur_the_others() -> None:
         assert with_it[effect.name].error == pytest.approx(effect.error)
 
 
+def test_rounding_is_no_effect() -> None:
+    _, predictors = simulate(3)
+    both = [*predictors.values()]
+    first, second = regress(0.25 * both[0], predictors)
+    assert first.slope == pytest.approx(0.25)
+    assert first.p_value == 0.0
+    assert (second.slope, second.error, second.p_value) == (0.0, 0.0, 1.0)
+    for effect in regress(np.zeros(len(both[0])), predictors):
+        assert (effect.slope, effect.p_value) == (0.0, 1.0)
+
+
 def test_what_determines_a_predictor_is_named() -> None:
     _, predictors = simulate(1)
     size = len(predictors["length"])

@@ -116,7 +116,7 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     own = [*compare_own_model(evaluation, joined)]
     left_out = [one for one in (*own, *listed) if isinstance(one, LeftOut)]
     properties, alike = _tell_apart([one for one in listed if isinstance(one, Property)])
-    questions = len(set(joined.questions))
+    questions = len(set(joined.clusters))
     shown = [one for one in properties if one.is_shown]
     most = questions // QUESTIONS_EACH
     crowd = {one.name for one in shown[most:]}

@@ -27,8 +27,10 @@ _ONLY: Mapping[str, str] = {"Greek": "el", "Hebrew": "he", "Thai": "th", "Han": 
 """The language of a script, if it has one that nearly all its texts are in."""
 _KANA_SHARE = 0.05
 """Japanese has at least this share of kana among its characters; Chinese may quote some."""
-_BEGINNING = 5000
-"""Characters. More do not make a language clearer."""
+_BEGINNING = 2000
+"""Characters that are read. More do not make a language clearer."""
+_FIRST_LETTERS = 500
+"""Characters by which the script is told."""
 _FEWEST = 1.2
 """The least evidence: a word that only one language has counts 1, a word that n languages share 1 / n."""
 _LEAD = 2.0
@@ -50,7 +52,7 @@ NAMES: Mapping[str, str] = {
 def find_language(text: str) -> str | None:
     """The text's language as its code (ISO 639-1); None if it is not clear, as in "Paris, 1911"."""
     text = text[:_BEGINNING]
-    script = _find_script(text)
+    script = _find_script(text[:_FIRST_LETTERS])
     if script is None or script in _ONLY:
         return None if script is None else _ONLY[script]
     return _compare_words(text, script)
@@ -80,11 +82,11 @@ def _compare_words(text: str, script: str) -> str | None:
     known, letters = _list_languages(script), _list_letters()
     evidence: dict[str, float] = defaultdict(float)
     hits: Counter[str] = Counter()
-    for word in words:
+    for word, count in Counter(words).items():
         languages = known.get(word.lower()) or _find_rare(word, letters)
-        hits.update(languages)
         for language in languages:
-            evidence[language] += 1 / len(languages)
+            evidence[language] += count / len(languages)
+            hits[language] += count
     best, *others = sorted(evidence, key=lambda language: evidence[language], reverse=True) or [""]
     second = evidence[others[0]] if others else 0.0
     is_clear = evidence[best] >= max(_FEWEST, _LEAD * second) and hits[best] >= _COVERAGE * len(words)

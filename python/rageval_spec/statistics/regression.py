@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 METHOD = "hc3"
 CLUSTERED = "cluster jackknife"
+_ROUNDING = 1e-12
+"""Effects that are smaller than this share of the outcome cannot be told from rounding."""
 _ALIKE = 1e-9
 """A predictor whose part that the others do not explain is this small tells nothing of its own."""
 
@@ -90,6 +92,9 @@ def regress(
         covariance = _spread(design, bread, residuals)
         degrees = len(outcome) - len(columns)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    # Where predictors explain everything, what is left of the others' slopes and errors is rounding.
+    least = _ROUNDING * float(np.abs(outcome).max()) / np.abs(design).max(axis=0)
+    slopes, errors = (np.where(np.abs(slopes) > least, slopes, 0.0), np.where(errors > least, errors, 0.0))
     half = find_t((1 + confidence) / 2, degrees)
     method = CLUSTERED if is_clustered else METHOD
     return tuple(
@@ -98,10 +103,17 @@ def regress(
             float(slope),
             float(error),
             Interval(float(slope - half * error), float(slope + half * error), confidence, method),
-            find_p_value(abs(float(slope)) / float(error) if error > 0 else math.inf, degrees),
+            _test(float(slope), float(error), degrees),
         )
         for name, slope, error in zip(chosen, slopes[1:], errors[1:], strict=True)
     )
+
+
+def _test(slope: float, error: float, degrees: int) -> float:
+    """The p-value of a slope of 0; 1 for a slope that is 0 exactly, 0 for another one without an error."""
+    if error > 0:
+        return find_p_value(abs(slope) / error, degrees)
+    return 0.0 if slope else 1.0
 
 
 def find_determined(predictors: Mapping[str, Floats]) -> dict[str, tuple[str, ...]]:
