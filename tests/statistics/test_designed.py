@@ -96,6 +96,7 @@ def test_a_weighted_mean_is_the_headline_and_the_plain_one_is_kept() -> None:
 def test_equal_weights_give_the_plain_mean() -> None:
     values = [*np.random.default_rng(1).random(40)]
     found = summarize(values, traffic([2.0] * 40))
+    assert found.interval == aggregate(one(values), METRICS, STATISTICS)[0].interval
     assert found.mean == pytest.approx(math.fsum(values) / 40, rel=1e-14)
     assert found.design is not None and found.design.effective == pytest.approx(40)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 METHOD = "design-bootstrap-bca"
 """The value of `Interval.method` for means."""
+PLAIN = "bootstrap-bca"
+"""Its value where, as in a slice of one kind of question, all count the same and on their own."""
 _MEANS = ("mean", "geometric mean")
 
 
@@ -78,7 +80,7 @@ def find_intervals(placed: Sequence[Placed], statistics: StatisticsNode, threads
     able = [one.layout.clusters > 1 for one in placed]
     ends = iter(
         kernels.bootstrap_means(
-            [one.layout.split(one.values) for one, wanted in zip(placed, able, strict=True) if wanted],
+            [_list_parts(one) for one, wanted in zip(placed, able, strict=True) if wanted],
             resamples=statistics.resamples,
             confidence=statistics.confidence,
             seed=statistics.seed,
@@ -92,9 +94,17 @@ def find_intervals(placed: Sequence[Placed], statistics: StatisticsNode, threads
     ]
 
 
+def _list_parts(placed: Placed) -> Floats:
+    """What is resampled: the parts of clusters, or the values where all count the same on their own."""
+    layout = placed.layout
+    return layout.take(placed.values) if layout.is_plain else layout.split(placed.values)
+
+
 def _widen(placed: Placed, found: kernels.Interval | None, confidence: float) -> Interval | None:
     if found is None:
         return None
+    if placed.layout.is_plain:
+        return Interval(*found, confidence, PLAIN)
     low, high = placed.layout.widen(*found, placed.layout.average(placed.values), confidence)
     least, most = (None, None) if placed.bounds is None or placed.statistic != "mean" else placed.bounds
     low = low if least is None else max(low, least)

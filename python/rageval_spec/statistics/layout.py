@@ -66,6 +66,12 @@ class Layout:
         return 1 / float((self.weights**2).sum()) if len(self.weights) else 0.0
 
     @cached_property
+    def is_plain(self) -> bool:
+        """Whether the questions are like a simple draw: of one stratum, on their own, with equal weights."""
+        equal = not len(self.weights) or float(self.weights.max() - self.weights.min()) <= _ROUNDING
+        return equal and not self.is_clustered and len(self.inside) <= 1 and bool((self.inside == 1).all())
+
+    @cached_property
     def _clusters_in(self) -> Places:
         """The number of clusters that each stratum has."""
         import numpy as np
