@@ -39,7 +39,8 @@ def test_labels_are_written_and_it_says_what_to_do_next() -> None:
     assert result.exit_code == 0, result.output
     assert "Read 4 labels by ann" in result.output
     assert "wrote labels.csv: 4 labels, 4 new" in result.output
-    assert "rageval-spec calibrate --labels labels.csv" in result.output
+    assert "rageval-spec calibrate --labels labels.csv --metric faithfulness\n" in result.output
+    assert "rageval-spec calibrate --labels labels.csv --metric fluency --scale 1..5\n" in result.output
     first = read_labels([Path("labels.csv")])[0]
     assert (first.query_id, first.metric, first.value, first.reason, first.probability) == (
         "q1", "faithfulness", 1.0, "random + low", 0.25,

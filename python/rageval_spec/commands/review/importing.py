@@ -131,4 +131,14 @@ def _describe(checked: Checked, merged: Merged, forms: Sequence[FilledForm], tar
     yield ""
     name = shlex.quote(str(target))
     yield Text(make_visible(f"Do people agree? {PROGRAM} review agreement {name}"))
-    yield Text(make_visible(f"What is the judge worth? {PROGRAM} calibrate --labels {name}"))
+    for number, metric in enumerate(dict.fromkeys(label.metric for label in checked.labels)):
+        asked = "What is the judge worth? " if number == 0 else " " * 25
+        command = f"{PROGRAM} calibrate --labels {name} --metric {shlex.quote(metric)}{_name_scale(forms, metric)}"
+        yield Text(make_visible(f"{asked}{command}"))
+
+
+def _name_scale(forms: Sequence[FilledForm], metric: str) -> str:
+    """The option that names the scale of a metric's grades; "" if people said yes or no, or gave verdicts."""
+    criteria = (entry.criterion for form in forms for entry in form.entries if entry.metric == metric)
+    found = next((one.scale for one in criteria if one is not None and one.kind == "rating"), None)
+    return "" if found is None else f" --scale {found}"
