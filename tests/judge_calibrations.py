@@ -38,7 +38,7 @@ def describe(judge: Judge[Any], criterion: Criterion, **changes: Any) -> JudgeCa
         "labelled": LABELLED,
         "map": LINE,
         "threshold": Threshold(0.5, "youden"),
-        "guarantee": Guaranteed(0.05, 0.95, 30, 1, 60, 0.7),
+        "guarantee": Guaranteed(0.05, 30, 1, 60, 0.95, 0.7),
     }
     return JudgeCalibration(**(settled | changes))
 

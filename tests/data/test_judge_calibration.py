@@ -31,7 +31,7 @@ FULL = JudgeCalibration(
     {"use": "cascade", "settings": {"steps": [0, 1], "empty": None}}, "i2", LABELLED,
     map=ScoreMap("platt", slope=2.0, intercept=-1.0),
     threshold=Threshold(0.5, "youden"),
-    guarantee=Guaranteed(0.02, 0.95, 150, 0, 200),
+    guarantee=Guaranteed(0.02, 150, 0, 200, 0.95),
     steps=(StepBounds(0, 0.1, 0.9), StepBounds("retrieval", reject=0.2, accept=0.8)),
     held_out=(Figure("kappa", 0.5, 0.25, 0.75), Figure("f1")),
 )  # fmt: skip

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,13 @@ from pydantic import ValidationError
 
 from rageval_spec import registry
 from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
 from rageval_spec.plugin.names import names_in
+from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,
     PRECISION,
@@ -228,3 +232,42 @@ def test_an_estimate_counts_all_stages() -> None:
 def test_no_samples_are_assessed_without_error() -> None:
     assessment = build(Scripted("faith", {}), faithfulness=at()).assess(FAITHFULNESS, [])
     assert (list(assessment.findings), assessment.notes) == ([], ())
+
+
+def test_the_values_of_all_stages_are_read_as_if_none_decided() -> None:
+    scores = {"a": 0.1, "b": 0.3, "c": 0.95, "d": Failed("timeout"), "e": None, "f": 0.5}
+    faith = Scripted("faith", scores)
+    after = Scripted("after", {"b": 2.0, "f": 5.0}, ("grade",))
+    waterfall = build(
+        faith, after, faithfulness=at(reject=0.2, person=0.5, accept=0.9), relevance=at("after", person=0.9)
+    )
+    assert waterfall.read_stages(FAITHFULNESS, samples_for(*"abcdef")) == {
+        "faithfulness": [-1.0, 0.3, 0.95, -1.0, -1.0, 0.5],
+        "relevance": [None, 0.25, None, None, None, 1.0],
+    }
+    assert after.asked == [["b", "f"]]
+
+
+def calibrated(folder: Path, *judges: Scripted, person: float, **stages: Any) -> Waterfall:
+    """A waterfall whose calibration sends answers about faithfulness below a bound to a person."""
+    plain = build(*judges, **stages)
+    context = replace(plain.context, folder=folder)
+    entry = describe(plain, FAITHFULNESS, map=None, steps=(StepBounds("faithfulness", person=person),))
+    write(folder / "c.json", entry)
+    return Waterfall(plain.node.model_copy(update={"calibration": "c.json"}), context)
+
+
+def test_a_calibration_says_what_goes_to_a_person(tmp_path: Path) -> None:
+    faith = Scripted("faith", {"a": 0.1, "b": 0.69, "c": 0.7})
+    waterfall = calibrated(tmp_path, faith, person=0.7, faithfulness={"judge": "faith", "reject": 0.2})
+    assert waterfall.check() is None
+    assert scores_of(waterfall.assess(FAITHFULNESS, samples_for("a", "b", "c"))) == [0.0, None, 0.7]
+    tone = Scripted("faith", {"a": 4.0})
+    other = calibrated(tmp_path, tone, person=0.9, faithfulness={"judge": "faith", "reject": 0.2})
+    assert scores_of(other.assess(RUBRIC, samples_for("a"))) == [4.0]
+
+
+def test_a_bound_of_the_spec_and_a_calibration_conflict(tmp_path: Path) -> None:
+    faith = Scripted("faith", {})
+    told = calibrated(tmp_path, faith, person=0.7, faithfulness=at()).check()
+    assert told == "faithfulness has its own 'person', which the calibration would replace; remove one"

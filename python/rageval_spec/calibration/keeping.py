@@ -102,7 +102,7 @@ def _keep_promise(found: Guarantee | None, low: float, high: float) -> Guarantee
     if found is None:
         return None
     place = (found.threshold - low) / (high - low)
-    return Guaranteed(found.limit, found.confidence, found.sent, found.wrong, found.labels, place)
+    return Guaranteed(found.limit, found.sent, found.wrong, found.labels, found.confidence, place)
 
 
 def _list_figures(measured: Calibration, choice: MapChoice) -> Iterator[Figure]:

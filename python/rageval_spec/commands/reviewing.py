@@ -75,6 +75,9 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
     return PASSED
 
 
+_STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", "confidence")
+
+
 @click.command("calibrate")
 @click.argument("results", required=False)
 @click.option(
@@ -109,7 +112,7 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
 )  # fmt: skip
 @click.option(
     "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
-    help="Choose where the steps of this spec's cascade decide by themselves.",
+    help="Choose where the steps of this spec's cascade or waterfall decide by themselves.",
 )  # fmt: skip
 @click.option(
     "--agreement", type=click.FloatRange(0.5, 1), metavar="SHARE",
@@ -123,6 +126,11 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
     "--orders", type=click.IntRange(1), metavar="COUNT",
     help="With a spec: ask the judge again about this many answers, with contexts, choices and examples in the reverse "
     "order, and say what that changes.",
+)  # fmt: skip
+@click.option(
+    "--control", type=click.Choice(["ltt", "crc"]), default="ltt", show_default=True,
+    help="With --spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
+    "confidence; crc limits the mean share of answers that are wrong and sent.",
 )  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
 @_column_option
@@ -152,7 +160,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     from rageval_spec.commands.calibrate.evaluating import Running
 
     running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
-    steps = {name: options.pop(name) for name in ("spec", "agreement", "against")}
+    steps = {name: options.pop(name) for name in ("spec", "agreement", "against", "control")}
     if (orders := options.pop("orders")) is not None:
         from rageval_spec.commands.calibrate.orders import try_orders
 
@@ -162,8 +170,9 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     if steps["spec"] is not None:
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
-        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form", "output")}
-        console.write(calibrate_steps(results, labels, **shared_options, **steps))
+        shared_options = {name: options[name] for name in _STEPS_OPTIONS}
+        places = {"overrides": running.overrides, "store": running.store, "no_store": running.no_store}
+        console.write(calibrate_steps(results, labels, **shared_options, **steps, **places))
         return PASSED
     from rageval_spec.commands.calibrate.command import calibrate
 

@@ -50,18 +50,19 @@ class Guaranteed:
     """A promise: of the answers with a score from `threshold` on, at most the share `limit` is wrong.
 
     Attributes:
-        confidence: the probability with which the promise is kept.
+        confidence: the probability with which the promise is kept; None for crc, which limits a mean.
         sent, wrong: how many of the labelled answers would be sent, and how many of these are wrong.
         labels: the labelled answers that the promise was made with, one of each question.
-        control: ltt: the share is below the limit with this confidence; crc: its mean over new sets of labels is.
+        control: ltt: the share is below the limit with this confidence; crc: of all answers, on average, at most the
+            share `limit` is wrong and sent.
         threshold: None if the bounds of the steps keep the promise together.
     """
 
     limit: float
-    confidence: float
     sent: int
     wrong: int
     labels: int
+    confidence: float | None = None
     threshold: float | None = None
     control: Literal["ltt", "crc"] = "ltt"
 

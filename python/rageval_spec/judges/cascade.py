@@ -16,7 +16,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
 from rageval_spec.judging.calibrated import find_entries
 from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
-from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.grading import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.plugin.identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
@@ -136,6 +136,10 @@ class Cascade(ComposedJudge[CascadeNode]):
                 findings[place] = _sign(finding, judge.context.name, findings.get(place), criterion)
                 if is_last or _is_sure(finding, band, criterion):
                     deciders[place] = judge.context.name
+        if self._sends:
+            findings = {
+                place: self._send(finding, deciders.get(place), criterion) for place, finding in findings.items()
+            }
         if samples:
             notes.append(self._remark_on_shares(criterion, samples, deciders))
         return Assessment([findings[place] for place in range(len(samples))], tuple(dict.fromkeys(notes)))
@@ -156,6 +160,28 @@ class Cascade(ComposedJudge[CascadeNode]):
                 pairs = zip(waiting, findings, strict=True)
                 waiting = [sample for sample, finding in pairs if not _is_sure(finding, band, criterion)]
         return estimate
+
+    @property
+    def _sends(self) -> bool:
+        """Whether the score says only if the calibration's guarantee holds."""
+        return self.node.calibrated is not None and self.node.calibrated.score == "guarantee"
+
+    def _send(self, finding: Finding | Failed, decider: str | None, criterion: Criterion) -> Finding | Failed:
+        """The finding with the best score if the step that decided says yes, else with the worst."""
+        bounds = self._calibrated.get(digest_criterion(criterion))
+        if bounds is None or decider is None or isinstance(finding, Failed) or finding.score is None:
+            return finding
+        high = bounds.get([*self.names].index(decider), _NEVER_SURE)[1]
+        is_sent = scale_score(finding.score, criterion) >= high
+        return replace(finding, score=unscale_score(float(is_sent), criterion))
+
+    def find_lows(self, kind: Ability) -> Sequence[float | None]:
+        """Up to which score each step says no for good: None if it never does, infinity if it decides everything."""
+        lows: list[float | None] = []
+        for step, judge in zip(self.node.steps, self.members, strict=True):
+            band = _find_band(_step(step), judge, kind)
+            lows.append(math.inf if band is None else None if band[0] == -math.inf else band[0])
+        return [*lows[:-1], math.inf]
 
     def check(self) -> str | None:
         """Check the members, and that a calibration sets no bound that a step has already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -14,7 +14,7 @@ from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimat
 from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed import KINDS, ComposedJudge
-from rageval_spec.judges.shared.routing import Decision, Reading, Route, accept, describe_routes
+from rageval_spec.judges.shared.routing import STAGES, Decision, Reading, Route, accept, describe_routes
 from rageval_spec.judges.shared.stages import (
     AnswerabilityStage,
     FaithfulnessStage,
@@ -22,12 +22,15 @@ from rageval_spec.judges.shared.stages import (
     RetrievalStage,
     Stage,
 )
+from rageval_spec.judging.calibrated import find_entries
 from rageval_spec.judging.grading import scale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, note_truncated
+from rageval_spec.plugin.identity import digest_criterion
 
 if TYPE_CHECKING:
+    from rageval_spec.data.judge_calibration import JudgeCalibration
     from rageval_spec.data.sample import Sample
 
 
@@ -119,6 +122,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         if (retrieval := self.node.retrieval) is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
+        if (fault := self._find_conflict()) is not None:
+            return fault
         stages = self._judges()
         if not KINDS & self.abilities:
             return f"faithfulness.judge: '{self.node.faithfulness.judge}' can neither assess support nor grade"
@@ -127,6 +132,40 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             if (judge := stages.get(name)) and not {"grade", ability} & judge.abilities:
                 return f"{name}.judge: '{judge.context.name}' can neither grade nor assess {ability}"
         return None
+
+    def _find_conflict(self) -> str | None:
+        """A bound for a person that the spec has, although the calibration would replace it."""
+        stages = {name: getattr(self.node, name) for name in STAGES}
+        own = [name for name, stage in stages.items() if stage is not None and "person" in stage.model_fields_set]
+        if self.node.calibrated is None or not own:
+            return None
+        return f"{own[0]} has its own 'person', which the calibration would replace; remove one"
+
+    def read_stages(self, criterion: Criterion, samples: Sequence[Sample]) -> Mapping[str, Sequence[float | None]]:
+        """Every sample's value at every stage, as if no stage decided anything, by the stage.
+
+        A value is None if the stage lets the sample pass without one. It is -1 where the sample could not be sent
+        whatever the bounds for a person are: it failed, is a refusal, has nothing to judge, or is rejected. A sample
+        that a stage accepts at once has no value at the stages after it.
+
+        Raises:
+            LimitError, RagevalError: as for `assess`.
+        """
+        notes: list[Note] = []
+        values: dict[str, list[float | None]] = {}
+        waiting = list(range(len(samples)))
+        for name, stage, read in self._stages(criterion):
+            values[name] = [None] * len(samples)
+            route = Route(name, stage.model_copy(update={"person": None}), criterion, None, self.node.phrases)
+            asked, waiting = waiting, []
+            readings = read([samples[place] for place in asked], notes) if asked else ()
+            for place, reading in zip(asked, readings, strict=True):
+                decision = route.decide(samples[place], reading)
+                is_over = decision is not None and decision.outcome != "accepted"
+                values[name][place] = -1.0 if is_over else reading.value
+                if decision is None:
+                    waiting.append(place)
+        return values
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Pass each stage's judge the criteria that it will get."""
@@ -178,10 +217,21 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
         if self.node.retrieval is not None:
-            yield "retrieval", self.node.retrieval, self._read_retrieval
+            yield "retrieval", self._calibrate("retrieval", criterion), self._read_retrieval
         for name, judge in self._judges().items():
             asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
-            yield name, getattr(self.node, name), partial(_read_judge, name, judge, asked)
+            yield name, self._calibrate(name, criterion), partial(_read_judge, name, judge, asked)
+
+    def _calibrate(self, name: str, criterion: Criterion) -> Stage:
+        """The stage, with the bound for a person that the calibration has for it."""
+        stage: Stage = getattr(self.node, name)
+        entry = self._calibrated.get(digest_criterion(criterion))
+        bounds = {one.step: one for one in entry.steps} if entry is not None else {}
+        return stage.model_copy(update={"person": bounds[name].person}) if name in bounds else stage
+
+    @cached_property
+    def _calibrated(self) -> Mapping[str, JudgeCalibration]:
+        return find_entries(self)
 
     def _judges(self) -> dict[str, Judge[Any]]:
         """The judges by stage, in the order of the stages; stages without a judge are missing."""

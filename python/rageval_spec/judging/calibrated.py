@@ -260,7 +260,7 @@ def _find_fault(entry: JudgeCalibration, use: CalibrationUse) -> str | None:
     labels = count_noun(entry.labelled.items, "label")
     if use.score == "decision" and entry.threshold is None:
         return f"score: decision needs a threshold, which {use.path} ({labels}) does not have; label more answers"
-    if use.score == "guarantee" and (entry.guarantee is None or entry.guarantee.threshold is None):
+    if use.score == "guarantee" and (entry.guarantee is None or not (entry.steps or entry.guarantee.threshold)):
         return f"score: guarantee needs a guarantee, which {use.path} does not have; make it with --guarantee '5%'"
     return None
 
