@@ -85,7 +85,7 @@ def simulate_steps(steps: int, part: float, draws: int, labels: int, *, together
     for draw in range(draws):
         drawn = random.integers(0, POPULATION, labels)
         found = promise_steps(
-            values[drawn].tolist(), (~is_wrong[drawn]).astype(float), range(labels), rule, limit, CONFIDENCE,
+            values[drawn].tolist(), (~is_wrong[drawn]).astype(float).tolist(), range(labels), rule, limit, CONFIDENCE,
             together=together, seed=draw, find_best=False,
         )  # fmt: skip
         if found.bounds is not None:

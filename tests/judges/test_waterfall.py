@@ -235,7 +235,7 @@ def test_no_samples_are_assessed_without_error() -> None:
 
 
 def test_the_values_of_all_stages_are_read_as_if_none_decided() -> None:
-    scores = {"a": 0.1, "b": 0.3, "c": 0.95, "d": Failed("timeout"), "e": None, "f": 0.5}
+    scores: dict[str, Any] = {"a": 0.1, "b": 0.3, "c": 0.95, "d": Failed("timeout"), "e": None, "f": 0.5}
     faith = Scripted("faith", scores)
     after = Scripted("after", {"b": 2.0, "f": 5.0}, ("grade",))
     waterfall = build(
