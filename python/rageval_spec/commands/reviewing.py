@@ -171,7 +171,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
         shared_options = {name: options[name] for name in _STEPS_OPTIONS}
-        places = {"overrides": running.overrides, "store": running.store, "no_store": running.no_store}
+        places: dict[str, Any] = {"overrides": running.overrides, "store": running.store, "no_store": running.no_store}
         console.write(calibrate_steps(results, labels, **shared_options, **steps, **places))
         return PASSED
     from rageval_spec.commands.calibrate.command import calibrate
