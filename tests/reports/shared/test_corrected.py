@@ -94,3 +94,18 @@ def test_a_missing_number_is_a_dash_and_its_reason_is_told(tmp_path: Path) -> No
 def test_specs_without_labels_have_no_such_table(tmp_path: Path) -> None:
     plain = run(write(tmp_path, metrics=["token_f1"]), Options(output=None, no_history=True)).evaluation
     assert list_corrected(plain, 3) == []
+
+
+def test_a_question_shows_what_people_say_beside_the_judges_value(browser: Browser, folder: Path) -> None:
+    told = " ".join(invoke("show", "q0", folder / "out").stdout.split())
+    assert told.count("people say 1.000") == 1 and told.count("people say 0.000") == 1
+    assert invoke("show", "q39", folder / "out").stdout.count("people say") == 0
+    with open_page(browser, folder / "out" / "report.html", "#q=q1&system=a") as opened:
+        opened.page.wait_for_selector(".values")
+        text = opened.page.locator(".values").inner_text()
+        assert "people say 1.0" in text and opened.seen == []
+
+
+def test_slices_of_metrics_with_labels_are_said_not_to_be_tested(tmp_path: Path) -> None:
+    done = invoke("run", write(tmp_path, slices=["part"], reports=["terminal"]), "-o", tmp_path / "out")
+    assert "Not tested, because people's labels correct it: token_f1." in done.stdout

@@ -208,7 +208,8 @@ def _draw_values(values: Sequence[CardValue], *, full: bool) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for one in values:
-        told = ", ".join(shorten(text, full=full) for text in (one.band, one.reason) if text)
+        people = None if one.label is None else f"people say {format_number(one.label)}"
+        told = ", ".join(shorten(text, full=full) for text in (people, one.band, one.reason) if text)
         number = "–" if one.value is None else format_number(one.value)
         style = "bold red" if one.status == "error" else "bold"
         table.add_row(make_visible(one.metric), Text(number, style), draw_change(one), Text(told, "dim"))

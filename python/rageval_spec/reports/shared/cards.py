@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rageval_spec.data.correction import LABEL
 from rageval_spec.data.diagnosis import Cause, explain_cause
 from rageval_spec.reports.shared.changes import Baseline as Baseline
 from rageval_spec.reports.shared.changes import find_base_values
@@ -82,6 +83,7 @@ class CardValue:
         band: what the value means in words, if the evaluation has a scale for the metric: "good".
         is_worse: whether the change is for the worse; None without a baseline, or if the change is too small to count.
         against: the name of the baseline: a label, a results folder or another system; None without one.
+        label: what people say of the answer, on the metric's scale; None if nobody judged it.
     """
 
     metric: str
@@ -93,6 +95,7 @@ class CardValue:
     band: str | None = None
     is_worse: bool | None = None
     against: str | None = None
+    label: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +337,8 @@ def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str
         worse = None if not change else (change > 0) == (metric in evaluation.lower_is_better)
         scale = evaluation.bands.get(metric)
         band = None if scale is None or value is None else scale.find(value).word
-        yield CardValue(metric, value, row["status"], row["reason"], before, change, band, worse, against)
+        told = (before, change, band, worse, against, row.get(LABEL))
+        yield CardValue(metric, value, row["status"], row["reason"], *told)
 
 
 def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:

@@ -139,14 +139,23 @@ def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
         return
     title = "Weakest slices"
     if not evaluation.weakest:
-        yield Section(title, (), (), remarks=("No slice is significantly worse than the other queries.",))
+        remarks = ("No slice is significantly worse than the other queries.", *_list_untested(evaluation))
+        yield Section(title, (), (), remarks=remarks)
         return
     shown = evaluation.weakest[:_MOST_SLICES]
     rows = tuple(_describe_gap(gap, evaluation, digits) for gap in shown)
     more = len(evaluation.weakest) - len(shown)
     remarks = (f"{count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
+    remarks = (*remarks, *_list_untested(evaluation))
     header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", f"{ADJUSTED} p")
     yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
+
+
+def _list_untested(evaluation: Evaluation) -> Iterator[str]:
+    """The metrics for which no slice is tested against the rest."""
+    metrics = dict.fromkeys(one.metric for one in evaluation.aggregates if one.correction is not None)
+    if metrics:
+        yield f"Not tested, because people's labels correct it: {', '.join(metrics)}."
 
 
 def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.correction import LABEL
 from rageval_spec.data.tables import empty_samples
 from rageval_spec.reports.shared.changes import find_base_values, list_baselines
 from rageval_spec.reports.shared.page.documents import Documents, number_documents
@@ -247,6 +248,10 @@ def _complete_values(values: pl.DataFrame) -> pl.DataFrame:
 
     if "details" not in values.columns:
         values = values.with_columns(details=pl.lit(None, pl.String))
+    if LABEL in values.columns:
+        people = pl.format("people say {}", pl.col(LABEL).round(3))
+        values = values.with_columns(reason=pl.concat_str(people, "reason", separator="; ", ignore_nulls=True))
+        values = values.with_columns(reason=pl.when(pl.col("reason") != "").then("reason"))
     return values.select("dataset", "system", "metric", "query_id", "value", "status", "reason", "details")
 
 
