@@ -243,11 +243,8 @@ def write_interval(value: float | None, interval: Mapping[str, float] | None) ->
 
 def describe_biases(one: Labelled, metric: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for bias in found["biases"]:
-        if bias["p_adjusted"] < 0.05:
-            slope = bias["effect"]["slope"]
-            how = "generous" if slope > 0 else "strict"
-            told = f"{bias['change']} the judge {abs(slope):.3f} more {how}"
-            yield one.name, metric.get("as", metric["use"]), told
+        if bias["is_significant"]:
+            yield one.name, metric.get("as", metric["use"]), bias["said"]
 
 
 def describe_preferences(one: Labelled, folder: Path) -> Iterator[tuple[str, ...]]:
