@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.escaping import escape_column
+from rageval_spec.reports.shared.escaping import escape_column, is_plain
 from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
@@ -42,7 +42,12 @@ class CsvReport(Report[CsvNode]):
         """CSV text (RFC 4180) in UTF-8, with a header and lines that end with a line feed."""
         values, stream = evaluation.values, BytesIO()
         values = _add_design(values, evaluation.question_designs)
-        shown = [escape_column(values[name], write) for name, write in _TEXTS.items() if name in values.columns]
+        texts = {name: write for name, write in _TEXTS.items() if name in values.columns}
+        shown = [
+            escape_column(values[name], write)
+            for name, write in texts.items()
+            if name != "details" or not is_plain(values[name])
+        ]
         values.with_columns(shown).write_csv(stream)
         return stream.getvalue()
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.diagnostics import make_json_visible
-from rageval_spec.reports.shared.escaping import IN_LINES, IN_ONE_LINE, escape_column
+from rageval_spec.reports.shared.escaping import IN_LINES, IN_ONE_LINE, escape_column, is_plain
 from rageval_spec.reports.shared.question_rows import protect_lines
 from rageval_spec.wording import protect_cell
 
@@ -32,3 +32,9 @@ def test_a_column_without_such_texts_is_returned(texts: list[str | None]) -> Non
 def test_what_is_none_stays_none_and_the_order_is_kept() -> None:
     column = pl.Series(["=1", None, "fine", "a\x07"])
     assert escape_column(column, protect_cell).to_list() == ["'=1", None, "fine", r"a\x07"]
+
+
+def test_json_is_plain_if_it_is_ascii_without_a_delete_character() -> None:
+    assert is_plain(pl.Series(['{"a": "b\\u0007"}', None, "{}"]))
+    assert not is_plain(pl.Series(['{"a": "\u2028"}']))
+    assert not is_plain(pl.Series(['{"a": "\x7f"}']))
