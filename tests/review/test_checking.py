@@ -97,6 +97,11 @@ def test_who_judged_must_be_known() -> None:
     assert check(entry("yes"), annotator="bob").labels[0].annotator == "ann"
 
 
+def test_what_people_wrote_is_made_visible_and_no_formula() -> None:
+    (label,) = check(entry("yes", comment="a\x00\u202eb\nc", annotator="=ann")).labels
+    assert (label.comment, label.annotator) == ("a\\x00\\u202eb\nc", "'=ann")
+
+
 def test_rows_that_were_damaged_or_edited_are_refused() -> None:
     assert "its token is missing or damaged" in problem(entry("yes", token=None))
     assert "was changed, and a label belongs to the text that was judged" in problem(entry("yes", is_edited=True))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.review.criteria import VERDICTS, ReviewCriterion
 from rageval_spec.review.entries import Entry
 from rageval_spec.review.forms.rows import ANNOTATOR, ROW
 from rageval_spec.review.tasks import KEY
+from rageval_spec.wording import neutralize
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -183,19 +185,24 @@ def _make(entry: Entry, token: Token, value: str, annotator: str) -> Label:
         query_id=token.query_id,
         metric=entry.metric,
         value=value if value in VERDICTS else numbers[value] if value in numbers else float(value),
-        annotator=entry.annotator or annotator,
+        annotator=_clean(entry.annotator or annotator),
         dataset=token.dataset,
         system=token.system,
         answer=token.answer_digest,
         claim=token.claim,
         time=entry.time,
-        comment=entry.comment,
+        comment=_clean(entry.comment),
         reason=token.reason,
         probability=token.probability,
         place=entry.place,
         adjudicated=entry.is_adjudicated,
         saw_judge=entry.saw_judge,
     )
+
+
+def _clean(text: str) -> str:
+    """What a person wrote, made visible, and not a formula for a spreadsheet."""
+    return neutralize(make_visible(text, keep="\n\t"))
 
 
 class _Known:

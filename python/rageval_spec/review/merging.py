@@ -13,7 +13,6 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.delimited import delimited_objects, header_of, separator_of
 from rageval_spec.reading.labels import KNOWN_AS, read_label_file
 from rageval_spec.review.checking import Problem, identify
-from rageval_spec.wording import neutralize
 
 COLUMNS = (
     "dataset", "system", "query_id", "metric", "claim", "value", "annotator", "comment", "time", "answer", "reason",
@@ -72,7 +71,7 @@ def merge_labels(
             row[old.name("value")] = value
             row[old.name("time")] = label.time
             replaced += 1
-        row[old.name("comment")] = _join(row.get(old.name("comment"), ""), neutralize(label.comment))
+        row[old.name("comment")] = _join(row.get(old.name("comment"), ""), label.comment)
     return Merged(old.write(), len(old.labels) + added, added, replaced, tuple(problems))
 
 
@@ -124,8 +123,8 @@ class _Old:
             "metric": label.metric,
             "claim": "" if label.claim is None else str(label.claim),
             "value": value,
-            "annotator": neutralize(label.annotator),
-            "comment": neutralize(label.comment),
+            "annotator": label.annotator,
+            "comment": label.comment,
             "time": label.time,
             "answer": label.answer,
             "reason": label.reason,
