@@ -156,7 +156,15 @@ def test_what_the_page_saved_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"query_id": None}, {"query_id": 7}, {"metric": ""}, {"claim": "0"}, {"claim": -1}, {"claim": True}, {"probability": 2}],
+    [
+        {"query_id": None},
+        {"query_id": 7},
+        {"metric": ""},
+        {"claim": "0"},
+        {"claim": -1},
+        {"claim": True},
+        {"probability": 2},
+    ],
 )
 def test_a_label_that_does_not_say_where_it_belongs_has_no_token(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert read_saved(tmp_path, **changes).token is None

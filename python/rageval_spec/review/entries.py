@@ -212,7 +212,9 @@ def _list_criteria(saved: Mapping[str, Any]) -> Iterator[ReviewCriterion]:
 def _name_answer(label: Mapping[str, Any]) -> Token | None:
     claim, probability = label.get("claim"), label.get("probability")
     names = [label.get(name) for name in ("dataset", "system", "query_id", "answer_digest")]
-    is_whole = all(isinstance(name, str) for name in (*names, label.get("metric") or None)) and (claim is None or (type(claim) is int and claim >= 0))
+    is_whole = all(isinstance(name, str) for name in (*names, label.get("metric") or None)) and (
+        claim is None or (type(claim) is int and claim >= 0)
+    )
     if not is_whole or not (probability is None or _is_probability(probability)):
         return None
     dataset, system, query_id, digest = map(str, names)
