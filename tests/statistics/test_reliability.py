@@ -81,6 +81,16 @@ def test_labels_that_do_not_vary_give_no_interval(label: float) -> None:
     assert found.interval is None
 
 
+def test_labels_that_are_all_the_same_leave_the_chance_of_the_values() -> None:
+    values = np.random.default_rng(1).random(100)
+    found = measure_error(values, np.ones(100))
+    assert found.interval is not None
+    half = 1.96 * values.std() / 10
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (1 - values.mean() - half, 1 - values.mean() + half), abs=0.015
+    )
+
+
 def test_losses_are_those_of_scikit_learn() -> None:
     values, labels = simulate(300, 2)
     values = values.clip(0.01, 0.99)

@@ -31,8 +31,8 @@ _FEWEST_IN_BIN = 10
 _LEAST = 0.001
 """How far values are kept from 0 and 1 for the log loss, which is infinite for a wrong value of 0 or 1."""
 _DRAWS = 2000
-_NOTHING = 1e-9
-"""What rounding can leave of a standard error that is 0."""
+_NOTHING = 1e-18
+"""What rounding can leave of a variance that is 0."""
 _ON_EDGE = 1e-9
 """What rounding can take away from a value on the edge of a bin, such as 0.3."""
 
@@ -171,40 +171,45 @@ def measure_error(
 
     places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
     _, places = np.unique(places, return_inverse=True)
-    counts = np.bincount(places).astype(float)
     gaps = values - labels
-    means = np.bincount(places, gaps) / counts
-    errors = _find_errors(gaps - means[places], places, counts, number_clusters(clusters, len(values)))
-    shares = counts / counts.sum()
-    observed = float(shares @ abs(means))
-    if errors.max() <= _NOTHING:
+    parts, spread = _find_parts(gaps, places, number_clusters(clusters, len(values)))
+    observed = float(abs(parts).sum())
+    if spread.trace() <= _NOTHING:
         return CalibrationError(observed, observed, None)
-    noise = errors * np.random.Generator(np.random.PCG64(seed)).standard_normal((_DRAWS, len(means)))
+    sizes, axes = np.linalg.eigh(spread)
+    draws = np.random.Generator(np.random.PCG64(seed)).standard_normal((_DRAWS, len(parts)))
+    noise = draws * np.sqrt(np.maximum(sizes, 0)) @ axes.T
     ends = (1 + confidence) / 2, 0.5, (1 - confidence) / 2
-    low, middle, high = (_invert(means, noise, shares, observed, share) for share in ends)
+    low, middle, high = (_invert(parts, noise, observed, share) for share in ends)
     return CalibrationError(middle, observed, Interval(low, high, confidence, METHOD))
 
 
-def _find_errors(residuals: Floats, places: Places, counts: Floats, members: Places) -> Floats:
-    """The standard error of each bin's mean.
+def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, Floats]:
+    """What each bin adds to the mean difference of value and label, and the covariance of these parts.
 
-    Each bin gets one row's share of the variance of all rows, because the labels of few rows can be equal by chance.
+    Both how many rows a bin has and their labels vary by chance. Each bin also gets one cluster's share of the
+    variance within bins, because the labels of few rows can be equal by chance.
     """
     import numpy as np
 
-    cells, cell_of = np.unique(places * (members.max() + 1) + members, return_inverse=True)
-    apart = np.bincount(cell_of, residuals)
-    squares = np.bincount(cells // (members.max() + 1), apart**2, minlength=len(counts))
-    pooled = squares.sum() / max(len(residuals) - len(counts), 1)
-    errors: Floats = np.sqrt(squares + pooled) / counts
-    return errors
+    rows, counts = len(gaps), np.bincount(places)
+    sums = np.zeros((int(members.max()) + 1, len(counts)))
+    within = sums.copy()
+    np.add.at(sums, (members, places), gaps)
+    parts = sums.sum(axis=0) / rows
+    apart = sums - sums.mean(axis=0)
+    np.add.at(within, (members, places), gaps - (parts * rows / counts)[places])
+    pooled = float((within**2).sum()) / max(len(sums) - len(counts), 1)
+    few = len(sums) / max(len(sums) - 1, 1)
+    spread: Floats = (few * apart.T @ apart + pooled * np.eye(len(counts))) / rows**2
+    return parts, spread
 
 
-def _invert(means: Floats, noise: Floats, shares: Floats, observed: float, share: float) -> float:
+def _invert(parts: Floats, noise: Floats, observed: float, share: float) -> float:
     """The error at which this share of the plain errors is at most the observed one; 0 if even no error exceeds it."""
 
     def find_share(factor: float) -> float:
-        return float((abs(factor * means + noise) @ shares <= observed).mean())
+        return float((abs(factor * parts + noise).sum(axis=1) <= observed).mean())
 
     return observed * _bisect(find_share, share)
 

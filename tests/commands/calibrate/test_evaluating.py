@@ -138,6 +138,20 @@ def test_labels_of_a_file_replace_those_of_the_spec(tmp_path: Path, server: Chat
     assert len(server.calls) == 2
 
 
+def test_labels_that_are_too_few_for_a_corrected_mean_can_be_looked_at(tmp_path: Path, server: ChatServer) -> None:
+    spec = write(tmp_path, server)
+    (tmp_path / "labels.csv").write_text("query_id,annotator,value\nr1,ann,1\nr2,ann,5\nr3,ann,3\n")
+    (found,) = calibrate(spec)["calibrations"]
+    assert found["items"] == 3
+    assert len(server.calls) == 3
+
+
+def test_a_spec_that_does_not_exist_is_not_taken_for_results(tmp_path: Path) -> None:
+    result = invoke("calibrate", str(tmp_path / "absent.yaml"))
+    assert result.exit_code == 2
+    assert "absent.yaml' is neither a results folder nor a label" in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [

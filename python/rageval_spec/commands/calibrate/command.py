@@ -110,10 +110,10 @@ def _open(
     """Results, and which of their metrics are calibrated."""
     if running is not None and (running.overrides or running.everything):
         raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
+    evaluation = open_results(results).evaluation
     if not labels:
         raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
     told = read_labels(labels, read_columns(columns))
-    evaluation = open_results(results).evaluation
     recorded = read_recorded_spec(evaluation)
     known = know(evaluation, recorded)
     chosen = choose(known, told, metrics, judges)

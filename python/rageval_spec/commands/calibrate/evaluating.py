@@ -80,7 +80,7 @@ def evaluate(
         UsageError: a metric or a judge is not there, or has no labels.
         RagevalError: the spec cannot be run.
     """
-    spec = _add_judges(spec, labels, metrics, judges)
+    spec = _add_judges(_forget_labels(spec), labels, metrics, judges)
     known = know_nodes({metric.name: metric.node for metric in spec.metrics})
     chosen = choose(known, labels, metrics, judges)
     names = {name for one in chosen for name in (*one.shown, *one.compared)}
@@ -101,6 +101,12 @@ def evaluate(
     return Evaluated(outcome, chosen, known, spending)
 
 
+def _forget_labels(spec: Spec) -> Spec:
+    """The spec without labels: values do not depend on them, and a mean that lacks some is no reason to stop."""
+    plain = (NamedMetric(name, node.model_copy(update={"labels": None})) for name, node in spec.metrics)
+    return replace(spec, metrics=tuple(plain), labels={})
+
+
 def _add_judges(spec: Spec, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str]) -> Spec:
     """The spec with a metric for each judge that no labelled metric asks: the first one, asked of this judge."""
     known = know_nodes({metric.name: metric.node for metric in spec.metrics})
@@ -118,7 +124,7 @@ def _add_judges(spec: Spec, labels: Sequence[Label], metrics: Sequence[str], jud
 
 def _ask(name: str, node: Any, judge: str) -> NamedMetric:
     asked = f"{name} ({judge})"
-    return NamedMetric(asked, node.model_copy(update={"judge": judge, "as_": asked, "labels": None}))
+    return NamedMetric(asked, node.model_copy(update={"judge": judge, "as_": asked}))
 
 
 def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
