@@ -81,7 +81,7 @@ def test_lengths_are_compared_in_steps_that_the_answers_have() -> None:
     assert str(length).startswith("10 more words make the judge 0.200 [0.200, 0.200] more generous (adjusted p < ")
     assert length.standardized == pytest.approx(1)
     assert length.at_equal_labels == length.effect
-    assert not length.is_quality
+    assert length.explain() is None
 
 
 def judge(
@@ -171,7 +171,23 @@ def test_an_effect_that_only_people_have_is_told_from_one_of_the_judge() -> None
     (length,) = judge(150, describe).found
     assert length.is_significant
     assert length.effect.slope < 0
-    assert length.is_quality
+    assert length.explain() == "Among answers that people rate the same, it does not show."
+
+
+def test_an_effect_can_be_the_other_way_round_among_equal_labels() -> None:
+    def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
+        # The judge sees little, so that bad answers are overrated; most of v2's are bad. It is strict with v2.
+        system = "v2" if number % 2 else "v1"
+        truth = float(random.random() < (0.1 if system == "v2" else 0.9))
+        judged = 0.5 + 0.1 * truth - 0.1 * (system == "v2") + random.normal(0, 0.02)
+        return judged, truth, {"system": system}
+
+    found = {one.name: one for one in judge(200, describe).found}["system v2"]
+    assert "more generous" in str(found)
+    explained = found.explain()
+    assert explained is not None
+    assert explained.startswith("Among answers that people rate the same, it is the other way round: 0.")
+    assert explained.endswith("more strict.")
 
 
 def test_answers_that_were_chosen_more_often_count_less() -> None:

@@ -59,26 +59,31 @@ class Bias:
         """Whether the adjusted p-value is below 0.05."""
         return self.p_adjusted < SIGNIFICANT
 
-    @property
-    def is_quality(self) -> bool:
-        """Whether the effect is only that people rate such answers differently, and the judge does not see it.
+    def __str__(self) -> str:
+        """`100 more words make the judge 0.070 [0.052, 0.088] more generous (adjusted p < 0.0001).`"""
+        return f"{self.change} the judge {_size(self.effect)}{self.than} (adjusted {format_p_value(self.p_adjusted)})."
 
-        Then answers that people rate the same do not show it.
+    def explain(self) -> str | None:
+        """What is said of answers that people rate the same, if it differs: no effect, or one in the other direction.
+
+        Such an effect is not the judge's alone: people rate these answers differently, and the judge does not see what
+        they see.
         """
         held = self.at_equal_labels
-        if held is None:
-            return False
-        return (held.interval.low if self.effect.slope > 0 else -held.interval.high) <= 0
+        if held is None or (held.interval.low if self.effect.slope > 0 else -held.interval.high) > 0:
+            return None
+        if held.interval.low <= 0 <= held.interval.high:
+            return "Among answers that people rate the same, it does not show."
+        return f"Among answers that people rate the same, it is the other way round: {_size(held)}."
 
-    def __str__(self) -> str:
-        """`100 more words make the judge 0.070 [0.052, 0.088] more generous (adjusted p < 0.001).`"""
-        slope, interval = self.effect.slope, self.effect.interval
-        how = "generous" if slope > 0 else "strict"
-        if slope < 0:
-            interval = Interval(-interval.high, -interval.low, interval.confidence, interval.method)
-        size = f"{format_number(abs(slope))} {format_interval(interval)}"
-        sure = f"adjusted {format_p_value(self.p_adjusted)}"
-        return f"{self.change} the judge {size} more {how}{self.than} ({sure})."
+
+def _size(effect: Effect) -> str:
+    """`0.070 [0.052, 0.088] more generous`."""
+    interval = effect.interval
+    if effect.slope < 0:
+        interval = Interval(-interval.high, -interval.low, interval.confidence, interval.method)
+    how = "generous" if effect.slope > 0 else "strict"
+    return f"{format_number(abs(effect.slope))} {format_interval(interval)} more {how}"
 
 
 @dataclass(frozen=True, slots=True)

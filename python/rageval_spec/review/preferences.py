@@ -13,6 +13,8 @@ from rageval_spec.statistics.preferences import Odds, find_share, measure_choice
 from rageval_spec.statistics.proportions import find_exact_interval, find_p_of_signs
 
 SIGNIFICANT = 0.05
+ENOUGH = 50
+"""Questions. With fewer, only a strong preference for a place or for length can show."""
 _SHARES = ("first", "first_at_equal_length", "longer")
 _UNITS = (100, 10, 1)
 """By how many words lengths are compared: the most by which two answers of a pair differ."""
@@ -70,6 +72,7 @@ class PreferenceBias:
     Attributes:
         metric: what the better answer is better at; "" if it is not said.
         verdicts, ties: how many there are.
+        questions: how many questions they are about.
         first: the share of the verdicts but ties that chose the answer shown first.
         first_at_equal_length: the same for answers of equal length; None if it cannot be estimated.
         unit: a number of words.
@@ -82,6 +85,7 @@ class PreferenceBias:
     metric: str
     verdicts: int
     ties: int
+    questions: int
     first: Share | None
     first_at_equal_length: Share | None
     unit: int
@@ -131,6 +135,7 @@ def _measure(metric: str, preferences: Sequence[Preference]) -> PreferenceBias:
         metric=metric,
         verdicts=len(preferences),
         ties=len(preferences) - len(decided),
+        questions=len({one.query_id for one in preferences}),
         first=_count_first(is_first.tolist(), questions),
         first_at_equal_length=None if longer is None or fitted is None else _share(fitted.place),
         unit=unit,

@@ -49,3 +49,11 @@ def test_a_broken_file_is_refused_with_its_place(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["review", "preferences", str(path)])
     assert result.exit_code != 0
     assert "pairs.csv:2: the verdict is 'perhaps'" in str(result.output) + str(result.exception)
+
+
+def test_few_questions_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("query_id,first,second,verdict\nq,x,y,first\n")
+    result = CliRunner().invoke(cli, ["review", "preferences", str(path)])
+    assert "Only 1 question: 50 or more show whether order and length matter." in result.output
+    assert "✓" not in result.output

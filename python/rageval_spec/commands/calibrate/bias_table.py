@@ -21,8 +21,8 @@ def draw_biases(biases: Biases, *, details: bool) -> Iterator[RenderableType]:
     certain = [one for one in biases.found if one.is_significant]
     for one in certain:
         yield Text(make_visible(f"! {one}"), "yellow")
-        if one.is_quality:
-            yield Text("  Among answers that people rate the same, it does not show.", "yellow")
+        if explanation := one.explain():
+            yield Text(f"  {explanation}", "yellow")
     if biases.reason is not None:
         yield Text(make_visible(f"It cannot be told: {biases.reason}."))
     elif not certain:

@@ -59,4 +59,4 @@ def _describe(one: Found) -> dict[str, Any]:
 
 
 def _describe_bias(bias: Bias) -> dict[str, Any]:
-    return asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias)}
+    return asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias), "explained": bias.explain()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.reading.preferences import read_preferences
 from rageval_spec.reports.shared.console import render_text
-from rageval_spec.review.preferences import SIGNIFICANT, PreferenceBias, Share, Swaps, measure_preferences
+from rageval_spec.review.preferences import ENOUGH, SIGNIFICANT, PreferenceBias, Share, Swaps, measure_preferences
 from rageval_spec.wording import count_noun, format_p_value, format_percent, make_visible
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ def _draw(found: PreferenceBias) -> Iterator[RenderableType]:
     yield Text(make_visible(f"{title}: {count_noun(found.verdicts, 'verdict')}{ties}"), "bold")
     yield ""
     for sentence, is_bias in _conclude(found):
-        yield Text(f"{'!' if is_bias else '✓'} {sentence}", "yellow" if is_bias else "green")
+        yield Text(f"{'!' if is_bias else ' '} {sentence}", "yellow" if is_bias else "")
+    if found.questions < ENOUGH:
+        few = f"Only {count_noun(found.questions, 'question')}: {ENOUGH} or more show whether order and length matter."
+        yield Text(few, "yellow")
     if found.reason is not None:
         yield Text(f"Whether length matters cannot be told: {found.reason}.")
     yield from _say_orders(found.swaps)
