@@ -24,6 +24,7 @@ from rageval_spec.pipeline.designs import check_designs
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.judging import list_asked_models
+from rageval_spec.pipeline.label_matches import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.narrowing import narrow_datasets
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.plan import Plan, make_plan
@@ -264,17 +265,19 @@ class Planned:
         plan: its steps.
         store: the store, which can already have some of their tables.
         expectation: the calls to models and systems that it would make.
+        labels: where the labelled answers of each metric with labels are.
     """
 
     plan: Plan
     store: Store
     expectation: Expectation
+    labels: tuple[LabelMatches, ...] = ()
 
     def render(self) -> str:
-        return self.plan.render(self.store.has) + self.expectation.render()
+        return self.plan.render(self.store.has) + self.expectation.render() + render_matches(self.labels)
 
     def to_json(self) -> str:
-        return self.plan.to_json(self.store.has, self.expectation.to_json())
+        return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels))
 
 
 def plan(source: Path | Spec, options: Options | None = None) -> Planned:
@@ -286,7 +289,8 @@ def plan(source: Path | Spec, options: Options | None = None) -> Planned:
     parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
     check_wiring(spec, parts)
     parts = narrow_datasets(parts, options.queries)
-    return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, _expect(spec, parts, options.limit))
+    planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
+    return Planned(planned, store, expected, match_labels(parts, options.limit))
 
 
 def _expect(spec: Spec, parts: Parts, limit: int | None) -> Expectation:
