@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from rageval_spec.diagnostics import SpecError
 from rageval_spec.history.folder import load_record
 from rageval_spec.pipeline.preflight import validate
 from rageval_spec.runner import Options, run
+from tests.command_line import invoke
 
 QUESTIONS: list[dict[str, Any]] = [
     {"kind": "easy", "source": "a", "traffic": 5},
@@ -294,3 +296,38 @@ def test_shares_of_causes_are_weighted(tmp_path: Path) -> None:
     assert fine.count == 4
     assert fine.share == pytest.approx(0.55)
     assert fine.interval is not None and fine.interval.low < 0.55 < fine.interval.high
+
+
+def test_numbers_without_a_design_are_those_of_before_there_were_any(tmp_path: Path) -> None:
+    """The digest is of the results of the version before clusters and weights."""
+    gates = [{"metric": "token_f1", "system": "other", "baseline": "bot", "max_drop": 0.1}]
+    evaluate(tmp_path, right={"bot": RIGHT, "other": (1, 0, 1, 1, 1, 1)}, slices=["kind"], gates=gates)
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    parts = ("aggregates", "comparisons", "baselines", "slices", "weakest", "gates", "notes", "diagnosis")
+    text = json.dumps({part: found[part] for part in parts}, sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest() == (
+        "34a78fd71e49d4c5a2eb4a1d7818bf99e30fdd5a724bc29136458fd31fe4a327"
+    )
+
+
+def test_the_history_keeps_designs_and_breaks_where_weights_change(tmp_path: Path) -> None:
+    """The second evaluation is weighted, the third by another mix; a comparison of records has the weights."""
+    mixes = ("kind,share\neasy,0.5\nhard,0.5\n", "kind,share\neasy,0.2\nhard,0.8\n")
+    for number in range(3):
+        sections: dict[str, Any] = {"weights": "mix.csv"} if number else {}
+        path = write(tmp_path, mix=mixes[number // 2], history="sqlite", **sections)
+        run(path, Options(output=tmp_path / f"out{number}"))
+    database = tmp_path / ".rageval" / "history.db"
+    told = invoke("history", "trend", "token_f1", "--history", database).stdout
+    assert told.count("the weights of the questions changed") == 2
+
+
+def test_calibrate_counts_clusters(tmp_path: Path) -> None:
+    rows = [{"kind": "easy", "source": f"s{at // 3}"} for at in range(36)]
+    right = [int(at % 5 > 0) for at in range(36)]
+    path = write(tmp_path, rows, {"bot": right}, cluster="source")
+    run(path, Options(output=tmp_path / "out"))
+    lines = [f"q{at},token_f1,{int(at % 4 > 0)},ann" for at in range(36)]
+    (tmp_path / "labels.csv").write_text("query_id,metric,value,annotator\n" + "\n".join(lines) + "\n")
+    labels = ("--labels", tmp_path / "labels.csv")
+    assert "Intervals: 36 labelled questions in 12 clusters." in invoke("calibrate", tmp_path / "out", *labels).stdout

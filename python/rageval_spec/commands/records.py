@@ -188,8 +188,8 @@ def prune(place: str, keep: str, dry_run: bool) -> int:
 def trend(metric: str | None, place: str, html: Path | None, **options: Any) -> int:
     """Draw a metric over time, with its gates' bounds, the cost and the duration. Without METRIC, draw all metrics.
 
-    The line breaks where questions, references, judgements, the judge or the metric's definition changed. Changes of
-    level are marked if they are significant.
+    The line breaks where questions, their weights, references, judgements, the judge or the metric's definition
+    changed. Changes of level are marked if they are significant.
 
     \b
     rageval-spec history trend faithfulness --branch main

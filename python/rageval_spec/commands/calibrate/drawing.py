@@ -32,6 +32,8 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from rageval_spec.calibration.joining import Joined
+
 _NAMES: Mapping[str, str] = {
     "pearson": "Pearson's correlation",
     "spearman": "Spearman's rank correlation",
@@ -60,10 +62,21 @@ def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
     is_short = len(group.found) > 1 and not settings.details
     for found in group.found:
         yield from _draw_head(found.calibration, found.joined.bounds)
+        yield from _draw_clusters(found.joined)
         if is_short:
             yield from _draw_promise(found.promise, settings)
         else:
             yield from _draw_all(found, settings)
+
+
+def _draw_clusters(joined: Joined) -> Iterator[RenderableType]:
+    """How many clusters the labelled questions are in, if the evaluation says which belong together."""
+    from rich.text import Text
+
+    if joined.together:
+        questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
+        told = f"Intervals: {count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}."
+        yield Text(told, "dim")
 
 
 def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:

@@ -55,6 +55,8 @@ def _describe(one: Found) -> dict[str, Any]:
     content["why_no_biases"] = one.biases.reason
     content["bounds"] = one.joined.bounds
     content["slices"] = [asdict(part) for part in one.slices]
+    if one.joined.together:
+        content["clusters"] = len({*one.joined.clusters})
     return content | {"promise": None if one.promise is None else asdict(one.promise)}
 
 
