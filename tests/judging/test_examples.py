@@ -42,6 +42,8 @@ def test_every_format_gives_the_same_example(tmp_path: Path, name: str) -> None:
         ("e.yaml", "- {a: [}\n", "e.yaml: it is not YAML"),
         ("e.yaml", "- !!python/object:os.system {}\n", "e.yaml: it is not YAML"),
         ("e.yaml", "[]\n", "e.yaml: there are no examples"),
+        ("e.yaml", "- &a {answer: A, value: 1}\n- *a\n", "e.yaml:2: an example cannot refer to another one with '*'"),
+        ("e.yaml", "- value: 1\n  a: " + "[" * 100_000, "e.yaml:2: the example is nested too deep"),
         ("e.jsonl", '{"answer": ["A"], "value": 1}\n', "e.jsonl:1: 'answer' must be text"),
         ("e.jsonl", '{"contexts": [1], "value": 1}\n', "e.jsonl:1: 'contexts' must be a list of texts"),
         ("e.yaml", "- {value: 1}\n" * (MOST_EXAMPLES + 1), "there are 101 examples; write at most 100"),

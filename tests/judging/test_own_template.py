@@ -112,6 +112,9 @@ def test_faults_that_show_without_data() -> None:
     assert faults(" \n") == ["mine.jinja:1:1: the template is empty"]
     assert faults("a\n{% if %}")[0].startswith("mine.jinja:2: ")
     assert faults("{{ answer }}\n{{ columns }}") == ["mine.jinja:2:4: name a column in brackets: columns['difficulty']"]
+    assert faults("{{ answer }}\n{% include 'x' %}") == [
+        "mine.jinja:2:1: a template cannot use other templates; write all of it here"
+    ]
     assert "mine.jinja:2: " in faults("{{ question }}\n{{ answer.upper(1) }}")[0]
     assert faults("{{ question }} {{ contexts[0] }} {{ expected }} {{ criteria }}") == []
 

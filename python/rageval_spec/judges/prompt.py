@@ -143,7 +143,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         return [*super().inputs(), *named]
 
     def check_files(self) -> Iterator[FileFault]:
-        """The faults of the template and of the examples; a warning if the template does not show the answer."""
+        """The faults of the template and of the examples that show without any data."""
         yield from super().check_files()
         if self._lacks(self.node.file) or self._lacks(self.node.examples):
             return
@@ -153,24 +153,25 @@ class PromptJudge(ChatJudge[PromptNode]):
         except (UsageError, DataError) as error:
             faults = [str(error)]
         yield from (FileFault(key, fault, code="prompt") for fault in faults)
-        if faults:
-            return
-        if "answer" not in self.template.uses:
-            hint = "write {{ answer }} where the answer belongs"
-            yield FileFault(key, "the template does not show the answer to the judge", hint, "prompt", "warning")
-        if self.node.examples is not None and (fault := self._find_wrong_example()):
+        if not faults and self.node.examples is not None and (fault := self._find_wrong_example()):
             yield FileFault(("examples",), fault, code="prompt")
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
-        """The variables of the template that are neither built in nor columns of the questions."""
+        """The variables of the template that are neither built in nor columns of the questions.
+
+        If there are none, a warning where the template does not show the answer.
+        """
         try:
-            named = self.template.columns
+            named, shows_answer = self.template.columns, self._uses("answer")
         except (UsageError, DataError):
             return
-        if not named or (columns := list_columns()) is None:
-            return
-        for fault in self.template.explain_unknown(columns):
-            yield FileFault(self._template_key, fault, code="prompt")
+        columns = list_columns() if named else None
+        faults = [] if columns is None else [*self.template.explain_unknown(columns)]
+        yield from (FileFault(self._template_key, fault, code="prompt") for fault in faults)
+        if not faults and not shows_answer:
+            hint = "write {{ answer }} where the answer belongs"
+            message = "the template does not show the answer to the judge"
+            yield FileFault(self._template_key, message, hint, "prompt", "warning")
 
     def content(self) -> dict[str, Any]:
         """Also the digests of the template and of the examples."""

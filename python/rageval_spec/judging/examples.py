@@ -14,6 +14,7 @@ from rageval_spec.reading.rows import parse_list, read_rows
 MOST_EXAMPLES = 100
 """Every call sends all examples."""
 _LARGEST = 2_000_000
+_DEEPEST = 50
 _TEXTS = ("question", "answer", "reference")
 _LISTS = ("contexts", "reference_contexts")
 
@@ -68,7 +69,9 @@ def _read_yaml(path: Path, shown: str) -> list[tuple[str, Mapping[str, Any]]]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        found = yaml.load(path.read_text("utf-8"), loader)
+        text = path.read_text("utf-8")
+        _check_events(yaml.parse(text, loader), shown)
+        found = yaml.load(text, loader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise DataError(f"{shown}: it is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, list):
@@ -78,6 +81,20 @@ def _read_yaml(path: Path, shown: str) -> list[tuple[str, Mapping[str, Any]]]:
         if not isinstance(row, dict):
             raise DataError(f"{place} must be a mapping with `value`, and not {type(row).__name__}")
     return rows
+
+
+def _check_events(events: Iterable[Any], shown: str) -> None:
+    """Refuse aliases, with which a short text can mean more than fits into memory, and deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1
+            raise DataError(f"{shown}:{line}: an example cannot refer to another one with '*'; write it out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise DataError(f"{shown}:{event.start_mark.line + 1}: the example is nested too deep")
 
 
 def _read_example(row: Mapping[str, Any], place: str) -> Example:

@@ -117,6 +117,9 @@ class OwnTemplate:
         except UsageError as error:
             yield str(error)
             return
+        for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
+            yield f"{shown}:{node.lineno}:1: a template cannot use other templates; write all of it here"
+            return
         subscripted = {id(node.node) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)}
         for node in tree.find_all(nodes.Name):
             if node.name == "columns" and node.ctx == "load" and id(node) not in subscripted:
