@@ -132,6 +132,18 @@ def test_a_judge_with_its_own_question_gives_the_rubric_its_name_and_scale() -> 
     assert metric("rubric", asking, scale=[1, 5], name="mine").name == "mine"
 
 
+def test_results_record_the_name_and_the_scale_that_the_judge_gives() -> None:
+    """A reader of the results has only the metric's node, not the judge."""
+    asking = AskingJudge("completeness", frozenset({"grade"}), lambda one: Finding(float(one.answer or "0")))
+    built = metric("rubric", asking)
+    again = metric(
+        "rubric", RuleJudge("completeness"), **{k: v for k, v in built.recorded().items() if k not in ("use", "judge")}
+    )
+    assert (again.name, again.bounds, again.criteria()) == (built.name, built.bounds, built.criteria())
+    own = metric("rubric", GRADER, criteria="?")
+    assert own.recorded() == own.node.model_dump(mode="json", by_alias=True)
+
+
 def test_criteria_are_needed_by_exactly_the_judges_that_read_them() -> None:
     assert "'criteria' is missing" in (metric("rubric", GRADER).check() or "")
     asking = AskingJudge("mine", frozenset({"grade"}))

@@ -90,11 +90,14 @@ def _check_events(events: Iterable[Any], shown: str) -> None:
     depth = 0
     for event in events:
         if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1
-            raise DataError(f"{shown}:{line}: an example cannot refer to another one with '*'; write it out")
+            raise DataError(f"{shown}:{_line(event)}: an example cannot refer to another one with '*'; write it out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise DataError(f"{shown}:{event.start_mark.line + 1}: the example is nested too deep")
+            raise DataError(f"{shown}:{_line(event)}: the example is nested too deep")
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
 
 
 def _read_example(row: Mapping[str, Any], place: str) -> Example:

@@ -117,8 +117,8 @@ class OwnTemplate:
         except UsageError as error:
             yield str(error)
             return
-        for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
-            yield f"{shown}:{node.lineno}:1: a template cannot use other templates; write all of it here"
+        for other in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
+            yield f"{shown}:{other.lineno}:1: a template cannot use other templates; write all of it here"
             return
         subscripted = {id(node.node) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)}
         for node in tree.find_all(nodes.Name):

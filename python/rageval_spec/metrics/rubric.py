@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -105,6 +105,11 @@ class Rubric(JudgedMetric[RubricNode]):
         judge = None if "scale" in self.node.model_fields_set else self.context.judges.get(self.node.judge)
         own = None if judge is None else judge.scale
         return own or (self.node.scale[0], self.node.scale[1])
+
+    def recorded(self) -> dict[str, Any]:
+        """The node, with the name and the scale that the judge gives it."""
+        name = self.name if self.node.criteria is None else self.node.name
+        return {**super().recorded(), "name": name, "scale": [*self.scale]}
 
     def check(self) -> str | None:
         """Check that the judge gets criteria if it reads them, and only then."""

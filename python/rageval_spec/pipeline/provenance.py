@@ -25,17 +25,18 @@ _PARTS: Mapping[str, str] = {"question": "questions", "reference": "references",
 """The parts of a fingerprint, and what they are called in `Evaluation.digests`."""
 
 
-def describe_spec(spec: Spec) -> dict[str, Any]:
+def describe_spec(spec: Spec, metrics: Mapping[str, Metric[Any]] | None = None) -> dict[str, Any]:
     """The validated spec in JSON types, with its defaults. A secret appears as `${secret:NAME}`.
 
-    Values that look like keys or tokens, although they were written in plain text, are hidden.
+    Values that look like keys or tokens, although they were written in plain text, are hidden. With the plugins of the
+    `metrics`, settings that metrics take from other blocks are written out.
     """
     content: dict[str, Any] = {"version": 1, "name": spec.name}
     for section in _SECTIONS:
         content[section] = {name: _dump(node) for name, node in getattr(spec, section).items()}
     if spec.labels:
         content["labels"] = {name: _dump(node) for name, node in spec.labels.items()}
-    content["metrics"] = [_dump(metric.node) for metric in spec.metrics]
+    content["metrics"] = [_dump(one.node) for one in spec.metrics] if metrics is None else _record(metrics)
     content["gates"] = [gate.content() for gate in spec.gates]
     content |= {name: _dump(getattr(spec, name)) for name in _BLOCKS}
     content["limits"] = {key: value for key, value in content["limits"].items() if key not in _OF_MACHINE}
@@ -53,6 +54,10 @@ def _describe_designs(spec: Spec) -> dict[str, dict[str, str]]:
     """The columns of clusters and weights and the files of production mixes, by key and dataset."""
     found = {key: {name: of for name, node in spec.designs.items() if (of := getattr(node, key))} for key in KEYS}
     return {key: of for key, of in found.items() if of}
+
+
+def _record(metrics: Mapping[str, Metric[Any]]) -> list[dict[str, Any]]:
+    return [metric.recorded() for metric in metrics.values()]
 
 
 def _dump(node: Any) -> Any:

@@ -160,7 +160,7 @@ def _draft(
         prompts=digest_prompts(parts),
         calibrations=describe_calibrations(parts),
         implementations=digest_implementations(metrics),
-        spec=describe_spec(spec),
+        spec=describe_spec(spec, metrics),
         stopping=summarize_stopping(spec, execution),
         labels=digest_labels(parts),
         load_fingerprints=load_fingerprints,

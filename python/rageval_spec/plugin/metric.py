@@ -136,6 +136,13 @@ class Metric(Plugin[N]):
         content["node"] = {key: value for key, value in content["node"].items() if key not in LABEL_KEYS}
         return content
 
+    def recorded(self) -> dict[str, Any]:
+        """The node in JSON types as results record it.
+
+        A metric that takes a setting from another block writes it out here: readers of the results have only the node.
+        """
+        return self.node.model_dump(mode="json", by_alias=True)
+
     def asked_models(self) -> Sequence[str]:
         """The names of the models that the metric itself asks: those that its node names."""
         return names_in(self.node, "models")
