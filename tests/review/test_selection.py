@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,5 +177,9 @@ def test_only_answered_questions_are_chosen() -> None:
 def test_without_answers_there_is_nothing_to_review() -> None:
     with pytest.raises(DataError, match="hold no answers that people could judge"):
         select_answers(evaluation(answer=None), Wanted())
+    with pytest.raises(DataError, match="run it again with 'samples: texts'"):
+        select_answers(replace(evaluation(answer=None), spec={"samples": "none"}), Wanted())
+    with pytest.raises(DataError, match="no system, dataset and slice that you chose together have an answer"):
+        select_answers(evaluation(answer=None), Wanted(system="v1"))
     with pytest.raises(DataError, match="no answer matches, so there is nothing to review"):
         choose(random=0, suspicions=("person",))

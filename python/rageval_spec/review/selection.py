@@ -190,8 +190,19 @@ def _list_population(evaluation: Evaluation, wanted: Wanted) -> _Population:
         answers.setdefault(unit, []).append((dataset, system, query_id))
         of_slices[unit] = names
     if not answers:
-        raise DataError("these results hold no answers that people could judge; a system that only retrieves has none")
+        raise DataError(_explain_nothing(evaluation, wanted))
     return _Population(answers, of_slices)
+
+
+def _explain_nothing(evaluation: Evaluation, wanted: Wanted) -> str:
+    if evaluation.spec.get("samples") == "none":
+        return (
+            "these results hold no answers, because their spec has 'samples: none'; run it again with 'samples: texts' "
+            "or 'full'"
+        )
+    if wanted.system or wanted.dataset or wanted.slice:
+        return "no system, dataset and slice that you chose together have an answer; choose others"
+    return "these results hold no answers that people could judge; a system that only retrieves has none"
 
 
 def _draw_random(population: _Population, wanted: Wanted) -> list[_Draw]:
