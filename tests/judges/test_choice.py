@@ -111,3 +111,15 @@ def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     assess(judge)
     assess(judge, PRECISION)
     assert [*estimate.calls["llm"]] == [request.digest.hex() for request in model.calls]
+
+
+@pytest.mark.parametrize("keys", [{}, {"options": OWN}])
+def test_options_can_be_reversed_with_their_scores(keys: dict[str, Any]) -> None:
+    model = FakeChatModel([choose("A"), choose("A")])
+    judge = make(model, **keys)
+    found = [assess(one) for one in (judge, judge.list_reversals()["options"])]
+    assert [one.score for one in found if isinstance(one, Finding)] == [1, 0]
+    usual, reverse = (text_of(call) for call in model.calls)
+    last = "No, little or nothing" if not keys else "Bad."
+    assert f"A: {last}" in reverse
+    assert f"A: {last}" not in usual

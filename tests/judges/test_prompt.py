@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -249,3 +250,18 @@ def test_the_judge_says_what_its_template_reads() -> None:
     assert not make(FakeChatModel([])).shows_references
     assert make(FakeChatModel([]), template="{{ criteria }} {{ answer }}").reads_criteria
     assert not make(FakeChatModel([])).reads_criteria
+
+
+def test_choices_and_examples_can_be_reversed(tmp_path: Path) -> None:
+    rows = [{"question": "Q", "contexts": ["C"], "answer": answer, "value": "wrong"} for answer in ("one", "two")]
+    (tmp_path / "shots.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    model = FakeChatModel([{"choice": "complete"}] * 3)
+    keys: dict[str, Any] = {"value": "choice", "choices": {"complete": 1, "wrong": 0}, "reason": False}
+    judge = make(model, tmp_path, examples="shots.jsonl", **keys)
+    reversals = judge.list_reversals()
+    assert [*reversals] == ["choices", "examples"]
+    assert [assess(one) for one in (judge, *reversals.values())] == [Finding(1.0)] * 3
+    usual, choices, examples = model.calls
+    assert '"wrong" | "complete"' in text_of(choices)
+    assert [one.content for one in examples.messages[1:5]] == [usual.messages[place].content for place in (3, 4, 1, 2)]
+    assert make(model).list_reversals() == {}

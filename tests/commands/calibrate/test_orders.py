@@ -38,7 +38,7 @@ def server() -> Any:
     running.close()
 
 
-def build(folder: Path, server: ChatServer, judge: dict[str, Any], metric: str = "faithfulness") -> Path:
+def build(folder: Path, server: ChatServer, judge: dict[str, Any], **more: Any) -> Path:
     """Answers with the right context first, or a single context."""
     rows = []
     for number in range(COUNT):
@@ -53,8 +53,9 @@ def build(folder: Path, server: ChatServer, judge: dict[str, Any], metric: str =
         systems={"bot": {"use": "file", "path": "answers.jsonl", "holds": "answers"}},
         models={"gpt": {"use": "chat", "base_url": server.url, "model": "m", "price": {"input": 1, "output": 1}}},
         judges={"strict": {"model": "gpt", **judge}},
-        metrics=[{"use": metric, "judge": "strict"}],
+        metrics=[{"use": "faithfulness", "judge": "strict"}],
         reports=[],
+        **more,
     )
 
 
@@ -121,3 +122,29 @@ def test_a_judge_without_an_order_is_said_to_have_none(tmp_path: Path, server: C
 def test_a_spec_is_needed(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["calibrate", str(tmp_path), "--orders", "10"])
     assert "--orders needs the spec with the judge" in str(result.exception) + result.output
+
+
+def test_the_last_results_of_the_spec_and_its_own_labels_are_used(
+    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"q{number},faithfulness,ann,1\n" for number in range(8))
+    (tmp_path / "labels.csv").write_text("query_id,metric,annotator,value\n" + rows)
+    spec = build(tmp_path, server, {"use": "binary"}, labels={"people": {"use": "csv", "path": "labels.csv"}})
+    run(spec, Options(output=tmp_path / "rageval-results"))
+    result = CliRunner().invoke(cli, ["calibrate", str(spec), "--orders", "5", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (effect,) = json.loads(result.stdout)["effects"]
+    assert effect["answers"] <= 5
+    assert effect["errors"] == [0.0, 1.0]
+
+
+def test_results_of_another_spec_are_refused(
+    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(build(tmp_path, server, {"use": "binary"}), Options(output=tmp_path / "rageval-results"))
+    spec = build(tmp_path, server, {"use": "binary"})
+    spec.write_text(spec.read_text().replace("name: tiny", "name: other"))
+    result = CliRunner().invoke(cli, ["calibrate", str(spec), "--orders", "5"])
+    assert "the last results are of 'tiny', not of 'other'; run the spec first" in str(result.exception) + result.output

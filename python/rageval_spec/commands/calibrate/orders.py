@@ -13,6 +13,7 @@ from rageval_spec.calibration.joining import join_labels
 from rageval_spec.calibration.orders import SIGNIFICANT, OrderEffect, adjust, measure_order
 from rageval_spec.calibration.samples import read_samples
 from rageval_spec.commands.calibrate.settings import read_scale
+from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
 from rageval_spec.commands.results import is_spec, open_results
 from rageval_spec.data.assessment import Finding
 from rageval_spec.diagnostics import dump_visible
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from rageval_spec.commands.calibrate.evaluating import Running
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.interval import Interval
+    from rageval_spec.data.labels import Label
     from rageval_spec.data.sample import Sample
     from rageval_spec.pipeline.parts import Parts
     from rageval_spec.plugin import Judge
+    from rageval_spec.spec.nodes import Spec
 
 _SEED = 42
 
@@ -94,7 +97,8 @@ def try_orders(
     Args:
         results: the results with the answers; None for the last ones. Or the spec.
         spec: the spec with the judge, if that is not `results`.
-        labels, columns, scale, form: as for `calibrate`. With labels, only answers that have some are used.
+        labels, columns, scale, form: as for `calibrate`. With labels of the metric, only answers that have some are
+            used.
         metrics: the metric whose judge is asked; if only one metric has a judge, none need be named.
         orders: the number of answers to ask about at most; which ones is drawn with a fixed seed.
         running: the store, and values that replace those of the spec.
@@ -110,10 +114,16 @@ def try_orders(
         raise UsageError("--orders needs the spec with the judge: rageval-spec calibrate spec.yaml --orders 100")
     loaded = load(spec, overrides=running.overrides)
     evaluation = open_results(results).evaluation
+    if results is None and evaluation.name != loaded.name:
+        raise UsageError(
+            f"the last results are of '{evaluation.name}', not of '{loaded.name}'; run the spec first, or name its "
+            f"results: rageval-spec calibrate RESULTS --spec {spec} --orders {orders}"
+        )
+    told = _read_labels(loaded, labels, columns)
     store = None if running.no_store else running.store or loaded.folder / STORE
     with ProgressDisplay() as display, open_parts(loaded, store, display) as parts:
         asked = find_asked(parts, _choose_metric(parts, metrics))
-        items, said = _list_items(evaluation, asked.metric.context.name, labels, columns, scale)
+        items, said = _list_items(evaluation, asked.metric.context.name, told, scale)
         items = _draw(items, orders)
         texts = read_samples(evaluation, items)
         found = _ask(asked, parts, display, items, [texts[item] for item in items], said)
@@ -132,16 +142,23 @@ def _choose_metric(parts: Parts, metrics: Sequence[str]) -> str:
     return metrics[0] if metrics else judged[0]
 
 
+def _read_labels(spec: Spec, labels: Sequence[Path], columns: Sequence[str]) -> list[Label]:
+    """The labels of the files, else those that the spec names; none if it names none."""
+    if labels:
+        return read_labels(labels, read_columns(columns))
+    return read_spec_labels(spec) if spec.labels else []
+
+
 def _list_items(
-    evaluation: Evaluation, metric: str, labels: Sequence[Path], columns: Sequence[str], scale: str | None
+    evaluation: Evaluation, metric: str, labels: Sequence[Label], scale: str | None
 ) -> tuple[list[Answered], Mapping[Answered, float]]:
     """The labelled answers with their labels; without labels, all answers with a value."""
     if metric not in evaluation.metrics:
         raise UsageError(f"the results have no metric '{metric}'; run the spec first, or name other results")
-    if not labels:
+    told = [one for one in labels if one.metric in ("", metric)]
+    if not told:
         rows = evaluation.values.filter(metric=metric).drop_nulls("value").select("dataset", "system", "query_id")
         return [*rows.iter_rows()], {}
-    told = [one for one in read_labels(labels, read_columns(columns)) if one.metric in ("", metric)]
     if any(one.claim is not None for one in told):
         raise UsageError("labels of claims cannot say how good whole answers are; label whole answers")
     joined = join_labels(evaluation, told, metric, read_scale(scale))
