@@ -73,7 +73,13 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
         ("kind,n\na,1\n", "mix.csv:1:1: no column has the shares in production; write a header such as"),
         ("share\n1\n", "mix.csv:1:1: there is no column beside 'share' that tells questions apart"),
         ("kind,share\n", "mix.csv:1:1: a header and no rows"),
-        ("kind,share\na,1,2\n", "mix.csv:1:1: 2: 3 fields, but the header has 2"),
+        ("kind,share\na,1,2\n", "mix.csv:2:1: 3 fields, but the header has 2"),
+        (
+            "kind;share\na;1\n",
+            "mix.csv:1:1: the columns 'kind', 'share' are separated by a semicolon, not by a comma; save",
+        ),
+        ("", "mix.csv:1:1: the file is empty"),
+        ("kind,kind,share\na,b,1\n", "mix.csv:1:1: 'kind' is listed twice"),
     ],
 )
 def test_what_is_wrong_is_shown_at_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -15,7 +15,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.plugin import Context
 from rageval_spec.reports.shared.outcomes import describe_verdict
-from rageval_spec.wording import count_noun, format_interval, format_mean, list_choices, make_visible
+from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, list_choices, make_visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -259,8 +259,13 @@ class FinishedEvaluation:
 
 
 def describe_aggregate(aggregate: Aggregate) -> str:
-    """`0.6671 [0.5871, 0.7432]  40/40`: the number, its interval, and how many queries were scored."""
+    """`0.6671 [0.5871, 0.7432]  40/40`: the number, its interval, and how many queries were scored.
+
+    A weighted number has the plain one beside it: `0.6671 [0.5871, 0.7432] weighted, 0.7012 plain  40/40`.
+    """
     shown = f"{format_mean(aggregate)} {format_interval(aggregate.interval)}".rstrip()
+    if aggregate.design is not None and aggregate.design.plain is not None:
+        shown += f" weighted, {format_number(aggregate.design.plain)} plain"
     return f"{shown}  {aggregate.scored}/{aggregate.total}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
@@ -17,6 +18,8 @@ SHARE, COUNT, DATASET, SLICE = "share", "count", "dataset", "slice"
 _NUMBERS = (SHARE, COUNT)
 _NEAR = 0.001
 """Shares that add up to 1 (or 100%) within this, relatively, were rounded."""
+_PLACED = re.compile(r":(?:(\d+):)?(?:(\d+):)? ?(.*)", re.DOTALL)
+"""What follows the path in a message: line and column, if they are known, and what is wrong."""
 _EXAMPLE = "write a header such as difficulty,share"
 
 
@@ -93,7 +96,7 @@ def read_mix(path: Path) -> ProductionMix:
         header = [name.strip() for name in header_of(path, separator_of(path))]
         rows = [*delimited_objects(path, separator_of(path))]
     except (DataError, OSError) as error:
-        raise SpecError([Diagnostic(str(path), Position(1, 1), _without_path(path, error), "weights")]) from error
+        raise SpecError([_explain_unreadable(path, error)]) from error
     number = next((name for name in _NUMBERS if name in header), None)
     columns = tuple(name for name in header if name not in (*_NUMBERS, DATASET) and name)
     if number is None or not columns:
@@ -108,8 +111,16 @@ def read_mix(path: Path) -> ProductionMix:
     return ProductionMix(path, columns, tuple(found), _find_total(found) if number == SHARE else None)
 
 
-def _without_path(path: Path, error: Exception) -> str:
-    return str(error).removeprefix(f"{path}:").strip() if isinstance(error, DataError) else f"cannot be read: {error}"
+def _explain_unreadable(path: Path, error: DataError | OSError) -> Diagnostic:
+    """The error as a diagnostic, at the line and the column that its message begins with, if any."""
+    if isinstance(error, OSError):
+        message = f"the file cannot be read: {error.strerror or error}"
+        return Diagnostic(str(path), Position(1, 1), message, "weights")
+    found = _PLACED.fullmatch(str(error).removeprefix(str(path)))
+    line, column, message = found.groups() if found is not None else (None, None, str(error))
+    told, separated, _ = message.partition("; write separator")
+    hint = "save it with commas, or with tabs as .tsv" if separated else None
+    return Diagnostic(str(path), Position(int(line or 1), int(column or 1)), told, "weights", hint)
 
 
 def _explain_header(path: Path, header: Sequence[str], number: str | None) -> Diagnostic:
