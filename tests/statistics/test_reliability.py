@@ -91,6 +91,12 @@ def test_labels_that_are_all_the_same_leave_the_chance_of_the_values() -> None:
     )
 
 
+def test_an_error_is_at_most_1() -> None:
+    found = measure_error(np.ones(5), np.array([0.0, 0.0, 0.0, 0.0, 0.5]))
+    assert found.interval is not None
+    assert found.interval.low < found.value <= found.interval.high == 1.0
+
+
 def test_losses_are_those_of_scikit_learn() -> None:
     values, labels = simulate(300, 2)
     values = values.clip(0.01, 0.99)

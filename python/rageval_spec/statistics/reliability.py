@@ -206,12 +206,15 @@ def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, 
 
 
 def _invert(parts: Floats, noise: Floats, observed: float, share: float) -> float:
-    """The error at which this share of the plain errors is at most the observed one; 0 if even no error exceeds it."""
+    """The error at which this share of the plain errors is at most the observed one; 0 if even no error exceeds it.
+
+    It is at most 1, because values and labels are between 0 and 1.
+    """
 
     def find_share(factor: float) -> float:
         return float((abs(factor * parts + noise).sum(axis=1) <= observed).mean())
 
-    return observed * _bisect(find_share, share)
+    return min(observed * _bisect(find_share, share), 1.0)
 
 
 def _bisect(find: Callable[[float], float], wanted: float) -> float:
