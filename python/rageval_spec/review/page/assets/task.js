@@ -164,7 +164,7 @@ function drawTold(at, task) {
     const note = entryOf(at).saw ? "You have seen it; your labels from then on say so." : "Judge for yourself first. Your labels will say whether you had seen it.";
     return [toggle, el("p", { class: "muted small" }, note)];
   }
-  const values = sheet.criteria.filter((criterion) => criterion.name in task.judged);
+  const values = sheet.criteria.filter((criterion) => Object.hasOwn(task.judged, criterion.name));
   return [toggle, el("div", { class: "opinion" },
     el("dl", { class: "pairs" },
       values.map((criterion) => pair(criterion.name, task.judged[criterion.name] === null ? "no value" : formatNumber(task.judged[criterion.name], 3))),
@@ -178,7 +178,7 @@ function pair(term, text) {
 
 function drawOpinion(claim) {
   const score = typeof claim.score === "number" ? `score ${formatNumber(claim.score, 3)}` : "not judged";
-  const verdict = CHOICES[claim.verdict] ?? { sign: "·", kind: "none", word: score };
+  const verdict = Object.hasOwn(CHOICES, claim.verdict) ? CHOICES[claim.verdict] : { sign: "·", kind: "none", word: score };
   return el("li", {}, el("p", {}, el("span", { class: `verdict ${verdict.kind}` }, `${verdict.sign} ${verdict.word}`), " ",
     el("span", { dir: "auto" }, claim.text)),
     claim.reason && el("p", { class: "muted small", dir: "auto" }, claim.reason), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence));
