@@ -65,5 +65,9 @@ def test_other_sizes_are_refused(asked: list[Any], size: str) -> None:
 
 def test_forms_are_imported_in_their_order(asked: list[Any]) -> None:
     assert call("import", "a.csv", "b.xlsx", "--into", "labels.csv", "--replace") == 0
-    assert (asked[0].forms, asked[0].into, asked[0].replace) == ((Path("a.csv"), Path("b.xlsx")), Path("labels.csv"), True)
+    assert (asked[0].forms, asked[0].into, asked[0].replace) == (
+        (Path("a.csv"), Path("b.xlsx")),
+        Path("labels.csv"),
+        True,
+    )
     assert call("import", "-o", "labels.csv") == 2
