@@ -8,9 +8,10 @@ themselves, in the store's file of replies, which several processes can use.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -146,9 +147,9 @@ class Materials:
 
     def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:
         """Pickle the spec and the store's folder, without what is built from them."""
-        sections = ("datasets", "systems", "models", "judges", "sources")
-        plain: dict[str, Any] = {name: dict(getattr(self.spec, name)) for name in sections}
-        spec = replace(self.spec, **plain, places={}, warnings=())
+        held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
+        plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
+        spec = replace(self.spec, **plain | {"places": {}, "warnings": ()})
         return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store, dict(self.drawn))
 
 
