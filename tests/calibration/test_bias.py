@@ -174,6 +174,34 @@ def test_an_effect_that_only_people_have_is_told_from_one_of_the_judge() -> None
     assert length.explain() == "Among answers that people rate the same, it does not show."
 
 
+def test_labelled_claims_are_compared_by_their_own_lengths_and_places() -> None:
+    random = np.random.default_rng(6)
+    values, samples, labels = [], [], []
+    for number in range(50):
+        claims = []
+        for place in range(2):
+            words, source = int(random.integers(2, 40)), int(random.integers(0, 4))
+            score = 0.2 + 0.01 * words + 0.05 * source + float(random.normal(0, 0.01))
+            claims.append({"text": "w " * words, "score": score, "source": source})
+            labels.append(Label(f"q{number}", "faithfulness", 0.5, "ann", claim=place))
+        values.append(value(f"q{number}", "faithfulness", 0.5, details={"claims": claims}))
+        samples.append(sample(f"q{number}", contexts=["a", "b", "c", "d"]))
+    evaluation = answered(values, samples)
+    joined = join_labels(evaluation, labels, "faithfulness")
+    found = {one.name: one for one in find_biases(evaluation, joined).found}
+    assert found["length"].effect.slope == pytest.approx(0.1, abs=0.01)
+    assert str(found["length"]).startswith("10 more words in a claim make the judge 0.")
+    assert found["evidence"].effect.slope == pytest.approx(0.05, abs=0.01)
+
+
+def test_results_without_samples_have_no_properties() -> None:
+    values = [value(f"q{number}", "faithfulness", number / 40) for number in range(40)]
+    evaluation = answered(values)
+    labels = [Label(f"q{number}", "faithfulness", 0.5, "ann") for number in range(40)]
+    found = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))
+    assert found.reason == "the labelled answers are all alike"
+
+
 def test_an_effect_can_be_the_other_way_round_among_equal_labels() -> None:
     def describe(number: int, random: np.random.Generator) -> tuple[float, float, dict[str, Any]]:
         # The judge sees little, so that bad answers are overrated; most of v2's are bad. It is strict with v2.

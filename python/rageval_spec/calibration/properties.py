@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -58,17 +58,24 @@ class LeftOut:
 def list_properties(evaluation: Evaluation, joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
     """The properties of the labelled items but their slices, those that matter most first."""
     rows = [samples[item] for item in joined.items]
-    yield _measure_length(rows)
+    claims = _read_claims(evaluation, joined)
+    yield _measure_length(joined, rows, claims)
     yield from _compare_systems(evaluation, joined)
     yield Property("contexts", "One more context makes", [float(len(row.get("contexts") or ())) for row in rows])
-    yield from _place_evidence(evaluation, joined)
+    yield from _place_evidence(joined, claims)
     yield from _compare_languages(rows)
 
 
-def _measure_length(rows: Sequence[Mapping[str, Any]]) -> Property:
-    words = [len((row.get("answer") or "").split()) for row in rows]
+def _measure_length(
+    joined: Joined, rows: Sequence[Mapping[str, Any]], claims: Mapping[Item, tuple[str, int | None]]
+) -> Property:
+    """The number of words, of the claims if claims are labelled."""
+    of_claims = joined.items[0][3] is not None
+    texts = [claims[item][0] for item in joined.items] if of_claims else [row.get("answer") or "" for row in rows]
+    words = [len(text.split()) for text in texts]
     unit = next((unit for unit in _UNITS if max(words, default=0) >= 2 * unit), _UNITS[-1])
-    return Property("length", f"{count_noun(unit, 'more word')} {_make(unit)}", [count / unit for count in words])
+    what = f"{count_noun(unit, 'more word')}{' in a claim' if of_claims else ''}"
+    return Property("length", f"{what} {_make(unit)}", [count / unit for count in words])
 
 
 def _make(count: int) -> str:
@@ -146,17 +153,30 @@ def _say_few(count: int, total: int) -> str:
     return f"only {count_noun(fewer, 'labelled item')} {what} it; {FEWEST} are needed"
 
 
-def _place_evidence(evaluation: Evaluation, joined: Joined) -> Iterator[Property]:
-    """The mean place of the contexts that decided the claims; items without one get the mean of the others."""
+def _read_claims(evaluation: Evaluation, joined: Joined) -> dict[Item, tuple[str, int | None]]:
+    """The text of each claim of the labelled answers, and the place of the context that decided it, from 0."""
     wanted = {item[:3] for item in joined.items}
-    found: dict[tuple[str, str, str], list[int]] = {}
+    claims: dict[Item, tuple[str, int | None]] = {}
     for block in evaluation.iterate_findings():
-        rows = block.filter(metric=joined.metric).select(*_KEY, "source").drop_nulls("source")
-        for *key, source in rows.iter_rows():
-            if tuple(key) in wanted:
-                found.setdefault(tuple(key), []).append(source)
+        rows = block.filter(metric=joined.metric).select(*_KEY, "claim", "text", "source")
+        for dataset, system, query_id, claim, text, source in rows.iter_rows():
+            if (dataset, system, query_id) in wanted:
+                claims[dataset, system, query_id, claim] = text or "", source
+    return claims
+
+
+def _place_evidence(joined: Joined, claims: Mapping[Item, tuple[str, int | None]]) -> Iterator[Property]:
+    """The place of the context that decided a claim, or its mean for the claims of an answer.
+
+    Items without one get the mean of the others.
+    """
+    found: dict[Item, list[int]] = defaultdict(list)
+    of_claims = joined.items[0][3] is not None
+    for item, (_, source) in claims.items():
+        if source is not None:
+            found[item if of_claims else (*item[:3], None)].append(source)
     if found:
-        places = {key: sum(sources) / len(sources) for key, sources in found.items()}
+        places = {item: sum(sources) / len(sources) for item, sources in found.items()}
         mean = sum(places.values()) / len(places)
-        numbers = [places.get(item[:3], mean) for item in joined.items]
+        numbers = [places.get(item, mean) for item in joined.items]
         yield Property("evidence", "Evidence that stands one context later makes", numbers)
