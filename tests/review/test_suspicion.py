@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.review.suspicion import list_judged_metrics, rate_low, rate_person, rate_unsure
+from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.changes import Baseline
+from rageval_spec.reports.shared.worst import NoBaselineError
+from rageval_spec.review.suspicion import list_judged_metrics, rate_low, rate_person, rate_regressed, rate_unsure
 from tests.answered_evaluation import answered, sample, value
 
 
@@ -56,6 +59,18 @@ def test_low_values_are_those_below_the_bound_on_the_scale_of_the_metric() -> No
     table = answered(values, [sample(f"q{at}") for at in range(4)], lower_is_better=("error_rate",))
     rated = rate_low(table, ["faithfulness", "error_rate"], 0.7)
     assert {key[2]: round(rating, 2) for key, rating in rated.items()} == {"q0": 1.0, "q1": 0.31, "q3": 0.9}
+
+
+def test_regressions_need_a_baseline_for_one_of_the_metrics_only() -> None:
+    now = [value("q1", metric, 0.5) for metric in ("faithfulness", "completeness")]
+    before = Baseline("main", answered([value("q1", "faithfulness", 0.8)], []))
+    table = answered(now, [sample("q1")])
+    rated = rate_regressed(table, ["completeness", "faithfulness"], before)
+    assert {key[2]: round(fall, 2) for key, fall in rated.items()} == {"q1": 0.3}
+    with pytest.raises(UsageError, match="the baseline lacks a value of completeness"):
+        rate_regressed(table, ["completeness"], before)
+    with pytest.raises(NoBaselineError):
+        rate_regressed(table, ["completeness", "faithfulness"], None)
 
 
 def test_what_a_waterfall_sent_to_a_person_is_found() -> None:

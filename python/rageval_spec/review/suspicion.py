@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.errors import UsageError
 from rageval_spec.judges.shared.routing import TO_A_PERSON
 from rageval_spec.reports.shared.changes import Baseline
 from rageval_spec.reports.shared.worst import Filter, rank_questions, rate_values
@@ -57,15 +58,24 @@ def rate_low(evaluation: Evaluation, metrics: Sequence[str], below: float) -> di
 def rate_regressed(evaluation: Evaluation, metrics: Sequence[str], baseline: Baseline | None) -> dict[Key, float]:
     """How far each answer fell below the baseline on any of the metrics, where it did.
 
+    Metrics that the baseline does not have are left out.
+
     Raises:
         NoBaselineError: there is nothing to compare with.
-        UsageError: the baseline has no value of a metric.
+        UsageError: the baseline has none of the metrics.
     """
     falls: dict[Key, float] = {}
+    lacking: list[UsageError] = []
     for metric in metrics:
-        fallen = rank_questions(evaluation, Filter(metric=metric, regressed=True), baseline)
+        try:
+            fallen = rank_questions(evaluation, Filter(metric=metric, regressed=True), baseline)
+        except UsageError as error:
+            lacking.append(error)
+            continue
         for key, fall in _to_dict(fallen.select(*KEY, "fall")).items():
             falls[key] = max(fall, falls.get(key, 0.0))
+    if len(lacking) == len(metrics):
+        raise lacking[0]
     return falls
 
 
