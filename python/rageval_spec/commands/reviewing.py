@@ -111,6 +111,10 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
     help="Write a calibration that the spec's judges can take: calibration.json.",
 )  # fmt: skip
 @click.option(
+    "--freeze", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the labelled answers and what the judge says of them, for `drift`: anchors.json.",
+)  # fmt: skip
+@click.option(
     "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
     help="Choose where the steps of this spec's cascade or waterfall decide by themselves.",
 )  # fmt: skip
@@ -180,9 +184,37 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     return PASSED
 
 
+@click.command("drift")
+@click.argument("anchors", type=click.Path(path_type=Path))
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--metric", metavar="METRIC", help="The metric whose judge to ask.  [default: the frozen one]")
+@click.option(
+    "--alpha", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
+    help="The probability of calling drift what is chance.",
+)  # fmt: skip
+@shared.set_option
+@shared.form_option
+def drift(anchors: Path, spec: Path, metric: str | None, alpha: float, overrides: tuple[str, ...], form: str) -> int:
+    """Ask a judge again about frozen answers, and say whether it has changed.
+
+    ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
+    changed, and 3 if it gave a value to fewer than half of the answers.
+
+    \b
+    rageval-spec calibrate --labels labels.csv --freeze anchors.json
+    rageval-spec drift anchors.json spec.yaml
+    """
+    from rageval_spec.commands.drift import show_drift
+
+    found = show_drift(anchors, spec, metric, form, alpha=alpha, overrides=overrides)
+    console.write(found.content)
+    return found.exit_code
+
+
 def add_review(cli: click.Group) -> None:
     """Add the commands of this module to the program."""
     review.add_command(select)
     review.add_command(import_)
     cli.add_command(review)
     cli.add_command(calibrate)
+    cli.add_command(drift)

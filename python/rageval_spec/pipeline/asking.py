@@ -13,6 +13,7 @@ from rageval_spec.pipeline.estimate import ModelCalls, add_up
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.preflight import check_wiring
 from rageval_spec.plugin import ChatModel, Judge
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.store.folder import open_store
 from rageval_spec.wording import list_choices
 
@@ -33,15 +34,19 @@ class AskedJudge(NamedTuple):
 
 
 @contextmanager
-def open_parts(spec: Spec, store: Path | None, display: ProgressDisplay) -> Iterator[Parts]:
+def open_parts(
+    spec: Spec, store: Path | None, display: ProgressDisplay, budget: Budget | None = None
+) -> Iterator[Parts]:
     """The plugins of a spec, ready to be asked. Replies are kept in the store; without one, nothing is reused.
+
+    `budget` is what may be spent; by default what the spec allows.
 
     Raises:
         SpecError: the blocks of the spec do not fit together.
         RagevalError: a model cannot be downloaded.
     """
     with closing(open_store(store)) as opened:
-        budget = spec.limits.budget()
+        budget = spec.limits.budget() if budget is None else budget
         parts = build_parts(spec, display.counting, opened.answers, opened.fingerprint, budget, display.tell)
         check_wiring(spec, parts)
         for name, model in parts.asked_models.items():

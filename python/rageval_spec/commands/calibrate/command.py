@@ -17,7 +17,7 @@ from rageval_spec.calibration.spending import Spending, find_spending
 from rageval_spec.commands.calibrate.choosing import Chosen, choose, know
 from rageval_spec.commands.calibrate.drawing import draw_group
 from rageval_spec.commands.calibrate.evaluating import Evaluated, Running, evaluate
-from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
+from rageval_spec.commands.calibrate.keeping import check_place, write_anchors, write_calibrations
 from rageval_spec.commands.calibrate.settings import Settings, read_criterion, read_guarantee, read_scale
 from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
 from rageval_spec.commands.calibrate.structure import Found, Group, dump
@@ -50,6 +50,7 @@ def calibrate(
     confidence: float = 0.95,
     details: bool = False,
     output: Path | None = None,
+    freeze: Path | None = None,
     running: Running | None = None,
 ) -> bytes:
     """Compare a judge with people's labels, for each labelled metric, as text or JSON.
@@ -68,6 +69,7 @@ def calibrate(
         confidence: the probability with which the promise must be kept.
         details: show all tables.
         output: the calibration to write; None to write none.
+        freeze: the file of anchors to write; None to write none.
         running: how a spec is run.
 
     Raises:
@@ -76,6 +78,8 @@ def calibrate(
     """
     if output is not None:
         check_place(output)
+    if freeze is not None:
+        check_place(freeze, "anchors")
     settings = Settings(
         read_scale(scale), read_criterion(threshold), width, read_guarantee(guarantee), confidence, details=details
     )
@@ -86,14 +90,14 @@ def calibrate(
     )
     evaluation = evaluated.evaluation
     groups = [_calibrate(evaluated, chosen, settings) for chosen in evaluated.chosen]
+    found = [*{one.joined.metric: one for group in groups[::-1] for one in group.found[::-1]}.values()][::-1]
     kept = None
     if output is not None:
-        entries = [
-            keep_calibration(evaluation, one.joined, one.calibration, one.promise)
-            for group in groups
-            for one in group.found
-        ]
+        entries = [keep_calibration(evaluation, one.joined, one.calibration, one.promise) for one in found]
         kept = write_calibrations(output, evaluation, entries)
+    if freeze is not None:
+        told = write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found])
+        kept = told if kept is None else f"{kept}\n{told}"
     if form == "json":
         return dump(groups)
     return render_text(lambda _: _draw_all(groups, settings, kept))

@@ -1,0 +1,255 @@
+"""`rageval-spec drift`: asks a judge again about frozen answers, and says whether it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.data.anchors import AnchorSet
+from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.sample import Sample
+from rageval_spec.diagnostics import dump_visible
+from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
+from rageval_spec.judging.calibrated import find_surroundings
+from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.repetition import asks_chat
+from rageval_spec.pipeline.asking import AskedJudge, expect_calls, find_asked, open_parts
+from rageval_spec.pipeline.estimate import Expectation, ModelCalls
+from rageval_spec.plugin.identity import digest_criterion, explain_difference, identify_judge
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.reports.shared.console import render_text, tabulate
+from rageval_spec.spec import load
+from rageval_spec.statistics.drift import Flips, Shift, compare_agreement, count_flips
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_percent,
+    format_probability,
+    format_signed,
+    make_visible,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.pipeline.parts import Parts
+
+_TESTS = 3
+"""Each test of drift takes its part of the error: changed decisions, changed values, and agreement with people."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether a judge has changed since answers were frozen.
+
+    Attributes:
+        judge, metric: their names in the spec.
+        anchors: the frozen answers; `failed` of them got no value now.
+        asked: how often each was asked.
+        difference: how the spec's judge differs from the frozen one; None if it does not.
+        flips: the decisions and values that changed.
+        noise: the share of decisions in which the judge differs from itself now; None if it always says the same.
+        shift: its agreement with people.
+        has_drifted: whether the judge has changed, by one of the tests.
+    """
+
+    judge: str
+    metric: str
+    anchors: int
+    failed: int
+    asked: int
+    difference: str | None
+    flips: Flips
+    noise: float | None
+    shift: Shift
+    has_drifted: bool
+
+
+class Rendered(NamedTuple):
+    """The text or JSON, and the exit code: 0 without drift, 1 with it, 3 if most answers got no value."""
+
+    content: bytes
+    exit_code: int
+
+
+def show_drift(
+    anchors: Path, spec: Path, metric: str | None, form: str, *, alpha: float = 0.05, overrides: Sequence[str] = ()
+) -> Rendered:
+    """Ask the judge of a spec about frozen answers, and compare with what it said before.
+
+    Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
+
+    Args:
+        anchors: the frozen answers.
+        spec: the spec with the judge.
+        metric: the metric whose judge it is; by default the one that was frozen.
+        form: `text` or `json`.
+        alpha: the probability of calling drift what is chance.
+        overrides: values that replace those of the spec.
+
+    Raises:
+        SpecError: the spec is wrong.
+        DataError: the file of anchors cannot be read.
+        UsageError: the spec has no such metric, or its judge is asked something else.
+        LimitError: the limits of the spec allow no further call.
+    """
+    frozen, loaded = _read(anchors), load(spec, overrides=overrides)
+    budget = loaded.limits.budget()
+    values: list[list[float | None]] = []
+    with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
+        asked = find_asked(parts, metric or frozen.metric)
+        if digest_criterion(asked.criterion) != frozen.criterion:
+            raise UsageError(f"{asked.metric.context.name} asks its judge something else than {frozen.metric} did")
+        times = 2 if asks_chat(asked.judge) else 1
+        _tell_cost(asked, parts, display, frozen, times)
+        values.append(_ask(asked, display, frozen))
+        difference = explain_difference(identify_judge(asked.judge, find_surroundings(asked.judge)), frozen.identity)
+    if times > 1:
+        with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
+            values.append(_ask(find_asked(parts, asked.metric.context.name), display, frozen))
+    if budget.stopped is not None:
+        raise budget.stopped
+    found = _compare(frozen, asked, values, difference, alpha)
+    if found is None:
+        failed = f"{asked.judge.context.name} gave a value to fewer than half of the {len(frozen.anchors)} anchors"
+        return Rendered(f"{make_visible(failed)}, so drift cannot be told.\n".encode(), BROKEN)
+    content = dump_visible(asdict(found)).encode() if form == "json" else render_text(lambda _: _draw(found))
+    return Rendered(content, GATE_FAILED if found.has_drifted else PASSED)
+
+
+def _read(path: Path) -> AnchorSet:
+    try:
+        return AnchorSet.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _tell_cost(asked: AskedJudge, parts: Parts, display: ProgressDisplay, frozen: AnchorSet, times: int) -> None:
+    asked.judge.expect([asked.criterion])
+    if calls := expect_calls(parts, [asked.judge], asked.criterion, _build_all(frozen)):
+        display.tell(Expectation(tuple(_multiply(one, times) for one in calls)).render().rstrip())
+
+
+def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list[float | None]:
+    """The judge's score of each anchor, from 0 to 1; None where it gives none."""
+    asked.judge.expect([asked.criterion])
+    display.announce(f"ask {asked.judge.context.name}")
+    findings = asked.judge.assess(asked.criterion, _build_all(frozen)).findings
+    return [_place(one, asked) for one in findings]
+
+
+def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
+    tokens = type(calls.tokens)(calls.tokens.input * times, calls.tokens.output * times)
+    return ModelCalls(calls.model, calls.calls * times, tokens, None if calls.cost is None else calls.cost * times)
+
+
+def _build_all(frozen: AnchorSet) -> list[Sample]:
+    return [_build(frozen, place) for place in range(len(frozen.anchors))]
+
+
+def _build(frozen: AnchorSet, place: int) -> Sample:
+    """The sample of an anchor. Its id is its place, because systems and datasets can share ids of queries."""
+    anchor = frozen.anchors[place]
+    parts: dict[str, Any] = {
+        name: getattr(anchor, name)
+        for name in ("question", "answer", "contexts", "context_ids", "references", "reference_contexts", "columns")
+    }
+    return Sample(f"{anchor.query_id} {place}", **parts)
+
+
+def _place(finding: Finding | Failed, asked: AskedJudge) -> float | None:
+    if isinstance(finding, Failed) or finding.score is None:
+        return None
+    return scale_score(finding.score, asked.criterion)
+
+
+def _compare(
+    frozen: AnchorSet,
+    asked: AskedJudge,
+    values: Sequence[Sequence[float | None]],
+    difference: str | None,
+    alpha: float,
+) -> Drift | None:
+    """The drift on the anchors that got a value each time; None if these are fewer than half."""
+    import numpy as np
+
+    kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]
+    if 2 * len(kept) < len(frozen.anchors):
+        return None
+    chosen = [frozen.anchors[place] for place in kept]
+    before = np.array([anchor.value for anchor in chosen])
+    now, *again = (np.array([one[place] for place in kept], dtype=float) for one in values)
+    flips = count_flips(before, now, again[0] if again else None, frozen.threshold)
+    labelled = np.array([anchor.label for anchor in chosen])
+    questions = [(anchor.dataset, anchor.query_id) for anchor in chosen]
+    shift = compare_agreement(before, now, labelled, frozen.threshold, questions)
+    noise = float(((now >= frozen.threshold) != (again[0] >= frozen.threshold)).mean()) if again else None
+    if flips.p_value is None or flips.p_moved is None:
+        has_drifted = flips.moved > 0
+    else:
+        has_drifted = min(flips.p_value, flips.p_moved, shift.p_value) < alpha / _TESTS
+    return Drift(
+        asked.judge.context.name,
+        asked.metric.context.name,
+        len(frozen.anchors),
+        len(frozen.anchors) - len(kept),
+        len(values),
+        difference,
+        flips,
+        noise,
+        shift,
+        has_drifted,
+    )
+
+
+def _draw(found: Drift) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    times = "asked twice" if found.asked == 2 else "asked once"
+    head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
+    yield Text(make_visible(head), "bold")
+    yield ""
+    for sentence, style in _conclude(found):
+        yield Text(make_visible(sentence), style)
+    yield ""
+    flips, shift = found.flips, found.shift
+    rows = [
+        ("decisions that changed", f"{flips.up + flips.down} ({format_percent(flips.share)})",
+         format_interval(flips.interval), _tell(flips.p_value)),
+        ("  from no to yes", str(flips.up), "", ""),
+        ("  from yes to no", str(flips.down), "", ""),
+        ("values that changed", f"{flips.moved} ({format_percent(flips.moved / flips.rows)})", "",
+         _tell(flips.p_moved)),
+        ("mean of the values", format_signed(shift.difference), format_interval(shift.interval), ""),
+        ("agreement with people", f"{format_percent(shift.before)} → {format_percent(shift.now)}",
+         f"{shift.gained} gained, {shift.lost} lost", _tell(shift.p_value)),
+    ]  # fmt: skip
+    yield tabulate(("since the anchors were frozen", "", "95% interval", "p"), rows, {1, 3})
+    yield ""
+
+
+def _tell(p_value: float | None) -> str:
+    return "" if p_value is None else format_probability(p_value)
+
+
+def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
+    flips = found.flips
+    changed = f"{flips.up + flips.down} of {flips.rows} decisions changed ({format_percent(flips.share)})"
+    noise = "" if found.noise is None else format_percent(found.noise)
+    beside = f"; asked twice now, it differs from itself in {noise}" if noise else ""
+    if found.has_drifted:
+        yield f"✗ The judge has changed: {changed}{beside}.", "red"
+        if found.shift.p_value >= 0.05:
+            yield "Its agreement with people shows no change, so an average would not have shown it.", ""
+        yield "Calibrate it again, and freeze new anchors.", ""
+    elif found.noise is None:
+        yield "✓ The judge says exactly what it said before.", "green"
+    else:
+        yield f"✓ No change can be seen: {changed}{beside}.", "green"
+    if found.difference is not None:
+        yield f"The anchors were {found.difference}.", "yellow"
+    if found.failed:
+        verb = "is" if found.failed == 1 else "are"
+        yield f"{count_noun(found.failed, 'anchor')} got no value and {verb} left out.", ""
