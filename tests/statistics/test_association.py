@@ -82,3 +82,17 @@ def test_too_many_rows_have_no_tau() -> None:
     found = find(many, many)
     assert np.isnan(found["kendall"])
     assert found["spearman"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("levels", [2, 5, 40, 400])
+@pytest.mark.parametrize("turned", [False, True])
+def test_tau_of_labels_with_few_levels_is_scipys(levels: int, turned: bool) -> None:
+    random = np.random.default_rng(levels)
+    labels = random.integers(0, levels, 400).astype(float)
+    values = (labels / levels + random.normal(0, 0.5, 400)).round(2)
+    first, second = (labels, values) if turned else (values, labels)
+    drawn = random.integers(0, 400, 400)
+    weights = np.stack([np.ones(400), np.bincount(drawn, minlength=400)]).astype(float)
+    found = associate(first, second)["kendall"](weights)
+    expected = [stats.kendalltau(first, second).statistic, stats.kendalltau(first[drawn], second[drawn]).statistic]
+    assert found == pytest.approx(expected, abs=1e-12)

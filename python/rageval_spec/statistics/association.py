@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Association = Literal["pearson", "spearman", "kendall", "mae", "bias"]
 MOST_PAIRED = 5000
 """The most rows for which Kendall's tau is computed: it compares each row with each other one."""
+_ROWS_A_LEVEL = 20
+"""From so many rows a level on, comparing levels is faster than comparing rows. Labels have few levels."""
 
 
 def associate(judged: Floats, labelled: Floats) -> Mapping[Association, Statistic]:
@@ -79,14 +81,40 @@ def _find_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
 
     if len(first) > MOST_PAIRED:
         return np.full(len(weights), np.nan)
-    orders = [np.sign(numbers[:, None] - numbers[None, :]) for numbers in (first, second)]
-    same, *differ = (_sum_pairs(pairs, weights) for pairs in (orders[0] * orders[1], *map(np.abs, orders)))
+    places = [np.unique(numbers, return_inverse=True)[1] for numbers in (first, second)]
+    few, many = sorted(places, key=lambda one: int(one.max()))
+    by_levels = int(few.max()) < max(2, len(few) // _ROWS_A_LEVEL)
+    same = _sum_by_levels(many, few, weights) if by_levels else _sum_pairs(many, few, weights)
+    differ = [_count_untied(one, weights) for one in places]
     return _divide(same, np.sqrt(differ[0] * differ[1]))
 
 
-def _sum_pairs(pairs: Floats, weights: Floats) -> Floats:
-    sums: Floats = ((weights @ pairs) * weights).sum(axis=1)
+def _count_untied(places: NDArray[np.int64], weights: Floats) -> Floats:
+    """Twice the number of pairs of rows with different numbers."""
+    untied: Floats = weights.sum(axis=1) ** 2 - (sum_groups(weights, places) ** 2).sum(axis=1)
+    return untied
+
+
+def _sum_pairs(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
+    """Twice the pairs in the same order less those in the opposite one, pair by pair."""
+    import numpy as np
+
+    orders = [np.sign(one[:, None] - one[None, :]).astype(float) for one in (first, second)]
+    sums: Floats = ((weights @ (orders[0] * orders[1])) * weights).sum(axis=1)
     return sums
+
+
+def _sum_by_levels(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
+    """The same, level by level of the second series: each row is compared with all rows of lower levels at once."""
+    import numpy as np
+
+    same, lower = np.zeros(len(weights)), np.zeros((len(weights), int(first.max()) + 1))
+    for level in range(int(second.max()) + 1):
+        here = sum_groups(weights * (second == level), first)
+        upto = np.cumsum(lower, axis=1)
+        same += (here * (2 * upto - lower - upto[:, -1:])).sum(axis=1)
+        lower += here
+    return 2 * same
 
 
 _NOTHING = 1e-12
