@@ -331,3 +331,15 @@ def test_calibrate_counts_clusters(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("query_id,metric,value,annotator\n" + "\n".join(lines) + "\n")
     labels = ("--labels", tmp_path / "labels.csv")
     assert "Intervals: 36 labelled questions in 12 clusters." in invoke("calibrate", tmp_path / "out", *labels).stdout
+
+
+def test_a_dataset_that_is_left_out_needs_no_design(tmp_path: Path) -> None:
+    path = write(tmp_path, cluster={"golden": "source", "wiki": "page"})
+    content = json.loads(path.read_text())
+    content["datasets"]["wiki"] = {"use": "jsonl", "path": "golden.jsonl"}
+    path.write_text(json.dumps(content))
+    with pytest.raises(SpecError, match="the questions of 'wiki' have no column 'page'"):
+        validate(path)
+    found = run(path, Options(output=None, only=["golden"])).evaluation
+    assert [*found.designs] == ["golden"]
+    assert found.spec["cluster"] == {"golden": "source"}

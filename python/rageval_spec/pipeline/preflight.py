@@ -166,6 +166,8 @@ def _find_unknown_design_columns(spec: Spec, parts: Parts, mixes: Mapping[str, P
     """A diagnostic for each column of a cluster, a weight or a mix of production that its dataset does not have."""
     found: dict[Diagnostic, None] = {}
     for name, node in spec.designs.items():
+        if name not in parts.datasets:
+            continue  # --only left it out
         present = _list_columns(parts.datasets[name])
         if present is None:
             continue

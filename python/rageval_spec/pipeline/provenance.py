@@ -52,7 +52,8 @@ def describe_spec(spec: Spec, metrics: Mapping[str, Metric[Any]] | None = None) 
 
 def _describe_designs(spec: Spec) -> dict[str, dict[str, str]]:
     """The columns of clusters and weights and the files of production mixes, by key and dataset."""
-    found = {key: {name: of for name, node in spec.designs.items() if (of := getattr(node, key))} for key in KEYS}
+    designs = {name: node for name, node in spec.designs.items() if name in spec.datasets}
+    found = {key: {name: of for name, node in designs.items() if (of := getattr(node, key))} for key in KEYS}
     return {key: of for key, of in found.items() if of}
 
 

@@ -341,7 +341,7 @@ def _build_spec(
         slices=tuple(checked.slices.values()),
         history=expand_history(node.history),
         stopping=node.stopping,
-        designs=MappingProxyType(resolve_designs(node, list(named["datasets"]))),
+        designs=resolve_designs(node, list(named["datasets"])),
     )
 
 
