@@ -21,6 +21,7 @@ from rageval_spec.data.evaluation import (
     SliceResult,
 )
 from rageval_spec.data.note import Note
+from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.tables import empty_samples
 
 ATTACK = '</script><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}'
@@ -110,6 +111,7 @@ def make_full_evaluation() -> Evaluation:
         summaries={"faithfulness": "The share of the answer's claims that its documents support."},
         digests={"golden": {"questions": "ab" * 32}},
         judging={"judge": JudgingCost(12, 3400, 560, 0.0123)},
+        replies={"judge": ReplyCounts(first=7, later=2, never=1, repeats=5)},
         prompts={"strict.verdicts": "cd" * 32},
         spec={"models": {"judge": {"api_key": "${secret:JUDGE_KEY}"}}, "metrics": ["faithfulness"]},
     )

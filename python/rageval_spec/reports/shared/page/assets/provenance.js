@@ -16,20 +16,29 @@ function drawProvenance() {
       drawPairs(results.prompts)),
     Object.keys(results.digests).length > 0 && section("data", ["Data"], "The sha256 of each part of each dataset.",
       Object.entries(results.digests).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
-    drawJudging(results.judging),
+    drawJudging(results.judging, results.replies ?? {}),
     section("statistics", ["Statistics and seeds"], null, drawPairs(statistics)),
     section("settings", ["Settings"], null, drawPairs(flatten(settings))));
 }
 
-function drawJudging(judging) {
+function drawJudging(judging, replies) {
+  const shares = Object.keys(replies).length > 0 ? ["readable at first", "after asking again", "never"] : [];
   const rows = Object.entries(judging).map(([key, cost]) => el("tr", {}, el("th", { scope: "row" }, name(key)),
     [cost.calls, cost.input_tokens, cost.output_tokens].map((value) => el("td", { class: "number" },
       value === null ? NONE : value.toLocaleString("en"))),
-    el("td", { class: "number" }, cost.cost === null ? NONE : `$${formatNumber(cost.cost, 4)}`)));
+    el("td", { class: "number" }, cost.cost === null ? NONE : `$${formatNumber(cost.cost, 4)}`),
+    shares.map((_, at) => el("td", { class: "number" }, shareReplies(replies[key], at)))));
   return rows.length > 0 && section("judging", ["What judging cost"],
     "What the replies behind these values took, whenever they were paid for.",
-    table(["model", "calls", "input tokens", "output tokens", "cost"].map((text, at) => el("th",
+    table(["model", "calls", "input tokens", "output tokens", "cost", ...shares].map((text, at) => el("th",
       { scope: "col", class: at ? "number" : "" }, text)), rows, { "aria-label": "What judging cost" }));
+}
+
+/** The share of a model's questions whose replies could be read at first (0), after asking again (1), or never (2). */
+function shareReplies(counts, at) {
+  if (counts === undefined) return NONE;
+  const each = [counts.first, counts.later, counts.never];
+  return formatPercent(each[at] / (each[0] + each[1] + each[2]));
 }
 
 function drawPairs(pairs) {
