@@ -64,6 +64,16 @@ def test_several_annotators_ground_truth_and_skipped_tasks() -> None:
     ]
 
 
+@pytest.mark.parametrize("result", [None, 1, "x", [1], [{"type": []}], [{"type": "choices", "value": 1}]])
+def test_results_of_any_shape_are_refused_or_hold_nothing(result: Any) -> None:
+    one = task()
+    one["annotations"][0]["result"] = result
+    try:
+        assert [row["value"] for row in flatten(one)] in ([], [None])
+    except DataError as error:
+        assert str(error).startswith("l.json:1: task 12: ")
+
+
 @pytest.mark.parametrize(
     ("found", "message"),
     [

@@ -45,7 +45,9 @@ def flatten_tasks(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tup
 def _flatten(
     place: str, data: Mapping[str, Any], annotation: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
+    found = annotation.get("result")
+    results = [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
+    results = [{**one, "type": str(one.get("type"))} for one in results]
     values = {str(one.get("from_name")): _read_value(place, one) for one in results if one.get("type") in _VALUES}
     other = next((one for one in results if one.get("type") not in (*_VALUES, _TEXT)), None)
     if other is not None:
