@@ -13,7 +13,7 @@ import pytest
 from rageval_spec.data.tables import SAMPLES, UNFINISHED, Collection, answers_table, empty_samples
 from rageval_spec.pipeline.answers import NOT_ANSWERED, build_samples
 from rageval_spec.pipeline.queries import judged_queries
-from rageval_spec.pipeline.samples import NO_LABELS, Labels, SampleParts, stream_samples
+from rageval_spec.pipeline.samples import NO_TRAITS, SampleParts, Traits, stream_samples
 from rageval_spec.runner import Options, run
 from tests.answering import Canned
 from tests.tiny import Install, install, write_spec
@@ -21,8 +21,8 @@ from tests.tiny import Install, install, write_spec
 __all__ = ["install"]
 
 
-def tabulate_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> pl.DataFrame:
-    return pl.concat([empty_samples(), *stream_samples(parts, labels)])
+def tabulate_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -> pl.DataFrame:
+    return pl.concat([empty_samples(), *stream_samples(parts, traits)])
 
 
 QUERIES = pl.DataFrame({"query_id": ["q2", "q1", "q3", "q4"], "text": ["two", "one", "three", "four"]})
@@ -105,8 +105,8 @@ def test_samples_have_slices_causes_and_the_other_columns() -> None:
     slices = pl.DataFrame({"query_id": ["q1", "q2"], "slices": [["a=2", "long"], []]})
     causes = pl.DataFrame({"query_id": ["q2"], "cause": ["retrieval"]})
     asked = replace(collect(), load_columns=lambda: columns)
-    labels = Labels({"golden": slices, "other": slices.clear()}, {("golden", "bot"): causes})
-    table = tabulate_samples([SampleParts.of(asked, "bot", answers_table(ROWS))], labels)
+    traits = Traits({"golden": slices, "other": slices.clear()}, {("golden", "bot"): causes})
+    table = tabulate_samples([SampleParts.of(asked, "bot", answers_table(ROWS))], traits)
     assert table["columns"].to_list() == [None, '{"a":2}', '{"a":1}', None]
     assert table["slices"].to_list() == [[], ["a=2", "long"], [], []]
     assert table["cause"].to_list() == ["retrieval", None, None, None]

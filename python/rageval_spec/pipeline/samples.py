@@ -84,11 +84,11 @@ class SampleParts:
             parts, ranks=None if ranks is None else ranks.select("query_id", "doc_id", "rank"), retrieves=True
         )
 
-    def stream(self, labels: Labels) -> Iterator[pl.DataFrame]:
+    def stream(self, traits: Traits) -> Iterator[pl.DataFrame]:
         """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
         import polars as pl
 
-        of_slices, of_causes = labels.slices.get(self.dataset), labels.causes.get((self.dataset, self.system))
+        of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
         queries = self.queries.select("query_id", question="text")
         answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
         others = (answers, self._known(), self._relevant(), self.columns, of_slices, of_causes)
@@ -135,7 +135,7 @@ class SampleParts:
 
 
 @dataclass(frozen=True)
-class Labels:
+class Traits:
     """What an evaluation found out about samples.
 
     Attributes:
@@ -147,13 +147,13 @@ class Labels:
     causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
 
 
-NO_LABELS = Labels()
+NO_TRAITS = Traits()
 
 
-def stream_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> Iterator[pl.DataFrame]:
+def stream_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -> Iterator[pl.DataFrame]:
     """The samples of all parts in blocks, in the order given: columns `tables.SAMPLES`."""
     for part in parts:
-        yield from part.stream(labels)
+        yield from part.stream(traits)
 
 
 def _list_queries(judged: Collection) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.provenance import describe_spec, digest_data, digest_implementations, summarize_metrics
 from rageval_spec.pipeline.redaction import redact_failures, redact_notes, redact_samples, redact_values
-from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
+from rageval_spec.pipeline.samples import SampleParts, Traits, stream_samples
 from rageval_spec.pipeline.sequence_intervals import summarize_stopping
 from rageval_spec.pipeline.slice_values import evaluate_slices
 from rageval_spec.pipeline.slices import find_memberships, find_slices
@@ -85,7 +85,7 @@ def judge(
     aggregates = labelled.correct_aggregates(aggregates, values)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
-    labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
+    traits = Traits(_split_by_dataset(memberships), diagnosed.causes)
     evaluation = replace(
         draft,
         aggregates=aggregates,
@@ -106,7 +106,7 @@ def judge(
         diagnosis=diagnosed.diagnosis,
         slices=numbers.results,
         weakest=numbers.weakest,
-        stream_samples=partial(_stream_samples, execution.samples, labels, spec),
+        stream_samples=partial(_stream_samples, execution.samples, traits, spec),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
     )
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
@@ -185,10 +185,10 @@ def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFram
     return {str(dataset): table for (dataset,), table in parts.items()}
 
 
-def _stream_samples(parts: Sequence[SampleParts], labels: Labels, spec: Spec) -> Iterator[pl.DataFrame]:
+def _stream_samples(parts: Sequence[SampleParts], traits: Traits, spec: Spec) -> Iterator[pl.DataFrame]:
     """The samples as far as the spec keeps them."""
     left_out: set[RedactedColumn] = {*spec.redact, *(("contexts",) if spec.samples == "texts" else ())}
-    blocks = stream_samples(parts, labels)
+    blocks = stream_samples(parts, traits)
     return redact_samples(blocks, sorted(left_out)) if left_out else blocks
 
 
