@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.data.evaluation import UsedCalibration
 from rageval_spec.history.definitions import list_changes, read_definitions
 from tests.history.recorded import DESCRIBED, JUDGES, METRICS, MODELS, PROMPTS, evaluate
 
@@ -105,3 +106,11 @@ def test_a_model_is_compared_by_what_it_is_and_not_by_where_it_runs() -> None:
 
 def test_without_a_recorded_spec_nothing_is_known() -> None:
     assert read_definitions(evaluate(spec={})) is None
+
+
+def test_another_calibration_of_the_judge_is_named() -> None:
+    used = {"strict": UsedCalibration("d1", "probability", {"faithfulness": 60})}
+    assert find("faithfulness", calibrations=used) == [("judge", "the calibration of the judge changed: strict")]
+    assert find("token_f1", calibrations=used) == []
+    moved = {**JUDGES, "strict": {**JUDGES["strict"], "calibration": "elsewhere.json"}}
+    assert find("faithfulness", judges=moved) == []
