@@ -40,3 +40,18 @@ def test_calibrate_takes_results_labels_and_options(tmp_path: Path) -> None:
     missing = invoke("calibrate", results)
     assert missing.exit_code == 2
     assert "--labels" in missing.output
+
+
+def test_options_of_steps_need_the_spec(tmp_path: Path) -> None:
+    labels = write_labels(tmp_path)
+    for option in (("--agreement", "0.9"), ("--against", "last"), ("--control", "crc")):
+        result = invoke("calibrate", "--labels", labels, *option)
+        assert result.exit_code == 2
+        assert "--agreement, --against and --control need --spec" in result.output
+
+
+def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
+    result = invoke("drift", str(tmp_path / "anchors.json"), str(tmp_path / "spec.yaml"))
+    assert result.exit_code == 3
+    assert "anchors.json cannot be read: No such file or directory" in result.output
+    assert invoke("drift", "--alpha", "0.9", "a.json", "s.yaml").exit_code == 2

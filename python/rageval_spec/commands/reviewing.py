@@ -75,6 +75,7 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
     return PASSED
 
 
+_WITHOUT_SPEC = {"spec": None, "agreement": None, "against": "people", "control": "ltt"}
 _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", "confidence")
 
 
@@ -171,6 +172,8 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form")}
         console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
         return PASSED
+    if steps["spec"] is None and steps != _WITHOUT_SPEC:
+        raise click.UsageError("--agreement, --against and --control need --spec, the spec with a cascade or a waterfall")
     if steps["spec"] is not None:
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
