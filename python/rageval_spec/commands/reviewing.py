@@ -173,7 +173,9 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
         return PASSED
     if steps["spec"] is None and steps != _WITHOUT_SPEC:
-        raise click.UsageError("--agreement, --against and --control need --spec, the spec with a cascade or a waterfall")
+        raise click.UsageError(
+            "--agreement, --against and --control need --spec, the spec with a cascade or a waterfall"
+        )
     if steps["spec"] is not None:
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
