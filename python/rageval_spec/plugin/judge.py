@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,7 +39,7 @@ class CalibrationUse(BaseModel):
 class JudgeNode(Node):
     """A block under `judges:`."""
 
-    calibration: str | CalibrationUse | None = Field(
+    calibration: Annotated[str, Field(min_length=1)] | CalibrationUse | None = Field(
         default=None,
         description="The file that `rageval-spec calibrate -o` wrote for this judge. Scores become the probability "
         "that people say yes; the steps of a cascade or a waterfall get their bounds from it.",

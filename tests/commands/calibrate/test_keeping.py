@@ -130,6 +130,14 @@ def test_a_broken_file_is_refused_at_its_place(calibrated: Path, content: str) -
     assert line == "calibration: calibration.json"
 
 
+@pytest.mark.parametrize("calibration", ["", 3, {"score": "decision"}, {"path": ""}, {"path": "a", "score": "x"}, "."])
+def test_a_calibration_that_names_no_file_is_refused(calibrated: Path, calibration: Any) -> None:
+    with pytest.raises(SpecError) as caught:
+        validate(build(calibrated, **use(calibration)))
+    lines = [found.source_line.strip().partition(":")[0] for found in caught.value.diagnostics]
+    assert {*lines} <= {"calibration", "path", "score"}
+
+
 def test_a_missing_file_says_how_to_write_it(calibrated: Path) -> None:
     with pytest.raises(SpecError, match=r"there is no file 'c\.json'; write it with: rageval-spec calibrate"):
         validate(build(calibrated, **use("c.json")))
