@@ -32,7 +32,6 @@ _NARROW_GAP = r"[^\s.,;:!?。、！？]{0,12}"
 _CLAUSE_START = r"(?:(?<=[.,;:!?()\[\]。、！？」』\"'“„«،؛؟।-])|(?<=[.,;:!?。、！？،؛؟।] )|^)"
 _MARKS = "\u0900-\u0903\u093a-\u094f"
 """The vowel signs of Devanagari, which regular expressions do not count as part of a word."""
-_EDGES = re.compile(rf"^[^\w{_MARKS}]+|[^\w{_MARKS}]+$")
 _INVISIBLE: dict[int, None] = dict.fromkeys(
     [
         *[0xAD, 0x640, 0x670, 0xFEFF],
@@ -45,8 +44,8 @@ _INVISIBLE: dict[int, None] = dict.fromkeys(
 """Soft hyphens, joiners, marks of direction, and the vowel signs and the long stroke of Arabic."""
 _ALIKE = str.maketrans({**dict.fromkeys("’‘ʼ´`′＇", "'"), **dict.fromkeys("أإآٱ", "ا"), "ى": "ي", "ؤ": "و", "ئ": "ي"})
 """Characters that people type for one another."""
-_ODD = re.compile(f"[{''.join(map(chr, [*_INVISIBLE, *_ALIKE]))}]")
-_NOT_LATIN = re.compile("[\u0400-\u052f\u0600-\u06ff\u0900-\u097f\u3040-\u9fff\uac00-\ud7af]")
+_ODD = f"[{''.join(map(chr, [*_INVISIBLE, *_ALIKE]))}]"
+_NOT_LATIN = "[\u0400-\u052f\u0600-\u06ff\u0900-\u097f\u3040-\u9fff\uac00-\ud7af]"
 _OPENING_VERBS = ("wird ", "werden ", "kann ", "können ", "lässt ", "lassen ", "geht ", "enthält ", "liegen ", "wordt ")
 """In German and Dutch a condition can begin with its verb: "Wird der Code nicht erwähnt, gilt der Listenpreis"."""
 
@@ -83,7 +82,7 @@ def _is_question(sentence: str) -> bool:
 def _claims_nothing(clause: str) -> bool:
     from rageval_spec.judging.refusal_guards import MANNERS
 
-    bare = _EDGES.sub("", clause)
+    bare = re.sub(rf"^[^\w{_MARKS}]+|[^\w{_MARKS}]+$", "", clause)
     return not bare or (
         len(bare.split()) <= _LONGEST_CLAUSE if find_refusal(bare) is not None else bool(MANNERS.fullmatch(bare))
     )
@@ -110,7 +109,7 @@ def _find_own(phrases: Sequence[str], text: str) -> re.Match[str] | None:
 
 def _search_list(text: str) -> re.Match[str] | None:
     """The first phrase of the list that refuses."""
-    listed = _group_all()[: 2 if _NOT_LATIN.search(text) else 1]
+    listed = _group_all()[: 2 if _search(_NOT_LATIN, text) else 1]
     groups = (group for script in listed for piece, group in script if piece in text)
     held = [phrase for group in groups for part, phrase in group if part in text]
     held.sort()
@@ -179,7 +178,7 @@ def _group_all() -> tuple[_Groups, _Groups]:
     counts = Counter(piece for part, _ in _list_all() for piece in set(_cut_pieces(part)))
     scripts: tuple[dict[str, list[tuple[str, _Phrase]]], dict[str, list[tuple[str, _Phrase]]]] = ({}, {})
     for part, phrase in _list_all():
-        groups = scripts[_NOT_LATIN.search(part) is not None]
+        groups = scripts[_search(_NOT_LATIN, part) is not None]
         groups.setdefault(max(_cut_pieces(part), key=lambda piece: counts[piece]), []).append((part, phrase))
     latin, others = (tuple((piece, tuple(group)) for piece, group in groups.items()) for groups in scripts)
     return latin, others
@@ -199,6 +198,16 @@ def _compile(phrase: str) -> re.Pattern[str]:
     begin = _CLAUSE_START if phrase.startswith("^") else _begin(parts[0])
     gap = " " + _GAP if " * " in phrase else _NARROW_GAP
     return re.compile(begin + gap.join(map(re.escape, parts)))
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    """Search for a pattern that is compiled on first use, because `validate` reads no answers."""
+    return _compile_once(pattern).search(text)
+
+
+@cache
+def _compile_once(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _begin(phrase: str) -> str:
@@ -223,7 +232,7 @@ def _fold(text: str) -> str:
 
 
 def _fold_letters(text: str) -> str:
-    if _ODD.search(text):
+    if _search(_ODD, text):
         text = text.translate(_ALIKE).translate(_INVISIBLE)
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return folded.translate(_ALIKE).translate(_INVISIBLE) if _ODD.search(folded) else folded
+    return folded.translate(_ALIKE).translate(_INVISIBLE) if _search(_ODD, folded) else folded

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.model_names import Kinship, compare_models
 from rageval_spec.data.note import Note
 from rageval_spec.data.reply_counts import AskedModel, ReplyCounts
 from rageval_spec.judging.calibrated import CalibratedJudge
@@ -17,6 +16,7 @@ from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
+    from rageval_spec.data.model_names import Kinship
 
 _MILLION = 1e6
 
@@ -114,6 +114,8 @@ def find_self_judging(parts: Parts) -> Iterator[SelfJudging]:
     generators = [(name, one.generator) for name, one in parts.systems.items() if one.generator is not None]
     if not generators:
         return
+    from rageval_spec.data.model_names import compare_models
+
     asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
     judges: dict[str, list[str]] = {}
     for name, judge in parts.judges.items():
