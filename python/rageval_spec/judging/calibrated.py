@@ -224,6 +224,10 @@ class CalibratedJudge(Judge[Any]):
         """The same calibrated judge in another context."""
         return CalibratedJudge(self._judge.copy_with(context))
 
+    def list_reversals(self) -> Mapping[str, Judge[Any]]:
+        """The judge's, with the same calibration."""
+        return {part: CalibratedJudge(judge) for part, judge in self._judge.list_reversals().items()}
+
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Pass the criteria on."""
         self._judge.expect(criteria)
