@@ -99,6 +99,7 @@ def test_a_table_cell_is_visible_and_not_a_formula(text: str, cell: str) -> None
 def test_counts() -> None:
     assert count_noun(1, "gate") == "1 gate"
     assert count_noun(0, "query", "queries") == "0 queries"
+    assert count_noun(5183, "document") == "5,183 documents"
 
 
 def test_a_probability_in_a_column_stands_without_its_name() -> None:

@@ -110,8 +110,8 @@ def neutralize(text: str) -> str:
 
 
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:
-    """`1 query`, `3 queries`."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+    """`1 query`, `3 queries`, `5,183 queries`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def list_choices(words: Sequence[str]) -> str:

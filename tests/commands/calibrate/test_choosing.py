@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know
+from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, count_others, explain_other, know
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import UsageError
 from rageval_spec.history.recorded_spec import read_recorded_spec
@@ -84,6 +84,19 @@ def test_labels_without_a_metric_are_about_the_named_one() -> None:
     for metrics in ((), ("faithfulness", "tone")):
         with pytest.raises(UsageError, match="add a column 'metric', or name it: --metric faithfulness"):
             pick("", metrics=metrics)
+
+
+def test_labels_of_criteria_without_a_metric_are_left_out_and_named() -> None:
+    (found,) = pick("faithfulness", "fluency", "faithfulnes")
+    assert (found.shown, [one.metric for one in found.labels]) == (["faithfulness"], ["faithfulness"])
+    known = Known(("faithfulness",))
+    others = count_others(known, labels("faithfulness", "fluency", "fluency", "faithfulnes"), ())
+    assert others == {"fluency": 2, "faithfulnes": 1}
+    assert [explain_other(name, count, known) for name, count in others.items()] == [
+        "left out 2 labels of 'fluency', because no metric has this name",
+        "left out 1 label of 'faithfulnes', because no metric has this name; did you mean 'faithfulness'?",
+    ]
+    assert count_others(known, labels("fluency"), ("faithfulness",)) == {}
 
 
 def test_results_of_earlier_versions_have_only_names() -> None:

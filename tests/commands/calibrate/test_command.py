@@ -45,6 +45,17 @@ def test_a_judge_is_measured_and_its_mean_corrected(results: str, tmp_path: Path
     assert "judge corrected by labels 0.667" in text
 
 
+def test_labels_of_several_criteria_are_used_as_far_as_there_are_metrics(results: str, tmp_path: Path) -> None:
+    path = label_all(tmp_path)
+    with path.open("a") as file:
+        file.writelines(f"q{number},fluency,ann,{1 + number % 5}\n" for number in range(40))
+    text = show(results, path)
+    assert "faithfulness: 54 labelled items, 54 labels by 1 person" in text
+    assert text.endswith("left out 40 labels of 'fluency', because no metric has this name")
+    content = json.loads(calibrate(results, [path], (), (), None, "json"))
+    assert (len(content["calibrations"]), content["criteria_without_metric"]) == (1, {"fluency": 40})
+
+
 def test_details_are_shown_if_they_are_asked_for(results: str, tmp_path: Path) -> None:
     short = show(results, label_all(tmp_path))
     text = calibrate(results, [label_all(tmp_path)], (), (), None, "text", details=True).decode()

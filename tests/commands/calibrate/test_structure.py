@@ -20,7 +20,9 @@ def test_the_map_is_written_so_that_it_can_be_applied() -> None:
     items: list[Item] = [("golden", "v1", f"q{row}", None) for row in range(200)]
     joined = Joined("faithfulness", tuple(items), tuple(values.tolist()), tuple(labels.tolist()), (), {})
     calibration = measure_judge(joined, resamples=100)
-    content = json.loads(dump([Group([Found(joined, calibration, Biases(), promise(joined, 0.5, 0.95))])]))
+    groups = [Group([Found(joined, calibration, Biases(), promise(joined, 0.5, 0.95))])]
+    content = json.loads(dump(groups, {"fluency": 3}))
+    assert content["criteria_without_metric"] == {"fluency": 3}
     (found,) = content["calibrations"]
     assert content["version"] == VERSION
     assert calibration.map.chosen is not None

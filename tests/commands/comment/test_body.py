@@ -67,7 +67,7 @@ def test_a_thousand_broken_questions_fit() -> None:
     before = Opened("main", evaluate({f"q{number}": 1.0 for number in range(1000)}))
     text = write_body(evaluate({f"q{number}": 0.0 for number in range(1000)}), before)
     assert len(text) <= LONGEST
-    assert "❌ 1000 broken questions" in text
+    assert "❌ 1,000 broken questions" in text
     assert "950 more questions with smaller changes." in text
 
 

@@ -63,6 +63,11 @@ def progress(opened: Opened) -> str:
     return opened.page.locator("#so-far").inner_text()
 
 
+def expect_progress(opened: Opened, text: str) -> None:
+    """Waits until the page says so; it is redrawn after what it says of a file."""
+    expect(opened.page.locator("#so-far")).to_have_text(text)
+
+
 def chosen(opened: Opened) -> list[str]:
     """The pressed buttons of the form, without their signs."""
     pressed = opened.page.locator('#panels .option[aria-pressed="true"]')

@@ -12,7 +12,17 @@ import pytest
 
 from rageval_spec.review.criteria import make_criterion
 from tests.browser import Opened, start_browser
-from tests.review.page.opening import chosen, enter, expect, open_review, place, press, progress, write_page
+from tests.review.page.opening import (
+    chosen,
+    enter,
+    expect,
+    expect_progress,
+    open_review,
+    place,
+    press,
+    progress,
+    write_page,
+)
 from tests.review.sheets import ARABIC, ATTACK, CHINESE, CRITERIA, make_sheet, make_task
 
 if TYPE_CHECKING:
@@ -91,7 +101,7 @@ def test_claims_are_judged_one_after_another(opened: Opened) -> None:
 def test_everything_is_labelled_with_the_keyboard_alone(opened: Opened) -> None:
     page = opened.page
     press(opened, "1", "2", "3", "y", "4")
-    assert progress(opened) == "1 of 6 labelled"
+    expect_progress(opened, "1 of 6 labelled")
     for number in range(2, 7):
         press(opened, "Enter")
         expect(page.locator("#crumbs .strong")).to_have_text(f"Task {number} of 6")
@@ -112,12 +122,12 @@ def test_everything_is_labelled_with_the_mouse_alone(opened: Opened) -> None:
         page.get_by_role("button", name="Supported", exact=True).click()
     page.get_by_role("button", name="No", exact=True).click()
     page.get_by_role("button", name="4", exact=True).click()
-    assert progress(opened) == "1 of 6 labelled"
+    expect_progress(opened, "1 of 6 labelled")
     page.get_by_role("button", name="Next").click()
     expect(page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
     page.get_by_role("button", name="No", exact=True).click()
     press(opened, "3")
-    assert progress(opened) == "2 of 6 labelled"
+    expect_progress(opened, "2 of 6 labelled")
 
 
 def test_a_click_leaves_the_keyboard_to_the_page(opened: Opened) -> None:
@@ -140,17 +150,17 @@ def test_a_judgement_can_be_changed_cleared_and_undone(opened: Opened) -> None:
     press(opened, "u")
     assert chosen(opened)[-2:] == ["1 yes", "2 5"]
     press(opened, "u", "u", "u", "u", "u", "u", "u")
-    assert progress(opened) == "0 of 6 labelled"
+    expect_progress(opened, "0 of 6 labelled")
     expect(opened.page.locator("#said")).to_have_text("There is nothing to undo.")
 
 
 def test_undo_goes_back_to_the_task_that_it_changes(opened: Opened) -> None:
     press(opened, "x")
     expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")
-    assert progress(opened) == "0 of 6 labelled · 1 skipped"
+    expect_progress(opened, "0 of 6 labelled · 1 skipped")
     press(opened, "u")
     expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 1 of 6")
-    assert progress(opened) == "0 of 6 labelled"
+    expect_progress(opened, "0 of 6 labelled")
 
 
 def test_enter_goes_to_the_next_task_that_is_not_labelled(opened: Opened) -> None:
@@ -291,7 +301,7 @@ def test_two_thousand_tasks_are_no_burden(browser: Browser, tmp_path: Path) -> N
         press(opened, "Tab", "Tab", "Enter")
         expect(page.locator("#crumbs .strong")).to_have_text("Task 2,000 of 2,000")
         press(opened, "1", "1", "1", "y", "5")
-        assert progress(opened) == "1 of 2,000 labelled"
+        expect_progress(opened, "1 of 2,000 labelled")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -349,7 +359,7 @@ def test_single_keys_can_be_turned_off(opened: Opened) -> None:
     opened.page.locator(".person").click()
     opened.page.get_by_label("Answer and move with single keys").uncheck()
     press(opened, "Escape", "1", "x", "j")
-    assert progress(opened) == "0 of 6 labelled"
+    expect_progress(opened, "0 of 6 labelled")
     assert place(opened) == "Task 1 of 6"
     press(opened, "Control+Enter")
     expect(opened.page.locator("#crumbs .strong")).to_have_text("Task 2 of 6")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.names import names_in
-from rageval_spec.wording import list_choices
+from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -87,7 +88,8 @@ def choose(known: Known, labels: Sequence[Label], metrics: Sequence[str], judges
     """Choose the metrics for each criterion of the labels.
 
     Labels are about the metric of this name, and those that ask another judge the same. Labels that name no metric are
-    about those that the command line names.
+    about those that the command line names. Labels of criteria without a metric are left out (`count_others`), as long
+    as some criterion has one.
 
     Args:
         known: the metrics of the results.
@@ -109,6 +111,19 @@ def choose(known: Known, labels: Sequence[Label], metrics: Sequence[str], judges
     return found
 
 
+def count_others(known: Known, labels: Iterable[Label], metrics: Sequence[str]) -> dict[str, int]:
+    """The criteria of labels that no metric is about, and how many labels they have; none if metrics are named."""
+    if metrics:
+        return {}
+    return dict(Counter(label.metric for label in labels if label.metric and not known.list_labelled(label.metric)))
+
+
+def explain_other(criterion: str, count: int, known: Known) -> str:
+    """Why the labels of a criterion are not used."""
+    why = f"left out {count_noun(count, 'label')} of '{criterion}', because no metric has this name"
+    return "; ".join(filter(None, (why, suggest(criterion, known.metrics))))
+
+
 def _name_criteria(known: Known, named: Sequence[str], metrics: Sequence[str]) -> list[str]:
     """The criteria, if some labels do not name theirs: what they are about must be clear from the command line."""
     questions = {known.questions.get(metric, metric) for metric in metrics}
@@ -121,7 +136,8 @@ def _name_criteria(known: Known, named: Sequence[str], metrics: Sequence[str]) -
 
 
 def _check_metrics(known: Known, criteria: Sequence[str], metrics: Sequence[str]) -> None:
-    for metric in metrics or [one for one in criteria if not known.list_labelled(one)]:
+    unknown = [one for one in criteria if not known.list_labelled(one)]
+    for metric in metrics or (unknown if len(unknown) == len(criteria) else ()):
         if metric not in known.metrics:
             hint = suggest(metric, known.metrics) or f"they have {list_choices(known.metrics)}"
             raise UsageError(f"the results have no metric '{metric}'; {hint}")

@@ -14,7 +14,7 @@ from rageval_spec.calibration.learning import WIDTH
 from rageval_spec.calibration.measuring import measure_judge, promise
 from rageval_spec.calibration.slices import measure_slices
 from rageval_spec.calibration.spending import Spending, find_spending
-from rageval_spec.commands.calibrate.choosing import Chosen, choose, know
+from rageval_spec.commands.calibrate.choosing import Chosen, choose, count_others, explain_other, know
 from rageval_spec.commands.calibrate.drawing import draw_group
 from rageval_spec.commands.calibrate.evaluating import Evaluated, Running, evaluate
 from rageval_spec.commands.calibrate.keeping import check_place, write_anchors, write_calibrations
@@ -99,8 +99,9 @@ def calibrate(
         told = write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found])
         kept = told if kept is None else f"{kept}\n{told}"
     if form == "json":
-        return dump(groups)
-    return render_text(lambda _: _draw_all(groups, settings, kept))
+        return dump(groups, evaluated.others)
+    told = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
+    return render_text(lambda _: _draw_all(groups, settings, [*told, *([] if kept is None else [kept])]))
 
 
 def _open(
@@ -123,7 +124,7 @@ def _open(
     chosen = choose(known, told, metrics, judges)
     compared = [] if recorded is None else [name for one in chosen for name in one.compared]
     spending = {name: find_spending(evaluation, recorded, name) for name in compared if recorded is not None}
-    return Evaluated(evaluation, chosen, known, spending)
+    return Evaluated(evaluation, chosen, known, spending, count_others(known, told, metrics))
 
 
 def _run_spec(
@@ -174,8 +175,8 @@ def _measure(evaluation: Evaluation, joined: Joined, settings: Settings) -> Foun
     )
 
 
-def _draw_all(groups: Sequence[Group], settings: Settings, kept: str | None) -> Iterator[RenderableType]:
+def _draw_all(groups: Sequence[Group], settings: Settings, notes: Sequence[str]) -> Iterator[RenderableType]:
     for group in groups:
         yield from draw_group(group, settings)
-    if kept is not None:
-        yield make_visible(kept)
+    for note in notes:
+        yield make_visible(note)

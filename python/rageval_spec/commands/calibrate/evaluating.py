@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec import registry, runner
 from rageval_spec.calibration.spending import Spending, find_spending, list_chat_models
 from rageval_spec.commands import console
-from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, know_nodes
+from rageval_spec.commands.calibrate.choosing import Chosen, Known, choose, count_others, know_nodes
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
@@ -59,12 +59,14 @@ class Evaluated:
         chosen: what is calibrated with which labels.
         known: the metrics.
         spending: what the judges that are compared took, by metric.
+        others: the criteria of labels that no metric is about, with the number of their labels.
     """
 
     evaluation: Evaluation
     chosen: Sequence[Chosen]
     known: Known
     spending: Mapping[str, Spending] = field(default_factory=dict)
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 def evaluate(
@@ -98,7 +100,7 @@ def evaluate(
         console.tell(_explain_part(labelled, planned))
     spending = {} if running.no_store else {name: _rate(_keep_metrics(spec, {name}), name, part) for name in compared}
     outcome = _run(spec if _is_stored(spec, wanted) else narrow, wanted)
-    return Evaluated(outcome, chosen, known, spending)
+    return Evaluated(outcome, chosen, known, spending, count_others(known, labels, metrics))
 
 
 def _forget_labels(spec: Spec) -> Spec:

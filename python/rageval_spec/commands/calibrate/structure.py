@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,12 +36,17 @@ class Group:
     comparison: JudgeComparison | None = None
 
 
-def dump(groups: Sequence[Group]) -> bytes:
-    """Everything as JSON: a `version`, `calibrations` with one object a metric, and `comparisons` of judges."""
+def dump(groups: Sequence[Group], others: Mapping[str, int]) -> bytes:
+    """Everything as JSON.
+
+    A `version`, `calibrations` with one object a metric, `comparisons` of judges, and `criteria_without_metric` with
+    the number of labels of each.
+    """
     content = {
         "version": VERSION,
         "calibrations": [_describe(one) for group in groups for one in group.found],
         "comparisons": [asdict(group.comparison) for group in groups if group.comparison is not None],
+        "criteria_without_metric": dict(others),
     }
     return dump_visible(content).encode()
 

@@ -68,7 +68,7 @@ def _draw(found: MetricAgreement) -> Iterator[RenderableType]:
     who = count_noun(len(found.annotators), "annotator")
     title = f"Agreement on {found.metric}" if found.metric else "Agreement"
     yield Text(
-        make_visible(f"{title}: {count_noun(found.items, 'item')}, {found.shared} with two or more labels, {who}"),
+        make_visible(f"{title}: {count_noun(found.items, 'item')}, {found.shared:,} with two or more labels, {who}"),
         "bold",
     )
     yield ""
@@ -122,7 +122,7 @@ def _conclude(found: MetricAgreement) -> Iterator[tuple[str, str]]:
 
 def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
     total = sum(count for _, count in found.scale)
-    rows = [(_show(value), str(count), format_percent(count / total, 0)) for value, count in found.scale]
+    rows = [(_show(value), f"{count:,}", format_percent(count / total, 0)) for value, count in found.scale]
     if len(rows) <= MOST_SHOWN:
         yield tabulate(("label", "count", "share"), rows, {1, 2})
         yield ""
@@ -136,12 +136,12 @@ def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
         return
     ordered = sorted(found.annotators, key=lambda one: 1.0 if one.percent.value is None else one.percent.value)
     rows = [
-        (one.annotator or _NOBODY, str(one.labels), _number(one.percent), format_interval(one.percent.interval))
+        (one.annotator or _NOBODY, f"{one.labels:,}", _number(one.percent), format_interval(one.percent.interval))
         for one in ordered[:MOST_SHOWN]
     ]
     yield tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
     if len(ordered) > MOST_SHOWN:
-        yield Text(f"... and {len(ordered) - MOST_SHOWN} more; --format json lists all.", "dim")
+        yield Text(f"... and {len(ordered) - MOST_SHOWN:,} more; --format json lists all.", "dim")
     yield ""
 
 
@@ -151,7 +151,7 @@ def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
     rows = [
         (
             f"{pair.first or _NOBODY} and {pair.second or _NOBODY}",
-            str(pair.percent.items),
+            f"{pair.percent.items:,}",
             _number(pair.percent),
             _number(pair.kappa),
             format_interval(pair.kappa.interval),
@@ -177,7 +177,7 @@ def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
     names = [one.annotator or _NOBODY for one in found.annotators[:2]]
     first, second = names if two else ("one annotator", "another")
     yield Text(make_visible(f"Rows: {first}. Columns: {second}."), "dim")
-    rows = [(value, *map(str, counts)) for value, counts in zip(values, found.confusion, strict=True)]
+    rows = [(value, *(f"{count:,}" for count in counts)) for value, counts in zip(values, found.confusion, strict=True)]
     yield tabulate(("", *values), rows, set(range(1, len(values) + 1)))
     yield ""
 
@@ -192,7 +192,7 @@ def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
     yield ""
     yield tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
     if len(apart) > MOST_SHOWN:
-        yield Text(f"... and {len(apart) - MOST_SHOWN} more; --format json lists all.", "dim")
+        yield Text(f"... and {len(apart) - MOST_SHOWN:,} more; --format json lists all.", "dim")
     yield ""
 
 
