@@ -100,8 +100,8 @@ def calibrate(
         kept = told if kept is None else f"{kept}\n{told}"
     if form == "json":
         return dump(groups, evaluated.others)
-    told = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
-    return render_text(lambda _: _draw_all(groups, settings, [*told, *([] if kept is None else [kept])]))
+    notes = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
+    return render_text(lambda _: _draw_all(groups, settings, [*notes, *([] if kept is None else [kept])]))
 
 
 def _open(
