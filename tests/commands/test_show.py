@@ -250,7 +250,7 @@ def test_enormous_texts_are_cut_and_the_card_says_how_to_see_them(here: Path) ->
     long = "x" * 1_000_000
     save(answered([value("q", "token_f1", 0.1)], [hostile(long)]), here / "long")
     assert len(show("q", "long")) < 20_000
-    assert "… (998000 more characters; --full shows them)" in " ".join(show("q", "long").split())
+    assert "… (998,000 more characters; --full shows them)" in " ".join(show("q", "long").split())
     assert len(show("long")) < 1_000
     assert show("q", "long", "--full").count("x") >= 4_000_000
 
