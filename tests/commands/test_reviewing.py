@@ -47,7 +47,7 @@ def test_options_of_steps_need_the_spec(tmp_path: Path) -> None:
     for option in (("--agreement", "0.9"), ("--against", "last"), ("--control", "crc")):
         result = invoke("calibrate", "--labels", labels, *option)
         assert result.exit_code == 2
-        assert "--agreement, --against and --control need --spec" in result.output
+        assert "--agreement, --against and --control need a spec with a cascade" in result.output
 
 
 def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
@@ -55,3 +55,10 @@ def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "anchors.json cannot be read: No such file or directory" in result.output
     assert invoke("drift", "--alpha", "0.9", "a.json", "s.yaml").exit_code == 2
+
+
+def test_calibrate_takes_the_spec_of_a_cascade_in_place_of_results(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("version: 1\nname: none\n")
+    result = invoke("calibrate", str(spec), "--agreement", "0.9", "--against", "last")
+    assert "spec.yaml" in result.output and "need a spec" not in result.output

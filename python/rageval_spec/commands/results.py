@@ -75,6 +75,27 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Op
     raise _explain(name, places)
 
 
+def open_results_of(spec: str, name: str | None, command: str) -> Evaluation:
+    """The evaluation of some results, or of the last ones, if they are of this spec.
+
+    Args:
+        spec: the spec's name.
+        name: as for `open_results`; None for the last results.
+        command: what to write to name the results.
+
+    Raises:
+        UsageError: there are no such results, or the last ones are of another spec.
+    """
+    evaluation = open_results(name).evaluation
+    if name is None and evaluation.name != spec:
+        raise UsageError(
+            f"the last results are of '{evaluation.name}', not of '{spec}'; run the spec first, or name its results: "
+            f"{command}"
+        )
+    return evaluation
+
+
+
 def open_baseline(name: str, evaluation: Evaluation) -> Baseline:
     """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself.
 

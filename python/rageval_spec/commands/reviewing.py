@@ -117,15 +117,15 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
 )  # fmt: skip
 @click.option(
     "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
-    help="Choose where the steps of this spec's cascade or waterfall decide by themselves.",
+    help="The spec, if RESULTS are results: choose where the steps of its cascade or waterfall decide by themselves.",
 )  # fmt: skip
 @click.option(
     "--agreement", type=click.FloatRange(0.5, 1), metavar="SHARE",
-    help="With --spec: the share of its decisions with which each step must agree, such as 0.95.",
+    help="With a spec: the share of its decisions with which each step must agree, such as 0.95.",
 )  # fmt: skip
 @click.option(
     "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
-    help="With --spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
+    help="With a spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
 )  # fmt: skip
 @click.option(
     "--orders", type=click.IntRange(1), metavar="COUNT",
@@ -134,7 +134,7 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
 )  # fmt: skip
 @click.option(
     "--control", type=click.Choice(["ltt", "crc"]), default="ltt", show_default=True,
-    help="With --spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
+    help="With a spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
     "confidence; crc limits the mean share of answers that are wrong and sent.",
 )  # fmt: skip
 @click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
@@ -159,7 +159,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
-    rageval-spec calibrate --spec spec.yaml --agreement 0.95 --against last -o calibration.json
+    rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
     rageval-spec calibrate spec.yaml --orders 100
     """
     from rageval_spec.commands.calibrate.evaluating import Running
@@ -173,9 +173,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
         console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
         return PASSED
     if steps["spec"] is None and steps != _WITHOUT_SPEC:
-        raise click.UsageError(
-            "--agreement, --against and --control need --spec, the spec with a cascade or a waterfall"
-        )
+        steps["spec"], results = _require_spec(results), None
     if steps["spec"] is not None:
         from rageval_spec.commands.calibrate.steps import calibrate_steps
 
@@ -187,6 +185,18 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
 
     console.write(calibrate(results, labels, running=running, **options))
     return PASSED
+
+
+def _require_spec(results: str | None) -> Path:
+    """The spec that is named in place of results."""
+    from rageval_spec.commands.results import is_spec
+
+    if results is None or not is_spec(results):
+        raise click.UsageError(
+            "--agreement, --against and --control need a spec with a cascade or a waterfall: "
+            "rageval-spec calibrate spec.yaml --agreement 0.95"
+        )
+    return Path(results)
 
 
 @click.command("drift")

@@ -118,7 +118,7 @@ def test_conformal_risk_control_says_how_it_differs(tmp_path: Path) -> None:
     [
         ({"labels": []}, "a guarantee needs the labels of people: --labels labels.csv"),
         ({"against": "last"}, "a guarantee needs the labels of people: --labels labels.csv"),
-        ({"agreement": 0.9}, "--spec needs one of the two: --agreement 0.95, or --guarantee"),
+        ({"agreement": 0.9}, "steps need one of the two: --agreement 0.95, or --guarantee"),
         ({"guarantee": "x"}, "write the largest share of wrong answers, such as 2%"),
     ],
 )

@@ -115,7 +115,7 @@ def test_few_answers_are_called_so(tmp_path: Path, server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"agreement": None}, "--spec needs one of the two: --agreement 0.95, or --guarantee"),
+        ({"agreement": None}, "steps need one of the two: --agreement 0.95, or --guarantee"),
         ({"against": "people"}, "--against people needs --labels"),
         ({"metrics": ("a", "b")}, "the steps of one judge at a time: name one metric"),
         ({"metrics": ("token_f1",)}, "the spec has no metric 'token_f1' with a judge"),

@@ -14,7 +14,7 @@ from rageval_spec.calibration.orders import SIGNIFICANT, OrderEffect, adjust, me
 from rageval_spec.calibration.samples import read_samples
 from rageval_spec.commands.calibrate.settings import read_scale
 from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
-from rageval_spec.commands.results import is_spec, open_results
+from rageval_spec.commands.results import is_spec, open_results_of
 from rageval_spec.data.assessment import Finding
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
@@ -113,12 +113,7 @@ def try_orders(
     if spec is None:
         raise UsageError("--orders needs the spec with the judge: rageval-spec calibrate spec.yaml --orders 100")
     loaded = load(spec, overrides=running.overrides)
-    evaluation = open_results(results).evaluation
-    if results is None and evaluation.name != loaded.name:
-        raise UsageError(
-            f"the last results are of '{evaluation.name}', not of '{loaded.name}'; run the spec first, or name its "
-            f"results: rageval-spec calibrate RESULTS --spec {spec} --orders {orders}"
-        )
+    evaluation = open_results_of(loaded.name, results, f"rageval-spec calibrate RESULTS --spec {spec}")
     told = _read_labels(loaded, labels, columns)
     store = None if running.no_store else running.store or loaded.folder / STORE
     with ProgressDisplay() as display, open_parts(loaded, store, display) as parts:

@@ -15,7 +15,7 @@ from rageval_spec.commands.calibrate.gathering import Gathered, Read, choose_met
 from rageval_spec.commands.calibrate.keeping import check_place, write_calibrations
 from rageval_spec.commands.calibrate.promising import find_promise, render_promise
 from rageval_spec.commands.calibrate.settings import read_guarantee, read_scale
-from rageval_spec.commands.results import open_results
+from rageval_spec.commands.results import open_results_of
 from rageval_spec.data.judge_calibration import Labelled
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
@@ -94,13 +94,13 @@ def calibrate_steps(
         LimitError: the limits of the spec allow no further call.
     """
     if (agreement is None) == (guarantee is None):
-        raise UsageError("--spec needs one of the two: --agreement 0.95, or --guarantee 'wrong answers sent <= 2%'")
+        raise UsageError("steps need one of the two: --agreement 0.95, or --guarantee 'wrong answers sent <= 2%'")
     if output is not None:
         check_place(output)
     _check_labels(labels, against, promises=guarantee is not None)
     limit, loaded = read_guarantee(guarantee), load(spec, overrides=overrides)
     place = None if no_store else store or loaded.folder / STORE
-    evaluation = open_results(results).evaluation
+    evaluation = open_results_of(loaded.name, results, f"rageval-spec calibrate RESULTS --spec {spec}")
     with ProgressDisplay() as display, open_parts(loaded, place, display) as parts:
         kinds = ("cascade",) if limit is None else ("cascade", "waterfall")
         asked = find_asked(parts, choose_metric(parts, metrics, kinds))
