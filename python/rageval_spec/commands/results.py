@@ -95,7 +95,6 @@ def open_results_of(spec: str, name: str | None, command: str) -> Evaluation:
     return evaluation
 
 
-
 def open_baseline(name: str, evaluation: Evaluation) -> Baseline:
     """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself.
 
