@@ -44,3 +44,21 @@ def test_an_adjudicated_label_counts_instead_of_the_others() -> None:
 def test_a_label_off_the_scale_is_refused(value: float | str, scale: Scale | None, message: str) -> None:
     with pytest.raises(DataError, match=message):
         average_labels([label(value)], scale, "scale: [1, 5]")
+
+
+def said(word: str, annotator: str = "ann") -> Label:
+    return Label("q1", "", float(word == "yes"), annotator, is_yes_no=True, place="l.csv:2")
+
+
+def test_yes_and_no_are_the_best_and_the_worst_of_a_scale() -> None:
+    assert average_labels([said("yes")], Scale(1, 5)) == 1.0
+    assert average_labels([said("no")], Scale(1, 5)) == 0.0
+    assert average_labels([said("yes"), label(3, "bob")], Scale(1, 5)) == 0.75
+    assert average_labels([label(1)], Scale(1, 5)) == 0.0  # a number stays what it is
+    assert average_labels([said("yes")]) == 1.0
+    assert average_labels([said("yes")], Scale(1, 0)) == 0.0  # such as "does it make anything up?"
+
+
+def test_yes_has_no_place_on_a_scale_whose_best_is_its_lowest_number() -> None:
+    with pytest.raises(DataError, match=r"l\.csv:2: 'no' has no place on the scale from 5 to 1.*write the number"):
+        average_labels([said("no")], Scale(5, 1))

@@ -101,3 +101,11 @@ def test_a_probability_lies_above_0_and_at_most_at_1(tmp_path: Path, probability
     path = write(tmp_path, f"id,value,probability\nq1,1,{probability}\n")
     with pytest.raises(DataError, match=rf"labels\.csv:2: the probability is '{probability}'; it must be above 0"):
         read_labels([path])
+
+
+def test_yes_and_no_are_told_from_1_and_0(tmp_path: Path) -> None:
+    path = tmp_path / "l.jsonl"
+    values = ('"Yes"', "false", '"1"', "0", '"true"', "4")
+    path.write_text("".join(f'{{"id": "q{n}", "value": {value}}}\n' for n, value in enumerate(values)))
+    found = [(label.value, label.is_yes_no) for label in read_labels([path])]
+    assert found == [(1, True), (0, True), (1, False), (0, False), (1, True), (4, False)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rageval_spec.data.labels import Label
+from rageval_spec.errors import DataError
 from rageval_spec.review.agreement import MetricAgreement, compare_annotators
 
 
@@ -95,3 +96,12 @@ def test_answers_to_one_question_are_drawn_together() -> None:
     wide, narrow = by_question.coefficients[0].interval, apart.coefficients[0].interval
     assert wide is not None and narrow is not None
     assert wide.high - wide.low == pytest.approx(2 * (narrow.high - narrow.low), rel=0.25)
+
+
+def test_yes_among_grades_is_refused() -> None:
+    yes = Label("q9", "fluency", 1.0, "person0", is_yes_no=True, place="l.csv:9")
+    grades = [Label("q1", "fluency", 4.0, person, place="l.csv:2") for person in ("person0", "person1")]
+    with pytest.raises(DataError, match=r"l\.csv:9: 'yes' is among labels of fluency such as 4 \(l\.csv:2\)"):
+        compare_annotators([*grades, yes], resamples=10)
+    numbers = [Label("q1", "fluency", value, f"person{value}") for value in (0.0, 1.0)]
+    assert compare_annotators([*numbers, yes], resamples=10)[0].items == 2

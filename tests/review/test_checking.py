@@ -38,7 +38,7 @@ def test_an_entry_becomes_a_label_with_everything_that_is_known() -> None:
     assert found.labels == (
         Label(
             "q1", "faithfulness", 1.0, "ann", "golden", "v1", digest_answer(ANSWER), None, "noon", "well", "low", 0.25,
-            "a.csv:2",
+            "a.csv:2", is_yes_no=True,
         ),
     )  # fmt: skip
     assert found.written == ("yes",)

@@ -13,8 +13,9 @@ from rageval_spec.reading.labels import read_labels
 from rageval_spec.review.merging import merge_labels
 
 YES = Label(
-    "q1", "faithfulness", 1.0, "ann", "golden", "v1", "d1", None, "noon", "well", "low", 0.25, place="form.csv:2"
-)
+    "q1", "faithfulness", 1.0, "ann", "golden", "v1", "d1", None, "noon", "well", "low", 0.25, place="form.csv:2",
+    is_yes_no=True,
+)  # fmt: skip
 OTHER = replace(YES, query_id="007", value=0.0, comment="", claim=3)
 
 

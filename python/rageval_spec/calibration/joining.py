@@ -94,6 +94,7 @@ def join_labels(
         DataError: a label is not a number on the scale; some labels are of claims and some of answers; a label does not
             say its dataset or system, and several have the metric; none of the labels belongs to a value.
     """
+    labels = [label.put_on(scale or Scale()) for label in labels]
     of_claims = {label.claim is not None for label in labels}
     if len(of_claims) > 1:
         raise DataError(

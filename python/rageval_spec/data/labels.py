@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rageval_spec.errors import DataError
 
@@ -34,7 +34,7 @@ class Label:
     Attributes:
         query_id: the question.
         metric: the criterion: `faithfulness`; "" if the file has only one and does not name it.
-        value: a number, or the name of a class. Yes and no are 1 and 0.
+        value: a number, or the name of a class. Yes and no are 1 and 0 until `put_on` gives them a place on a scale.
         annotator: who judged; "" if it is not said.
         dataset, system: whose answer it was; "" if it is not said.
         answer: the digest of the answer, as `digest_answer` gives it; "" if it is not said.
@@ -44,6 +44,7 @@ class Label:
         probability: how likely it was to be chosen, above 0 and at most 1; None if it is not said.
         adjudicated: whether the label settles what annotators disagreed on, and counts instead of theirs.
         saw_judge: whether the annotator had seen what the judge says.
+        is_yes_no: whether the value was written as yes or no. On a scale such as 1 to 5, it is not a 1 or a 0 then.
         place: where the label stands: `labels.csv:12`.
     """
 
@@ -62,6 +63,7 @@ class Label:
     place: str = ""
     adjudicated: bool = False
     saw_judge: bool = False
+    is_yes_no: bool = False
 
     @property
     def item(self) -> tuple[str, str, str, str, int | None]:
@@ -72,6 +74,22 @@ class Label:
     def reasons(self) -> tuple[str, ...]:
         """The words of `reason`."""
         return tuple(word for part in self.reason.split("+") if (word := part.strip()))
+
+    def put_on(self, scale: Scale) -> Label:
+        """The label with yes as the best of the scale and no as the worst; on 0 to 1, and 1 to 0, they stay numbers.
+
+        Raises:
+            DataError: the best of the scale is its lowest number, so that yes could mean either end.
+        """
+        if not self.is_yes_no or {scale.low, scale.high} == {0.0, 1.0}:
+            return self
+        if scale.high < scale.low:
+            said = "yes" if self.value else "no"
+            raise DataError(
+                f"{self.place}: '{said}' has no place on the scale from {scale.low:g} to {scale.high:g}, whose best is "
+                "its lowest number; write the number instead"
+            )
+        return replace(self, value=scale.high if self.value else scale.low, is_yes_no=False)
 
 
 def digest_answer(text: str) -> str:
@@ -95,6 +113,7 @@ def average_labels(labels: Sequence[Label], scale: Scale | None = None, setting:
 
 
 def _read(label: Label, scale: Scale, setting: str) -> float:
+    label = label.put_on(scale)
     value = CLASSES.get(label.value) if isinstance(label.value, str) else scale.place(label.value)
     if value is None:
         raise DataError(

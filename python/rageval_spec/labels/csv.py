@@ -23,7 +23,7 @@ class CsvLabelsNode(FileLabelsNode):
 
 
 class CsvLabels(FileLabels[CsvLabelsNode]):
-    """Reads a row for each judgement of each person. All values are text; `yes` and `no` are 1 and 0."""
+    """Reads a row for each judgement of each person. All values are text."""
 
     node_type = CsvLabelsNode
     known_as = ("tsv",)

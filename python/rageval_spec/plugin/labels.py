@@ -17,7 +17,8 @@ class LabelsNode(Node):
 
     scale: tuple[float, float] = Field(
         default=(0.0, 1.0),
-        description="The labels that stand for the worst and the best, such as [1, 5]. No number may lie outside.",
+        description="The labels that stand for the worst and the best, such as [1, 5]. No number may lie outside. "
+        "Yes is the best, and no the worst.",
     )
 
     @field_validator("scale")

@@ -166,6 +166,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         place=place,
         adjudicated=_read_mark(text("adjudicated"), names.get("adjudicated", ""), place),
         saw_judge=_read_mark(text("saw_judge"), names.get("saw_judge", ""), place),
+        is_yes_no=_is_yes_no(row.get(names["value"])),
         **{part: text(part) for part in parts},
     )
 
@@ -195,6 +196,10 @@ def _read_mark(text: str, name: str, place: str) -> bool:
     if mark is None:
         raise DataError(f"{place}: {name} is '{text}'; write yes or no")
     return bool(mark)
+
+
+def _is_yes_no(found: object) -> bool:
+    return isinstance(found, bool) or (isinstance(found, str) and found.strip().casefold() in _YES_NO)
 
 
 def _read_value(found: object, place: str) -> float | str | None:

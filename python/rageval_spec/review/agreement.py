@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rageval_spec.data.labels import Label
+from rageval_spec.errors import DataError
 from rageval_spec.statistics.agreement import (
     Agreement,
     Coefficient,
@@ -101,6 +102,9 @@ def compare_annotators(
 
     Items of one question are resampled together. Labels without an annotator count as those of one person. Adjudicated
     labels do not count: they were made with the annotators' labels in view.
+
+    Raises:
+        DataError: some labels of a metric are yes or no, and some are grades such as 4.
     """
     by_metric: dict[str, list[Label]] = defaultdict(list)
     for label in labels:
@@ -110,6 +114,7 @@ def compare_annotators(
 
 
 def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) -> MetricAgreement:
+    _refuse_yes_among_grades(metric, labels)
     items = [*dict.fromkeys(label.item for label in labels)]
     annotators = [*dict.fromkeys(label.annotator for label in labels)]
     ratings = Ratings.of({(label.item, label.annotator): label.value for label in labels}, items, annotators)
@@ -137,6 +142,19 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
         confusion=_sum_confusion(ratings),
         disagreements=tuple(Disagreement(tuple(of)) for of in sorted(apart, key=_measure_spread, reverse=True)),
     )
+
+
+def _refuse_yes_among_grades(metric: str, labels: Sequence[Label]) -> None:
+    """Yes and no would count as the grades 1 and 0, and on a scale of 1 to 5, yes would be the worst."""
+    said = next((label for label in labels if label.is_yes_no), None)
+    grades = (label for label in labels if not label.is_yes_no and not isinstance(label.value, str))
+    grade = next((label for label in grades if not 0 <= float(label.value) <= 1), None)
+    if said is not None and grade is not None:
+        what = f"labels of {metric}" if metric else "labels"
+        raise DataError(
+            f"{said.place}: '{'yes' if said.value else 'no'}' is among {what} such as {grade.value:g} "
+            f"({grade.place}), and it is not known which grade it means; write the grade instead"
+        )
 
 
 def choose_coefficients(ratings: Ratings) -> list[Coefficient]:

@@ -197,6 +197,7 @@ def _make(entry: Entry, token: Token, value: str, annotator: str) -> Label:
         place=entry.place,
         adjudicated=entry.is_adjudicated,
         saw_judge=entry.saw_judge,
+        is_yes_no=value in numbers,
     )
 
 

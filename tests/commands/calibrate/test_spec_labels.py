@@ -51,3 +51,8 @@ def test_labels_of_two_metrics_keep_their_names(tmp_path: Path) -> None:
 def test_a_spec_without_labels(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the spec has no 'labels:'; add them, or name a file: --labels"):
         read(tmp_path, [FAITHFULNESS], {})
+
+
+def test_yes_is_the_best_of_the_scale(tmp_path: Path) -> None:
+    labels = read(tmp_path, [FAITHFULNESS], {"people": "query_id,value\nq1,yes\nq2,no\nq3,1\n"})
+    assert [label.value for label in labels] == [1.0, 0.0, 0.0]

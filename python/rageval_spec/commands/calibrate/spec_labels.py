@@ -56,7 +56,7 @@ def _build(spec: Spec, name: str) -> Labels[Any]:
 def _place(labels: Iterable[Label], source: Labels[Any]) -> Iterator[Label]:
     """The labels with their numbers on the scale from 0 to 1."""
     scale = source.scale
-    for label in labels:
+    for label in (one.put_on(scale) for one in labels):
         yield label if isinstance(label.value, str) else replace(label, value=scale.place(label.value))
 
 
