@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.labels import Label, Scale, average_labels, digest_answer
+from rageval_spec.data.labels import Label, Scale, average_labels, digest_answer, find_ends
 from rageval_spec.errors import DataError
 
 
@@ -62,3 +62,10 @@ def test_yes_and_no_are_the_best_and_the_worst_of_a_scale() -> None:
 def test_yes_has_no_place_on_a_scale_whose_best_is_its_lowest_number() -> None:
     with pytest.raises(DataError, match=r"l\.csv:2: 'no' has no place on the scale from 5 to 1.*write the number"):
         average_labels([said("no")], Scale(5, 1))
+
+
+def test_labels_reach_from_nothing_in_common_to_the_best_value() -> None:
+    assert find_ends(0.0, 1.0) == (0.0, 1.0)
+    assert find_ends(1.0, 5.0) == (1.0, 5.0)
+    assert find_ends(-1.0, 1.0) == (0.0, 1.0)
+    assert find_ends(0.0, None) == (0.0, 1.0)

@@ -97,6 +97,18 @@ def digest_answer(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_DIGEST_LENGTH]
 
 
+def find_ends(low: float, high: float | None) -> tuple[float, float]:
+    """The values of a metric that the worst and the best label stand for.
+
+    A cosine can fall to -1, but texts that have nothing in common are at 0 already, and that is what people call worst.
+
+    Args:
+        low, high: the metric's lowest and highest value; None if there is no highest.
+    """
+    worst = max(low, 0.0)
+    return worst, worst + 1 if high is None else high
+
+
 def average_labels(labels: Sequence[Label], scale: Scale | None = None, setting: str = "--scale 1..5") -> float:
     """What the labels of one item say, from 0 to 1: the adjudicated one if there is one, else the mean of all.
 

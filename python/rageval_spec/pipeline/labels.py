@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rageval_spec.calibration.joining import Joined, join_labels
 from rageval_spec.calibration.sampling import explain_sampling
 from rageval_spec.data.correction import LABEL, LABEL_WEIGHT
-from rageval_spec.data.labels import Label
+from rageval_spec.data.labels import Label, find_ends
 from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.label_checks import choose_labels, list_labelled
@@ -75,8 +75,7 @@ def attach_labels(parts: Parts, evaluation: Evaluation, confidence: float = 0.95
     notes: list[Note] = []
     for name, metric in labelled.items():
         source = str(metric.node.labels)
-        low, high = metric.bounds
-        bounds = (low, low + 1 if high is None else high)
+        bounds = find_ends(*metric.bounds)
         problem = None
         try:
             labels = choose_labels(parts.labels[source].read(), name, metric.node.use)

@@ -22,6 +22,7 @@ from rageval_spec.commands.calibrate.settings import Settings, read_criterion, r
 from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
 from rageval_spec.commands.calibrate.structure import Found, Group, dump
 from rageval_spec.commands.results import is_spec, open_results
+from rageval_spec.data.labels import find_ends
 from rageval_spec.errors import UsageError
 from rageval_spec.history.recorded_spec import read_recorded_spec
 from rageval_spec.reading.labels import read_columns, read_labels
@@ -158,11 +159,10 @@ def _calibrate(evaluated: Evaluated, chosen: Chosen, settings: Settings) -> Grou
 
 
 def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """The lowest and the highest value of each metric that has both."""
+    """The values of each metric that the worst and the best label stand for."""
     recorded = read_recorded_spec(evaluation)
     metrics = {} if recorded is None else recorded.metrics
-    ends = {name: metric.bounds for name, metric in metrics.items()}
-    return {name: (low, high) for name, (low, high) in ends.items() if high is not None}
+    return {name: find_ends(*metric.bounds) for name, metric in metrics.items()}
 
 
 def _measure(evaluation: Evaluation, joined: Joined, settings: Settings) -> Found:
