@@ -37,13 +37,18 @@ def test_a_scale_has_weights_and_ordinal_alpha() -> None:
     found = compare("12", "33", "55", "11")
     assert names(found) == ["percent", "kappa", "kappa-linear", "kappa-quadratic", "ac1", "alpha-ordinal"]
     assert found.deciding.coefficient == "alpha-ordinal"
-    assert found.pairs[0].kappa.coefficient == "kappa-quadratic"
+    assert found.pairs[0].corrected.coefficient == "kappa-quadratic"
 
 
-def test_three_people_have_fleiss_and_measurements_have_interval_alpha() -> None:
+def test_measurements_have_only_interval_alpha() -> None:
     rows = [Label(f"q{item}", "m", item + person / 10, str(person)) for item in range(10) for person in range(3)]
     (found,) = compare_annotators(rows, resamples=0)
-    assert names(found) == ["percent", "fleiss", "ac1", "alpha-interval"]
+    assert names(found) == ["percent", "alpha-interval"]
+    assert {pair.corrected.coefficient for pair in found.pairs} == {"alpha-interval"}
+
+
+def test_three_people_have_fleiss() -> None:
+    assert names(compare("aab", "aaa", "bbb")) == ["percent", "fleiss", "ac1", "alpha-nominal"]
 
 
 def test_ac1_decides_where_one_value_dominates() -> None:

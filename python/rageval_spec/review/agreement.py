@@ -34,12 +34,15 @@ _FEW_ITEMS = 30
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """How well two annotators agree: `percent` and Cohen's kappa, weighted on a scale, on what both labelled."""
+    """How well two annotators agree on what both labelled.
+
+    `corrected` is Cohen's kappa, weighted on a scale, and Krippendorff's alpha for measurements.
+    """
 
     first: str
     second: str
     percent: Agreement
-    kappa: Agreement
+    corrected: Agreement
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,12 @@ def _refuse_yes_among_grades(metric: str, labels: Sequence[Label]) -> None:
 
 
 def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
-    """The coefficients that fit: by the number of annotators, and by whether the values have an order."""
+    """The coefficients that fit: by the number of annotators, and by whether the values have an order.
+
+    Measurements have only alpha: the others ask whether two values are equal, or count the places between them.
+    """
+    if _are_measurements(ratings):
+        return ["percent", "alpha-interval"]
     is_ordered = ratings.is_scale
     chosen: list[Coefficient] = ["percent"]
     if ratings.codes.shape[1] == 2:
@@ -168,9 +176,12 @@ def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
     else:
         chosen.append("fleiss")
     chosen.append("ac1")
-    if not is_ordered:
-        return [*chosen, "alpha-nominal"]
-    return [*chosen, "alpha-ordinal" if len(ratings.categories) <= MOST_ORDERED else "alpha-interval"]
+    return [*chosen, "alpha-ordinal" if is_ordered else "alpha-nominal"]
+
+
+def _are_measurements(ratings: Ratings) -> bool:
+    """Whether there are too many different numbers for a scale."""
+    return ratings.is_scale and len(ratings.categories) > MOST_ORDERED
 
 
 def _choose_deciding(found: Sequence[Agreement], largest: float) -> Agreement:
@@ -186,11 +197,12 @@ def _compare_pairs(
     if len(annotators) > MOST_PAIRED:
         return
     kappa: Coefficient = "kappa-quadratic" if ratings.is_scale else "kappa"
+    coefficient: Coefficient = "alpha-interval" if _are_measurements(ratings) else kappa
     for first, second in itertools.combinations(range(len(annotators)), 2):
         pair = ratings.pair(first, second)
         percent = measure_agreement(pair, "percent", clusters=clusters, **drawn)
         if percent.items:
-            corrected = measure_agreement(pair, kappa, clusters=clusters, **drawn)
+            corrected = measure_agreement(pair, coefficient, clusters=clusters, **drawn)
             yield PairAgreement(annotators[first], annotators[second], percent, corrected)
 
 

@@ -223,7 +223,7 @@ def _prepare(ratings: Ratings, coefficient: Coefficient) -> tuple[Floats, _Combi
         return _prepare_ac1(counts)
     if coefficient == "alpha-interval":
         return _prepare_interval_alpha(ratings)
-    return _prepare_alpha(counts, is_ordinal=coefficient == "alpha-ordinal")
+    return _prepare_ordinal_alpha(counts) if coefficient == "alpha-ordinal" else _prepare_nominal_alpha(counts)
 
 
 def _count_categories(ratings: Ratings) -> Floats:
@@ -251,18 +251,17 @@ def _prepare_kappa(ratings: Ratings, weighting: str) -> tuple[Floats, _Combine]:
     import numpy as np
 
     size = len(ratings.categories)
-    cells = np.eye(size * size)[ratings.codes[:, 0] * size + ratings.codes[:, 1]]
+    first, second = ratings.codes[:, 0], ratings.codes[:, 1]
     places = np.arange(size)
     apart = np.abs(places[:, None] - places[None, :]).astype(float)
     costs = {"": (apart > 0) * 1.0, "linear": apart, "quadratic": apart**2}[weighting]
 
     def combine(sums: Floats) -> Floats:
-        tables = sums.reshape(-1, size, size)
-        total = tables.sum(axis=(1, 2))
-        by_chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :] / total[:, None, None]
-        return _correct((tables * costs).sum(axis=(1, 2)), (by_chance * costs).sum(axis=(1, 2)))
+        observed, by_first, by_second = sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :]
+        return _correct(observed, ((by_first @ costs) * by_second).sum(axis=1) / by_first.sum(axis=1))
 
-    return cells, combine
+    used = [(codes[:, None] == places).astype(float) for codes in (first, second)]
+    return np.column_stack([costs[first, second], *used]), combine
 
 
 def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
@@ -293,7 +292,22 @@ def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
     return np.column_stack([np.ones_like(shares), shares, counts / counts.sum(axis=1, keepdims=True)]), combine
 
 
-def _prepare_alpha(counts: Floats, *, is_ordinal: bool) -> tuple[Floats, _Combine]:
+def _prepare_nominal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
+    """Without a table of pairs of categories, so that labels can be free texts."""
+    import numpy as np
+
+    raters = counts.sum(axis=1, keepdims=True)
+    within = (counts * (raters - counts)).sum(axis=1, keepdims=True) / (raters - 1)
+
+    def combine(sums: Floats) -> Floats:
+        used = sums[:, 1:]
+        total = used.sum(axis=1)
+        return _correct(sums[:, 0], (used * (total[:, None] - used)).sum(axis=1) / (total - 1))
+
+    return np.hstack([within, counts]), combine
+
+
+def _prepare_ordinal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
     import numpy as np
 
     size = counts.shape[1]
@@ -306,7 +320,7 @@ def _prepare_alpha(counts: Floats, *, is_ordinal: bool) -> tuple[Floats, _Combin
         tables = sums.reshape(-1, size, size)
         used = tables.sum(axis=2)
         total = used.sum(axis=1)
-        distances = _rank_distances(used) if is_ordinal else 1 - np.eye(size)[None]
+        distances = _rank_distances(used)
         by_chance = used[:, :, None] * used[:, None, :] / (total - 1)[:, None, None]
         return _correct((tables * distances).sum(axis=(1, 2)), (by_chance * distances).sum(axis=(1, 2)))
 

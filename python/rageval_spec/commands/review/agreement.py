@@ -153,12 +153,13 @@ def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
             f"{pair.first or _NOBODY} and {pair.second or _NOBODY}",
             f"{pair.percent.items:,}",
             _number(pair.percent),
-            _number(pair.kappa),
-            format_interval(pair.kappa.interval),
+            _number(pair.corrected),
+            format_interval(pair.corrected.interval),
         )
         for pair in sorted(found.pairs, key=lambda pair: pair.percent.value or 0.0)
     ]
-    name = "weighted kappa" if any(pair.kappa.coefficient != "kappa" for pair in found.pairs) else "kappa"
+    names = {"kappa": "kappa", "kappa-quadratic": "weighted kappa", "alpha-interval": "alpha (interval)"}
+    name = next((names[pair.corrected.coefficient] for pair in found.pairs), "")
     yield tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
     yield ""
 
@@ -219,7 +220,11 @@ def _to_json(found: MetricAgreement) -> dict[str, Any]:
         "deciding": found.deciding.coefficient,
         "enough": found.is_enough,
         "pairs": [
-            {"annotators": [pair.first, pair.second], "percent": asdict(pair.percent), "kappa": asdict(pair.kappa)}
+            {
+                "annotators": [pair.first, pair.second],
+                "percent": asdict(pair.percent),
+                "corrected": asdict(pair.corrected),
+            }
             for pair in found.pairs
         ],
         "confusion": [list(row) for row in found.confusion],
