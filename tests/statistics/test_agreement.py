@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import krippendorff
@@ -230,6 +230,8 @@ def test_a_rater_is_compared_with_the_others_of_each_item() -> None:
 @pytest.mark.parametrize("coefficient", ["kappa", "alpha-nominal", "ac1"])
 def test_thousands_of_different_labels_need_no_table_of_their_pairs(coefficient: Coefficient) -> None:
     """A table for each of 1,500 items would take 27 GB."""
-    values = {(item, rater): f"text {item * (1 + rater % 2)}" for item in range(1500) for rater in range(2)}
+    values: dict[tuple[Hashable, Hashable], float | str] = {
+        (item, rater): f"text {item * (1 + rater % 2)}" for item in range(1500) for rater in range(2)
+    }
     found = measure_agreement(Ratings.of(values, range(1500), range(2)), coefficient, resamples=20)
     assert found.value == pytest.approx(0.0, abs=0.01)
