@@ -91,8 +91,10 @@ def simulate(one: Labelled, find: Callable[[Floats, Floats, Floats], tuple[float
 
 def find_corrected(judged: Floats, labelled: Floats, unlabelled: Floats) -> tuple[float, float]:
     from rageval_spec.statistics.corrected import correct_mean
+    from rageval_spec.statistics.edges import respect_bounds
 
-    interval = correct_mean(judged, labelled, unlabelled).interval
+    mean = correct_mean(judged, labelled, unlabelled)
+    interval = respect_bounds(mean, labelled, (0.0, 1.0), 0.95).interval
     assert interval is not None
     return interval.low, interval.high
 

@@ -32,6 +32,7 @@ from rageval_spec.data.interval import Interval
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import bootstrap
 from rageval_spec.statistics.corrected import correct_mean
+from rageval_spec.statistics.edges import respect_bounds
 from rageval_spec.statistics.designed import Placed, find_intervals
 from rageval_spec.statistics.layout import lay_out
 
@@ -137,14 +138,15 @@ def correct(placed: Placed | None, judged: Floats, truth: Floats, has_label: NDA
         layout = placed.layout
         clusters, others = layout.members[has_label].tolist(), layout.members[~has_label].tolist()
         shares = np.concatenate([layout.weights[has_label], layout.weights[~has_label]]) if layout.is_weighted else None
-    return correct_mean(
+    mean = correct_mean(
         judged[has_label],
         truth[has_label],
         judged[~has_label],
         clusters=clusters,
         other_clusters=others,
         shares=shares,
-    ).interval
+    )
+    return respect_bounds(mean, truth[has_label], (0.0, 1.0), 0.95).interval
 
 
 def name(count: int) -> list[str]:

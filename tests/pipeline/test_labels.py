@@ -33,7 +33,7 @@ def test_means_gates_slices_and_comparisons_are_corrected(tmp_path: Path) -> Non
     assert a.correction is not None and b.mean is not None and a.mean is not None
     assert (a.correction.labels, a.correction.source, a.scored) == (20, "people", 40)
     assert a.mean != a.correction.judged
-    assert a.interval is not None and a.interval.method == "ppi++"
+    assert a.interval is not None and a.interval.method == "ppi++-score"
     (test,) = outcome.evaluation.comparisons
     assert test.correction is not None and test.correction.labels == 20
     lower, _, certain, _, drop = outcome.evaluation.gates

@@ -16,6 +16,7 @@ from rageval_spec.statistics.agreement import Agreement, Ratings, measure_agreem
 from rageval_spec.statistics.association import associate
 from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
 from rageval_spec.statistics.discrimination import discriminate
+from rageval_spec.statistics.edges import respect_bounds
 from rageval_spec.statistics.guarantees import Guarantee, Point, find_best_limit, find_guarantee, trace_risk
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def measure_judge(
         reliability=rate_reliability(judged, labelled, how),
         map=choose_map(joined, resamples=resamples, seed=seed),
         people=_compare_people(joined, resamples=resamples, seed=seed),
-        mean=mean,
+        mean=respect_bounds(mean, labelled, (0.0, 1.0), 0.95),
         learning=plan_labels(joined, mean, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
         sampling=joined.sampling,

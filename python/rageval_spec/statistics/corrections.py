@@ -15,6 +15,7 @@ from rageval_spec.data.cell import split_cells
 from rageval_spec.data.correction import FEWEST_LABELS, Correction, CorrectionMethod
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
 from rageval_spec.data.note import Note
+from rageval_spec.statistics.edges import bound_equal, respect_bounds
 from rageval_spec.statistics.families import adjust
 from rageval_spec.statistics.labelled import LabelledPair, LabelledRows, place_rows, take_rows
 from rageval_spec.statistics.misclassified import CorrectedShare, UncorrectableError, correct_share
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from rageval_spec.statistics.aggregate import Comparisons
 
 _FEWEST_CLUSTERS = 2
-ALL_EQUAL = "all-equal"
-"""The method of an interval where all labels are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +188,8 @@ def _correct(
         return _correct_apart(pair, rule, bounds, labelled, confidence)
     if rows.count:
         alone = rows.correct(confidence, uses_others=False)
+        if pair is None:
+            alone = respect_bounds(alone, rows.labels, bounds, confidence)
         interval = alone.labelled_interval if reason is None else None
         labelled = replace(labelled, labelled=alone.labelled, labelled_interval=interval)
     if reason is not None:
@@ -196,7 +197,7 @@ def _correct(
     try:
         if rule.method == "rogan_gladen":
             return _correct_share_of_yes(rows, bounds, labelled, confidence)
-        return _infer(rows, bounds, labelled, confidence)
+        return _infer(rows, bounds, labelled, confidence, is_pair=pair is not None)
     except UncorrectableError as error:
         return _Found(None, None, replace(labelled, reason=str(error)))
 
@@ -232,29 +233,20 @@ def _find_lack(count: int, *, is_pair: bool) -> str | None:
     return f"{how_many} labels{of_both}, where at least {FEWEST_LABELS} are needed"
 
 
-def _infer(rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float) -> _Found:
-    """PPI++. Where all labels are the same, their spread is not known, and the interval is that of `_bound_equal`."""
-    found = rows.correct(confidence)
+def _infer(
+    rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float, *, is_pair: bool
+) -> _Found:
+    """PPI++. Where all labels are the same, their spread is not known, and the interval is that of `bound_equal`."""
     if rows.labels.min() == rows.labels.max():
         value = float(rows.labels[0])
-        interval, p_value = _bound_equal(value, rows.effective, bounds, confidence)
+        interval, p_value = bound_equal(value, rows.effective, bounds, confidence)
         return _Found(value, interval, replace(labelled, labelled_interval=interval), p_value)
+    found = rows.correct(confidence)
+    if not is_pair:
+        found = respect_bounds(found, rows.labels, bounds, confidence)
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
     return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
-
-
-def _bound_equal(value: float, count: int, bounds: tuple[float, float], confidence: float) -> tuple[Interval, float]:
-    """The interval of a mean of which `count` labels were drawn that all have one value, and the p-value of 0.
-
-    With the confidence, at most the share `1 - (1 - confidence) ** (1 / count)` of all labels differs, and by no more
-    than the bounds allow.
-    """
-    share = 1 - (1 - confidence) ** (1 / count)
-    low, high = bounds
-    interval = Interval(value - share * (value - low), value + share * (high - value), confidence, ALL_EQUAL)
-    farthest = high if value < 0 else -low
-    return interval, 1.0 if value == 0 else (farthest / (farthest + abs(value))) ** count
 
 
 def _correct_share_of_yes(
