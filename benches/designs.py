@@ -32,8 +32,8 @@ from rageval_spec.data.interval import Interval
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import bootstrap
 from rageval_spec.statistics.corrected import correct_mean
-from rageval_spec.statistics.edges import respect_bounds
 from rageval_spec.statistics.designed import Placed, find_intervals
+from rageval_spec.statistics.edges import respect_bounds
 from rageval_spec.statistics.layout import lay_out
 
 Floats = NDArray[np.float64]
