@@ -37,7 +37,7 @@ def parquet() -> bytes:
 
 
 CONTENTS: dict[str, tuple[bytes, str]] = {
-    "UTF-16": (CSV.encode("utf-16"), "this is UTF-16 text, not text; save it as UTF-8"),
+    "UTF-16": (CSV.encode("utf-16"), "this is UTF-16 text; save it as UTF-8"),
     "UTF-16, big end first": (b"\xfe\xff" + CSV.encode("utf-16-be"), "this is UTF-16 text"),
     "UTF-16 without a mark": (CSV.encode("utf-16-le"), "this is UTF-16 text"),
     "UTF-16 in gzip": (gzip.compress(CSV.encode("utf-16")), "this is UTF-16 text"),

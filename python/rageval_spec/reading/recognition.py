@@ -28,6 +28,7 @@ _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"<html", "an HTML page", "download the data, not the page about it"),
 )
 _MOST_NAMES = 6
+_OTHER_TEXT = "UTF-16 text"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -54,7 +55,8 @@ def refuse_foreign(path: Path, start: bytes) -> None:
     """
     found = name_content(_open_gzip(start) if start.startswith(GZIP) else start)
     if found is not None:
-        raise ForeignFileError(path, None, f"this is {found[0]}, not text", found[1])
+        name, hint = found
+        raise ForeignFileError(path, None, f"this is {name}{'' if name == _OTHER_TEXT else ', not text'}", hint)
 
 
 def name_content(start: bytes) -> tuple[str, str] | None:
@@ -65,7 +67,7 @@ def name_content(start: bytes) -> tuple[str, str] | None:
         if start.lstrip(b" \t\r\n").startswith(sign):
             return name, advice
     if start.startswith(_UTF_16) or _alternates_with_nul(start):
-        return "UTF-16 text", "save it as UTF-8"
+        return _OTHER_TEXT, "save it as UTF-8"
     return None
 
 
@@ -79,7 +81,7 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
     if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
         what = "JSON Lines" if first.startswith("{") else "a JSON list"
         place = "" if first.startswith("{") else ", and give the file a name that ends in .json"
-        advice = f"write use: jsonl for a dataset, format: {'jsonl' if not place else 'json'} for a system{place}"
+        advice = f"write use: jsonl for a dataset or labels, format: {'jsonl' if not place else 'json'} for a system{place}"
         raise ForeignFileError(path, line, f"this is {what}, not CSV", advice)
     other = None if separator in text else find_separator(first)
     if other is not None:
@@ -101,7 +103,7 @@ def refuse_line(path: Path, line: int, text: str) -> None:
     separator = None if first.startswith(("{", "[", '"')) else find_separator(first)
     if separator is not None:
         names = ", ".join(repr(name.strip()) for name in first.split(separator)[:_MOST_NAMES])
-        advice = "write use: csv for a dataset, format: csv for a system"
+        advice = "write use: csv for a dataset or labels, format: csv for a system"
         raise ForeignFileError(path, line, f"this is CSV with the columns {names}, not JSON Lines", advice)
 
 

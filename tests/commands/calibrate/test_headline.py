@@ -72,7 +72,10 @@ def test_a_judge_is_not_praised_for_one_bad_answer() -> None:
 
 def test_degenerate_labels() -> None:
     assert "label 50 or more, so that intervals" in say(np.array([0.1, 0.5, 0.9]), np.array([0.0, 1.0, 1.0]))
-    assert "label some good answers too" in say(np.full(60, 0.7), np.zeros(60))
+    assert "No labelled item is good (above 0.5), so" in say(np.full(60, 0.7), np.zeros(60))
+    split = say(np.full(60, 0.7), np.array([1.0, 0.5] * 30))
+    assert "No labelled item is bad (below 0.5), so it is not known" in split
+    assert "label some bad answers too" in split
     by_turns = (np.arange(60) % 2).astype(np.float64)
     assert "cannot be told from guessing" in say(np.array([0.7] * 59 + [0.8]), by_turns)
     assert "cannot be told from guessing" in say(np.full(60, 0.7), by_turns)

@@ -41,9 +41,10 @@ def conclude(found: Calibration) -> Iterator[Sentence]:
 def _say_order(found: Calibration) -> Sentence:
     auroc = _find(found.discrimination, "auroc")
     if auroc is None or auroc.value is None:
-        rare = "some bad answers too" if found.yes else "some good answers too"
+        rare, side = ("bad", "below") if found.yes else ("good", "above")
         return (
-            f"All labels say the same, which does not show whether the judge tells right from wrong: label {rare}.",
+            f"No labelled item is {rare} ({side} 0.5), so it is not known whether the judge tells right from wrong: "
+            f"label some {rare} answers too.",
             "yellow",
         )
     if min(found.yes, found.no) < _FEWEST:
