@@ -81,7 +81,9 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
     if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
         what = "JSON Lines" if first.startswith("{") else "a JSON list"
         place = "" if first.startswith("{") else ", and give the file a name that ends in .json"
-        advice = f"write use: jsonl for a dataset or labels, format: {'jsonl' if not place else 'json'} for a system{place}"
+        advice = (
+            f"write use: jsonl for a dataset or labels, format: {'jsonl' if not place else 'json'} for a system{place}"
+        )
         raise ForeignFileError(path, line, f"this is {what}, not CSV", advice)
     other = None if separator in text else find_separator(first)
     if other is not None:
