@@ -59,6 +59,8 @@ def main() -> None:
         compare_decisions(figures, name, values, labels)
         compare_means(figures, name, values, labels)
         compare_biases(figures, name, values, labels, lengths)
+        compare_drift(figures, name, values, labels)
+        compare_plans(figures, name, values, labels)
     compare_raters(figures, list(read(data / "human" / "summeval_op.jsonl.gz")))
     compare_systems(figures, list_ratings(data / "human" / "summeval_op.jsonl.gz"), data)
     compare_times()
@@ -124,7 +126,8 @@ def compare_means(figures: Figures, name: str, values: Floats, labels: Floats) -
     given = truescore.ppi_estimate(values, labels[few], few, lambda_=min(max(own.weight, 0.0), 1.0))
     is_inside = 0 <= own.weight <= 1
     assert own.interval is not None
-    figures.show(f"{name}: corrected mean, the same weight", own.value, given.point, same=is_inside)
+    note = "" if is_inside else "weights above 1 are cut to 1 there"
+    figures.show(f"{name}: corrected mean, the same weight", own.value, given.point, same=is_inside, note=note)
     figures.show(
         f"{name}: corrected mean, own weight",
         own.value,
@@ -166,6 +169,43 @@ def compare_biases(figures: Figures, name: str, values: Floats, labels: Floats, 
     peer = truescore.length_bias(values, labels, lengths)
     figures.show(f"{name}: effect of 100 words on the error", own.slope, peer.effect)
     figures.show(f"{name}: its HC3 standard error", own.error, peer.std_error)
+
+
+def compare_drift(figures: Figures, name: str, values: Floats, labels: Floats) -> None:
+    """The same judge after a change: its values with some noise. McNemar's test is the exact one in both."""
+    import truescore
+
+    from rageval_spec.statistics.drift import compare_agreement, count_flips
+
+    later = np.clip(values + np.random.default_rng(11).normal(0, 0.1, len(values)), 0, 1)
+    before, now, told = ((one >= CUT).astype(int) for one in (values, later, np.where(labels > 0.5, 1.0, 0.0)))
+    flips = count_flips(values, later, None, CUT)
+    shift = compare_agreement(values, later, labels, CUT, range(len(values)))
+    peer = truescore.judge_drift(before, now, told)
+    exact = truescore.compare.mcnemar((now == told).astype(int), (before == told).astype(int), midp=False)
+    figures.show(f"{name}: drift, share of flips", (flips.up + flips.down) / flips.rows, peer.flip_rate)
+    figures.show(f"{name}: drift, agreement before", shift.before, peer.baseline_agreement)
+    figures.show(f"{name}: drift, agreement now", shift.now, peer.current_agreement)
+    figures.show(f"{name}: drift, McNemar's exact p", shift.p_value, exact.p_value)
+
+
+def compare_plans(figures: Figures, name: str, values: Floats, labels: Floats) -> None:
+    """How many labels the mean of 5,000 answers to +-0.05 takes, with a judge that says yes or no, and without it."""
+    import truescore
+
+    from rageval_spec.statistics.label_counts import Spread
+
+    said, rate = (values >= CUT).astype(float), float(labels.mean())
+    sensitivity, specificity = float(said[labels == 1].mean()), float(1 - said[labels == 0].mean())
+    explained = float(np.corrcoef(said, labels)[0, 1]) ** 2
+    spread = Spread(rate * (1 - rate), explained, 5000)
+    peer = truescore.required_gold_labels(
+        5000, target_half_width=0.05, true_rate=rate, sensitivity=sensitivity, specificity=specificity
+    )
+    note = "Student's t, normal quantile"
+    figures.show(f"{name}: labels to buy", spread.count_labels(0.1) or 0, peer.required_gold, same=False, note=note)
+    alone = spread.count_labels(0.1, judged=False) or 0
+    figures.show(f"{name}: labels without the judge", alone, peer.gold_only_required, same=False, note=note)
 
 
 def compare_systems(figures: Figures, rows: list[dict[str, Any]], data: Path) -> None:
