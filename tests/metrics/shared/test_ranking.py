@@ -8,6 +8,7 @@ import pytest
 from rageval_spec import kernels, registry
 from rageval_spec.metrics.shared.ranking import Cutoff, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
 from rageval_spec.plugin import MetricInfo, RankingMetric
+from rageval_spec.plugin.metric import LABEL_KEYS
 from tests.metrics.scoring import plugin
 
 WORDS = [word for word in registry.words("metrics") if issubclass(registry.load("metrics", word), RankingMetric)]
@@ -21,7 +22,7 @@ def required(word: str) -> dict[str, Any]:
 
 
 def every_key(word: str) -> dict[str, Any]:
-    """A value for every key of a node, each different from its default."""
+    """A value for every key of a measure, each different from its default; labels are for metrics of answers."""
     known = {
         "cutoff": 7,
         "recall": 0.3,
@@ -33,7 +34,7 @@ def every_key(word: str) -> dict[str, Any]:
         "beta": 2.5,
     }
     fields = registry.load("metrics", word).node_type.model_fields
-    return {name: known[name] for name in fields if name not in ("use", "as_")}
+    return {name: known[name] for name in fields if name not in ("use", "as_", *LABEL_KEYS)}
 
 
 def test_every_measure_of_the_kernel_has_a_file_and_vice_versa() -> None:
