@@ -14,8 +14,10 @@ from tests.command_line import invoke
 
 def walk(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
     """The words of every command, `("models", "bench")` among them."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
         yield (*above, name)
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from walk(command, *above, name)
 
@@ -32,17 +34,18 @@ def test_help_of_every_command_has_an_example(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_explains_every_option(words: tuple[str, ...]) -> None:
-    command: click.Command = cli
+    command: click.Command | None = cli
     for word in words:
         assert isinstance(command, click.Group)
-        command = command.commands[word]
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
 
 
 def test_help_lists_every_command() -> None:
     listed = invoke("--help").output.partition("Commands:\n")[2]
-    assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == sorted(cli.commands)
+    assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == sorted(cli.list_commands(click.Context(cli)))
 
 
 def test_version() -> None:

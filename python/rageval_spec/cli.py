@@ -19,9 +19,6 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
-from rageval_spec.commands.questions import add_commands
-from rageval_spec.commands.records import add_history
-from rageval_spec.commands.reviewing import add_review
 from rageval_spec.errors import PASSED
 
 
@@ -157,8 +154,14 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     return PASSED
 
 
-for add in (add_commands, add_history, add_review):
-    add(cli)
+@cli.add_later
+def _add_more() -> None:
+    from rageval_spec.commands.questions import add_commands
+    from rageval_spec.commands.records import add_history
+    from rageval_spec.commands.reviewing import add_review
+
+    for add in (add_commands, add_history, add_review):
+        add(cli)
 
 
 @cli.command()

@@ -11,8 +11,9 @@ import pytest
 from rageval_spec.data.assessment import Failed, Finding
 from rageval_spec.data.evaluation import UsedCalibration
 from rageval_spec.errors import DataError
-from rageval_spec.judging.calibrated import CalibratedJudge, apply_calibration, digest_calibration, find_entries
+from rageval_spec.judging.calibrated import CalibratedJudge, digest_calibration, find_entries
 from rageval_spec.judging.repetition import repeat_judge
+from rageval_spec.pipeline.parts import apply_calibration
 from rageval_spec.plugin import Context, Judge, Plugin
 from tests.judge_calibrations import LABELLED, describe, write
 from tests.judges.fakes import (

@@ -29,6 +29,30 @@ class Front(click.Group):
 
     command_class = Command
     group_class = type
+    _more: Callable[[], None] | None = None
+
+    def add_later(self, more: Callable[[], None]) -> None:
+        """Have `more` add commands once one of them, or the list of all, is asked for.
+
+        A command's options take a tenth of a millisecond each to declare, and a process runs one command.
+        """
+        self._more = more
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, if there is one."""
+        if cmd_name not in self.commands:
+            self._add_more()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        self._add_more()
+        return super().list_commands(ctx)
+
+    def _add_more(self) -> None:
+        if self._more is not None:
+            more, self._more = self._more, None
+            more()
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and exit: 0 passed, 1 gate failed, 2 wrong spec or command line, 3 broken, 4 nothing scored."""

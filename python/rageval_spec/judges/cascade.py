@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
-from rageval_spec.judging.calibrated import find_entries
 from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.grading import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
@@ -202,6 +201,10 @@ class Cascade(ComposedJudge[CascadeNode]):
     @cached_property
     def _calibrated(self) -> Mapping[str, Mapping[int, Band]]:
         """The bands that the calibration has for each criterion, by the place of the step."""
+        if self.node.calibrated is None:
+            return {}
+        from rageval_spec.judging.calibrated import find_entries
+
         return {
             criterion: {int(one.step): _read_bounds(one) for one in entry.steps}
             for criterion, entry in find_entries(self).items()

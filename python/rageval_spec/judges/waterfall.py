@@ -22,7 +22,6 @@ from rageval_spec.judges.shared.stages import (
     RetrievalStage,
     Stage,
 )
-from rageval_spec.judging.calibrated import find_entries
 from rageval_spec.judging.grading import scale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
@@ -231,6 +230,10 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     @cached_property
     def _calibrated(self) -> Mapping[str, JudgeCalibration]:
+        if self.node.calibrated is None:
+            return {}
+        from rageval_spec.judging.calibrated import find_entries
+
         return find_entries(self)
 
     def _judges(self) -> dict[str, Judge[Any]]:

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 _AGAIN = "calibrate again with: rageval-spec calibrate --labels labels.csv -o {path}"
 
 
-def apply_calibration(judge: Judge[Any]) -> Judge[Any]:
-    """The judge, or one that reads its scores as the calibration says that its node names. Opens nothing."""
-    return judge if judge.node.calibrated is None else CalibratedJudge(judge)
-
-
 def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
     """What the calibration that a judge's node names holds for this judge, by the criterion's digest.
 

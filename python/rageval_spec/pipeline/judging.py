@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.note import Note
-from rageval_spec.data.reply_counts import AskedModel, ReplyCounts
-from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.plugin import ChatModel, Judge
 from rageval_spec.plugin.names import names_in
@@ -17,6 +14,7 @@ from rageval_spec.wording import list_names
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
     from rageval_spec.data.model_names import Kinship
+    from rageval_spec.data.reply_counts import AskedModel, ReplyCounts
 
 _MILLION = 1e6
 
@@ -39,6 +37,8 @@ def count_replies(parts: Parts) -> dict[str, ReplyCounts]:
 
 def list_asked_models(parts: Parts) -> list[AskedModel]:
     """What was asked of each chat model in this evaluation, without stored replies; for the store to remember."""
+    from rageval_spec.data.reply_counts import AskedModel
+
     asked: list[AskedModel] = []
     for name, model in parts.asked_models.items():
         now = model.context.budget.usage.asked_now().get(name) if isinstance(model, ChatModel) else None
@@ -75,6 +75,8 @@ def digest_prompts(parts: Parts) -> dict[str, str]:
 
 def describe_calibrations(parts: Parts) -> dict[str, UsedCalibration]:
     """The calibration of every judge that has one and that a metric asks, directly or through other judges."""
+    from rageval_spec.judging.calibrated import CalibratedJudge
+
     asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
     return {
         name: judge.describe()
@@ -83,8 +85,7 @@ def describe_calibrations(parts: Parts) -> dict[str, UsedCalibration]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SelfJudging:
+class SelfJudging(NamedTuple):
     """Judges whose model is the one that wrote the answers, or of the same family.
 
     Attributes:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
-from rageval_spec.judging.calibrated import apply_calibration
 from rageval_spec.plugin import (
     AnswerMetric,
     Answers,
@@ -139,3 +138,15 @@ def build_parts(
         metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
     )
+
+
+def apply_calibration(judge: Judge[Any]) -> Judge[Any]:
+    """The judge, or one that reads its scores as the calibration says that its node names. Opens nothing.
+
+    Few judges have a calibration, and importing what reads one takes as long as reading a spec.
+    """
+    if judge.node.calibrated is None:
+        return judge
+    from rageval_spec.judging.calibrated import CalibratedJudge
+
+    return CalibratedJudge(judge)

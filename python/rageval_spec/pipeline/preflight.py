@@ -7,24 +7,22 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.judging.calibrated import CalibratedJudge
-from rageval_spec.pipeline.judging import find_self_judging, list_asked
-from rageval_spec.pipeline.label_checks import find_label_faults
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
-from rageval_spec.plugin.identity import digest_criterion
 from rageval_spec.reading.mapping import MOST_SHOWN
-from rageval_spec.reading.production_mix import DATASET, SLICE, ProductionMix, read_mix
 from rageval_spec.spec import load
 from rageval_spec.spec.designing import CLUSTER, WEIGHT, find_key
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
 from rageval_spec.spec.slices import BUILT_IN_COLUMNS
 from rageval_spec.wording import list_names
+
+if TYPE_CHECKING:
+    from rageval_spec.reading.production_mix import ProductionMix
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
@@ -65,7 +63,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     for name, judge in parts.judges.items():
         yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
     yield from _find_unused_calibrations(spec, parts)
-    yield from find_label_faults(spec, parts)
+    yield from _find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
     mixes, faults = _read_mixes(spec)
@@ -80,9 +78,13 @@ def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
 
 def _find_unused_calibrations(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     """A diagnostic for each calibration that was made for other questions than the metrics put to its judge."""
-    calibrated = {name: judge for name, judge in parts.judges.items() if isinstance(judge, CalibratedJudge)}
-    if not calibrated:
+    if all(judge.node.calibrated is None for judge in parts.judges.values()):
         return
+    from rageval_spec.judging.calibrated import CalibratedJudge
+    from rageval_spec.pipeline.judging import list_asked
+    from rageval_spec.plugin.identity import digest_criterion
+
+    calibrated = {name: judge for name, judge in parts.judges.items() if isinstance(judge, CalibratedJudge)}
     asked: dict[str, list[str]] = {}
     for name, metric in parts.answer_metrics.items():
         try:
@@ -100,8 +102,20 @@ def _find_unused_calibrations(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
 
 
+def _find_label_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """What is wrong with the labels of metrics."""
+    if any(metric.node.labels is not None for metric in parts.metrics.values()):
+        from rageval_spec.pipeline.label_checks import find_label_faults
+
+        yield from find_label_faults(spec, parts)
+
+
 def _find_self_judging(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     """A warning for each judge whose model writes the answers. Reports also tell of models of one family."""
+    if all(system.generator is None for system in parts.systems.values()):
+        return
+    from rageval_spec.pipeline.judging import find_self_judging
+
     with suppress(RagevalError):  # judges that do not exist are reported elsewhere
         for found in find_self_judging(parts):
             if found.kinship == "same":
@@ -144,6 +158,10 @@ def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
 
 def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]:
     """The mix of production of each dataset that has one, and what is wrong in the files."""
+    if all(node.weights is None for node in spec.designs.values()):
+        return {}, []
+    from rageval_spec.reading.production_mix import DATASET, read_mix
+
     mixes: dict[str, ProductionMix] = {}
     faults: dict[Diagnostic, None] = {}
     for dataset, node in spec.designs.items():
@@ -164,6 +182,10 @@ def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]
 
 def _find_unknown_design_columns(spec: Spec, parts: Parts, mixes: Mapping[str, ProductionMix]) -> Iterator[Diagnostic]:
     """A diagnostic for each column of a cluster, a weight or a mix of production that its dataset does not have."""
+    if not spec.designs:
+        return
+    from rageval_spec.reading.production_mix import SLICE
+
     found: dict[Diagnostic, None] = {}
     for name, node in spec.designs.items():
         if name not in parts.datasets:

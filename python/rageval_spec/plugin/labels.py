@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from rageval_spec.data.labels import Label, Scale
 from rageval_spec.plugin.plugin import N, Node, Plugin
+
+if TYPE_CHECKING:
+    from rageval_spec.data.labels import Label, Scale
 
 
 class LabelsNode(Node):
@@ -43,4 +46,6 @@ class Labels(Plugin[N]):
     @property
     def scale(self) -> Scale:
         """What the worst and the best label are."""
+        from rageval_spec.data.labels import Scale
+
         return Scale(*self.node.scale)  # type: ignore[attr-defined]
