@@ -53,6 +53,9 @@ def test_three_people_have_fleiss() -> None:
 
 def test_ac1_decides_where_one_value_dominates() -> None:
     assert compare(*["11"] * 18, "10", "01").deciding.coefficient == "ac1"
+    graded = compare(*["55"] * 27, "54", "45", "53")
+    assert (graded.deciding.coefficient, graded.is_enough) == ("ac1", True)
+    assert (graded.coefficients[-1].value or 0) < 0
     assert compare(*["11"] * 5, *["00"] * 5).deciding.coefficient == "alpha-nominal"
 
 

@@ -227,6 +227,13 @@ def test_a_rater_is_compared_with_the_others_of_each_item() -> None:
     assert measure_rater(rate([[0, MISSING], [MISSING, 1]], 2), 0).reason == "nobody else rated the same items"
 
 
+def test_ac1_counts_categories_of_items_with_one_rating_too() -> None:
+    """Gwet (2014): 0.75 of the pairs agree; over all six items, category 0 has a share of 2.5 of 6."""
+    found = measure_agreement(rate([[0, 0], [0, 0], [1, 1], [0, 1], [1, MISSING], [MISSING, 1]], 2), "ac1", resamples=9)
+    chance = 2 * (2.5 / 6) * (3.5 / 6)
+    assert (found.value, found.items) == (pytest.approx((0.75 - chance) / (1 - chance), abs=1e-12), 4)
+
+
 @pytest.mark.parametrize("coefficient", ["kappa", "alpha-nominal", "ac1"])
 def test_thousands_of_different_labels_need_no_table_of_their_pairs(coefficient: Coefficient) -> None:
     """A table for each of 1,500 items would take 27 GB."""

@@ -185,10 +185,9 @@ def _are_measurements(ratings: Ratings) -> bool:
 
 
 def _choose_deciding(found: Sequence[Agreement], largest: float) -> Agreement:
-    """Krippendorff's alpha, or AC1 where one value dominates, because alpha then collapses."""
+    """Krippendorff's alpha, or AC1 where one class or grade dominates, because alpha then collapses."""
     by_name = {one.coefficient: one for one in found}
-    alpha = found[-1]
-    return by_name["ac1"] if alpha.coefficient == "alpha-nominal" and largest > DOMINANT else alpha
+    return by_name["ac1"] if "ac1" in by_name and largest > DOMINANT else found[-1]
 
 
 def _compare_pairs(

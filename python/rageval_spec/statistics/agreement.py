@@ -125,7 +125,8 @@ def measure_agreement(
     """A coefficient of agreement and its interval.
 
     Args:
-        ratings: the ratings. Items with fewer than two ratings do not count.
+        ratings: the ratings. Items with fewer than two ratings do not count, except that AC1 takes from them, as Gwet
+            defines it, how often each category is used.
         coefficient: which one.
         clusters: for each item, what it belongs to (its question); whole clusters are resampled. By default each item
             is its own.
@@ -144,11 +145,12 @@ def measure_agreement(
     problem = _find_problem(ratings, rated, coefficient)
     if problem is not None:
         return Agreement(coefficient, None, None, count, problem)
-    sums, combine = _prepare(Ratings(ratings.codes[rated], ratings.categories), coefficient)
+    used = (ratings.codes != MISSING).any(axis=1) if coefficient == "ac1" else rated
+    sums, combine = _prepare(Ratings(ratings.codes[used], ratings.categories), coefficient)
     value = float(combine(sums.sum(axis=0, keepdims=True))[0])
     if not np.isfinite(value):
         return Agreement(coefficient, None, None, count, "all ratings are of one category, so chance explains them too")
-    kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, rated, strict=True) if counts]
+    kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, used, strict=True) if counts]
     drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
     interval = _find_interval(sums, combine, kept, **drawn)
     return Agreement(coefficient, value, interval, count)
@@ -234,9 +236,11 @@ def _count_categories(ratings: Ratings) -> Floats:
 
 
 def _share_agreeing(counts: Floats) -> Floats:
-    """For each item, the share of its pairs of ratings that are equal."""
+    """For each item, the share of its pairs of ratings that are equal; 0 if it has no pair."""
+    import numpy as np
+
     raters = counts.sum(axis=1)
-    shares: Floats = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
+    shares: Floats = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
     return shares
 
 
@@ -280,16 +284,17 @@ def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
 def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
     import numpy as np
 
-    shares = _share_agreeing(counts)
+    raters = counts.sum(axis=1, keepdims=True)
     size = counts.shape[1]
 
     def combine(sums: Floats) -> Floats:
-        items, agreeing = sums[:, 0], sums[:, 1]
-        used = sums[:, 2:] / items[:, None]
+        items, shared, agreeing = sums[:, 0], sums[:, 1], sums[:, 2]
+        used = sums[:, 3:] / items[:, None]
         chance = (used * (1 - used)).sum(axis=1) / (size - 1) if size > 1 else np.ones_like(items)
-        return _correct(1 - agreeing / items, 1 - chance)
+        with np.errstate(invalid="ignore"):
+            return _correct(1 - agreeing / shared, 1 - chance)
 
-    return np.column_stack([np.ones_like(shares), shares, counts / counts.sum(axis=1, keepdims=True)]), combine
+    return np.column_stack([np.ones(len(counts)), raters > 1, _share_agreeing(counts), counts / raters]), combine
 
 
 def _prepare_nominal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
