@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from rageval_spec.data.interval import Interval
+from rageval_spec.data.interval import Interval
 
 CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 """How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
