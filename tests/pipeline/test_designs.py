@@ -274,6 +274,13 @@ def test_a_gate_says_that_its_number_is_weighted(tmp_path: Path) -> None:
     )
 
 
+def test_a_gate_on_another_number_says_that_the_plain_one_is_the_mean(tmp_path: Path) -> None:
+    evaluate(tmp_path, save_as="main", weights="mix.csv")
+    gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.3}]
+    found = evaluate(tmp_path, weights="mix.csv", gates=gates)
+    assert found.gates[0].reason.endswith("; weighted (if all questions count the same, the mean is 0.667)")
+
+
 def test_a_gate_warns_if_no_question_of_a_kind_could_be_scored(tmp_path: Path) -> None:
     rows = [{**row, "reference": None if row["kind"] == "hard" else "yes"} for row in QUESTIONS]
     gates = [{"metric": "token_f1", "min": 0.1, "min_scored": 0.5}]

@@ -158,11 +158,17 @@ def check_covered(cell: Aggregate, cell_name: str) -> Iterable[Finding]:
         )
 
 
-def describe_weights(cell: Aggregate) -> str:
-    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights."""
+def describe_weights(gate: GateNode, cell: Aggregate) -> str:
+    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights.
+
+    If the gate looks at something else than the mean, the plain number is said to be the mean.
+    """
     if cell.design is None or cell.design.plain is None:
         return ""
-    return f"; weighted, {format_number(cell.design.plain)} if all questions count the same"
+    plain = format_number(cell.design.plain)
+    if gate.on != "mean" or gate.baseline is not None:
+        return f"; weighted (if all questions count the same, the mean is {plain})"
+    return f"; weighted, {plain} if all questions count the same"
 
 
 def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Finding]:

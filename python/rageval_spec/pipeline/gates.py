@@ -162,7 +162,7 @@ class _Checker:
         findings = findings or [Finding("pass", f"{describe_scored(cell)} for {self._cell_name(cell)}")]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += describe_weights(cell) + self._describe_overlap(gate, cell)
+        reason += describe_weights(gate, cell) + self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate)

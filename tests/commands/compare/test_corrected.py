@@ -38,6 +38,11 @@ def test_the_difference_is_the_one_that_people_would_see(tmp_path: Path) -> None
     (test,) = both.comparisons
     assert f"{test.difference:+.3f}".replace("-", "−") in compare(tmp_path).replace("-", "−")
     assert test.correction is not None and f"{test.correction.judged:+.3f}" not in compare(tmp_path)
+    assert (
+        "Holm-adjusted p. The numbers of token_f1 are corrected by people's labels; the test is a t test of the "
+        "corrected difference."
+    ) in compare(tmp_path)
+    assert "permutation" not in compare(tmp_path)
 
 
 def test_a_judges_mean_is_not_compared_with_a_corrected_one(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from rageval_spec.wording import (
     format_number,
     format_percent,
     format_probability,
+    list_names,
     make_visible,
     tell_apart,
 )
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
+
+    from rageval_spec.data.evaluation import Comparison
 
     from rageval_spec.commands.compare.command import Compared
 
@@ -122,7 +125,19 @@ def describe_test(changes: Sequence[MetricChange]) -> str:
     weighted = ", weighted" if design is not None and design.plain is not None else ""
     clusters = ", drawn in whole clusters" if design is not None and design.clusters is not None else ""
     which = f"of the questions with a value in both{weighted}{clusters}"
-    return f"Difference: {which}; {level}paired permutation test, {ADJUSTED} p."
+    tests = [one.comparison for one in changes if one.comparison is not None]
+    kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
+    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{_describe_corrected(tests)}"
+
+
+def _describe_corrected(tests: Sequence[Comparison]) -> str:
+    corrected = [*dict.fromkeys(one.metric for one in tests if one.correction is not None)]
+    if not corrected:
+        return ""
+    return (
+        f" The numbers of {list_names(corrected)} are corrected by people's labels; the test is a t test of the "
+        "corrected difference."
+    )
 
 
 def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
