@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from rageval_spec.data.evaluation import Comparison
-
     from rageval_spec.commands.compare.command import Compared
+    from rageval_spec.data.evaluation import Comparison
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
 _STYLES: dict[Kind, str] = {
