@@ -47,6 +47,12 @@ def test_labels_are_written_and_it_says_what_to_do_next() -> None:
     )  # fmt: skip
 
 
+def test_labels_without_grades_need_one_calibration() -> None:
+    result = call("review", "import", fill("a.csv", **{"fluency [1..5]": ""}), "-o", "labels.csv")
+    assert "rageval-spec calibrate --labels labels.csv\n" in result.output
+    assert "--metric" not in result.output
+
+
 def test_several_forms_become_one_file_of_labels() -> None:
     fill_xlsx(make_sheet(CLAIMS), Path("b.xlsx"), lambda number, row: {
         "faithfulness [supported/contradicted/not_enough_info]": "supported", "annotator": "bob",

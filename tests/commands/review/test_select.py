@@ -111,6 +111,10 @@ def test_the_suffix_says_the_format(folder: Path, name: str) -> None:
         (("-o", "review.doc"), "-o review.doc: end the name in .csv, .xlsx, .json or .html"),
         (("-o", "a.csv", "--random", "3x"), "'3x' is neither a share nor a count; write 3% or 50"),
         (("-o", "a.csv", "--random", "300%"), "is neither a share nor a count"),
+        (
+            ("-o", "a.csv", "--overlap", "20%", "--annotator", "ann"),
+            "--overlap divides the answers among several people",
+        ),
         (("-o", "a.csv", "--overlap", "3"), "'3' is not a share; write 20%"),
         (("-o", "a.csv", "--scale", "stars"), "'stars' is not a scale; write yes_no, claims"),
         (("-o", "a.csv", "--ask", "fluency"), "--ask fluency: write NAME=SCALE"),

@@ -131,10 +131,18 @@ def _describe(checked: Checked, merged: Merged, forms: Sequence[FilledForm], tar
     yield ""
     name = shlex.quote(str(target))
     yield Text(make_visible(f"Do people agree? {PROGRAM} review agreement {name}"))
-    for number, metric in enumerate(dict.fromkeys(label.metric for label in checked.labels)):
+    metrics = [*dict.fromkeys(label.metric for label in checked.labels)]
+    for number, options in enumerate(_name_options(forms, metrics)):
         asked = "What is the judge worth? " if number == 0 else " " * 25
-        command = f"{PROGRAM} calibrate --labels {name} --metric {shlex.quote(metric)}{_name_scale(forms, metric)}"
-        yield Text(make_visible(f"{asked}{command}"))
+        yield Text(make_visible(f"{asked}{PROGRAM} calibrate --labels {name}{options}"))
+
+
+def _name_options(forms: Sequence[FilledForm], metrics: Sequence[str]) -> list[str]:
+    """The options with which `calibrate` reads the labels: once, unless metrics have scales of their own."""
+    scales = {metric: _name_scale(forms, metric) for metric in metrics}
+    if not any(scales.values()):
+        return [""]
+    return [f" --metric {shlex.quote(metric)}{scale}" for metric, scale in scales.items()]
 
 
 def _name_scale(forms: Sequence[FilledForm], metric: str) -> str:
