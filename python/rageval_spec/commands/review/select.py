@@ -75,7 +75,9 @@ def select(request: Request) -> bytes:
         DataError: the results cannot be reviewed.
     """
     if request.overlap < 1 and len(request.annotators) < 2:
-        raise UsageError("--overlap divides the answers among several people; name them: --annotator ann --annotator bob")
+        raise UsageError(
+            "--overlap divides the answers among several people; name them: --annotator ann --annotator bob"
+        )
     form = request.form or _find_form(request.output)
     names = _name_files(request.output, request.annotators, form)
     _refuse_existing([path for paths in names.values() for path in paths], force=request.force)
