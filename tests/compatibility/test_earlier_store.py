@@ -19,6 +19,7 @@ import pytest
 
 from rageval_spec.data.evaluation import JudgingCost
 from rageval_spec.history.finding import Places, find_record
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric
 from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.runner import Options, Outcome, run
 from rageval_spec.spec import load
@@ -101,3 +102,21 @@ def test_replies_of_the_earlier_version_have_their_tokens(folder: Path) -> None:
     outcome = evaluate(folder)
     assert outcome.spent.calls == outcome.spent.asked_of_systems
     assert outcome.evaluation.judging == {"chat": JudgingCost(16, 16 * 7, 16 * 3, None)}
+
+
+def test_values_from_before_more_refusals_were_found_are_not_compared_and_no_judge_is_asked_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "spec.yaml"
+    with monkeypatch.context() as earlier:
+        earlier.setattr(RefusalAwareMetric, "version", "1")
+        run(path, Options(output=folder / "out", save_as="before"))
+    path.write_text(path.read_text().replace("baseline: main", "baseline: before"))
+    outcome = evaluate(folder)
+    gates = {gate.metric: gate for gate in outcome.evaluation.gates}
+    assert (gates["ndcg@10"].outcome, gates["faithfulness"].outcome) == ("pass", "inconclusive")
+    assert "the metric's code or files changed" in gates["faithfulness"].reason
+    assert outcome.spent.calls == outcome.spent.asked_of_systems
+    accepting = path.read_text().replace("{metric: faithfulness, ", "{metric: faithfulness, accept_changes: [metric], ")
+    path.write_text(accepting)
+    assert evaluate(folder).evaluation.gates[-1].outcome == "pass"

@@ -96,6 +96,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     """
 
     node_type = WaterfallNode
+    version = "2"
     known_as = ("stages", "stepwise", "pipeline")
     later_keys = frozenset({"phrases"})
 

@@ -52,6 +52,7 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
     """Measures whether systems answer the questions that have an answer and refuse the others."""
 
     node_type = AnswerabilityNode
+    version = "2"
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs: frozenset[Part] = frozenset({"answer", "answerable"})
     hidden = ("phrases",)

@@ -27,6 +27,7 @@ R = TypeVar("R", bound=RefusalNode)
 class RefusalAwareMetric(JudgedMetric[R]):
     """A metric that settles answers that only refuse, by the built-in list and the node's own phrases."""
 
+    version = "2"
     hidden = ("phrases",)
     later_keys = frozenset({"phrases"})
 
