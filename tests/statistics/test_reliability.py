@@ -122,3 +122,12 @@ def test_the_parts_of_the_brier_score_add_up() -> None:
 def test_a_judge_that_always_says_the_mean_discriminates_nothing() -> None:
     parts = split_brier(np.full(4, 0.5), np.array([0.0, 1.0, 0.0, 1.0]))
     assert (parts.miscalibration, parts.discrimination, parts.uncertainty) == (0.0, 0.0, 0.25)
+
+
+def test_an_error_that_is_small_by_chance_is_not_known_to_be_0() -> None:
+    values = np.repeat(np.arange(1, 20, 2) / 20, 10)
+    labels = np.concatenate([[1.0] * count + [0.0] * (10 - count) for count in (0, 2, 2, 4, 4, 6, 6, 8, 8, 10)])
+    error = measure_error(values, labels)
+    assert error.interval is not None
+    assert (error.value, error.interval.low) == (0.0, 0.0)
+    assert error.interval.high > 0.05

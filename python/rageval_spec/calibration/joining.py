@@ -12,6 +12,7 @@ from rageval_spec.calibration.sampling import Sampling, describe_sampling, weigh
 from rageval_spec.data.assessment import is_supported
 from rageval_spec.data.labels import Label, Scale, average_labels, digest_answer
 from rageval_spec.errors import DataError
+from rageval_spec.statistics.layout import lay_out
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -40,6 +41,7 @@ class Joined:
         sampling: how the items were chosen.
         together: the cluster of each question that belongs together with others, by dataset and query.
         bounds: the metric's lowest and highest value, which are 0 and 1 in `judged` and `others`.
+        shares: how much each item counts in means, if the spec weights questions; empty if all count the same.
     """
 
     metric: str
@@ -53,6 +55,7 @@ class Joined:
     sampling: Sampling | None = None
     together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     bounds: tuple[float, float] = (0.0, 1.0)
+    shares: Mapping[Item, float] = field(default_factory=dict)
 
     @cached_property
     def clusters(self) -> tuple[tuple[str, str | int], ...]:
@@ -63,6 +66,10 @@ class Joined:
         """The cluster of an item's question; a question without one is its own."""
         question = question_of(item)
         return self.together.get(question, question)
+
+    def counts(self, places: Iterable[int]) -> bool:
+        """Whether one of the labelled items at these places counts in means."""
+        return not self.shares or any(self.shares[self.items[place]] > 0 for place in places)
 
     @cached_property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -131,7 +138,34 @@ def join_labels(
             for query_id, cluster in design.clusters.items()
         },
         bounds=bounds,
+        shares=_share(evaluation, values, metric),
     )
+
+
+def _share(evaluation: Evaluation, items: Iterable[Item], metric: str) -> dict[Item, float]:
+    """How much each item counts by the weights of the spec; on average 1 among the questions of a system.
+
+    The scored questions stand for all that were asked. Empty without weights.
+    """
+    designs = {name: of for name, of in evaluation.question_designs.items() if of.weights is not None}
+    if not designs:
+        return {}
+    cells: dict[tuple[str, str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        cells[item[0], item[1]][item[2]].append(item)
+    shares: dict[Item, float] = {}
+    for (dataset, system), of_questions in cells.items():
+        scored = [*of_questions]
+        counts = dict.fromkeys(scored, 1.0)
+        if dataset in designs:
+            asked = evaluation.values.filter(dataset=dataset, system=system, metric=metric)["query_id"].to_list()
+            layout = lay_out(designs[dataset], scored, asked)
+            counts = dict.fromkeys(scored, 0.0) | {
+                scored[place]: weight * len(scored)
+                for place, weight in zip(layout.rows.tolist(), layout.weights.tolist(), strict=True)
+            }
+        shares |= {item: counts[query_id] for query_id, of in of_questions.items() for item in of}
+    return shares
 
 
 def _list_values(evaluation: Evaluation, metric: str, bounds: tuple[float, float]) -> dict[Item, float]:

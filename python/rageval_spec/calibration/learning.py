@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rageval_spec.calibration.joining import Joined
+from rageval_spec.calibration.means import correct_with
 from rageval_spec.calibration.measures import Measure
 from rageval_spec.data.interval import Interval
-from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
+from rageval_spec.statistics.corrected import CorrectedMean
 from rageval_spec.statistics.label_counts import Spread, find_spread
 from rageval_spec.statistics.resampling import find_interval
 
@@ -166,23 +167,13 @@ def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float
     """The mean widths of the intervals of means with random parts of the labels; the other answers lose theirs."""
     import numpy as np
 
-    judged, labelled = np.array(joined.judged), np.array(joined.labelled)
-    others = np.array([*joined.others.values()], dtype=float)
-    other_questions = [joined.cluster_of(item) for item in joined.others]
     random = np.random.Generator(np.random.PCG64(seed))
     found: list[tuple[Interval | None, Interval | None]] = []
     for _ in range(_DRAWS):
-        order = random.permutation(len(judged))
-        kept, dropped = order[:labels], order[labels:]
-        mean = correct_mean(
-            judged[kept],
-            labelled[kept],
-            np.concatenate([others, judged[dropped]]),
-            weights=None if joined.weights is None else np.array(joined.weights)[kept],
-            clusters=[joined.clusters[row] for row in kept],
-            other_clusters=[*other_questions, *(joined.clusters[row] for row in dropped)],
-        )
-        found.append((mean.interval, mean.labelled_interval))
+        kept = random.permutation(len(joined.items))[:labels].tolist()
+        if joined.counts(kept):
+            mean = correct_with(joined, kept)
+            found.append((mean.interval, mean.labelled_interval))
     corrected, alone = (_average([_measure_width(one[side]) for one in found]) for side in (0, 1))
     return {"corrected_mean": corrected, "labels_alone": alone}
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec.calibration.joining import Joined
 from rageval_spec.calibration.learning import WIDTH, Learning, plan_labels
 from rageval_spec.calibration.maps import MapChoice, choose_map
+from rageval_spec.calibration.means import correct_judge, correct_with
 from rageval_spec.calibration.measures import BETWEEN, Measure, Measuring
 from rageval_spec.calibration.reliability import Reliability, rate_reliability
 from rageval_spec.calibration.sampling import Sampling
 from rageval_spec.calibration.thresholds import Criterion, Threshold, find_threshold, rate_decisions
 from rageval_spec.statistics.agreement import Agreement, Ratings, measure_agreement
 from rageval_spec.statistics.association import associate
-from rageval_spec.statistics.corrected import CorrectedMean, correct_mean
+from rageval_spec.statistics.corrected import CorrectedMean
 from rageval_spec.statistics.discrimination import discriminate
-from rageval_spec.statistics.edges import respect_bounds
 from rageval_spec.statistics.guarantees import Guarantee, Point, find_best_limit, find_guarantee, trace_risk
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def measure_judge(
     threshold = find_threshold(values, is_yes, criterion)
     is_found = threshold is not None and threshold.threshold is not None
     decisions = rate_decisions(values, is_yes, criterion, decided) if is_found else ()
-    mean = _correct(joined, judged, labelled)
+    mean, raw = correct_judge(joined), correct_with(joined, range(len(joined.items)))
     return Calibration(
         metric=joined.metric,
         items=len(judged),
@@ -120,23 +120,10 @@ def measure_judge(
         reliability=rate_reliability(judged, labelled, how),
         map=choose_map(joined, resamples=resamples, seed=seed),
         people=_compare_people(joined, resamples=resamples, seed=seed),
-        mean=respect_bounds(mean, labelled, (0.0, 1.0), 0.95),
-        learning=plan_labels(joined, mean, (*discrimination, *decisions), width, seed),
+        mean=mean,
+        learning=plan_labels(joined, raw, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
         sampling=joined.sampling,
-    )
-
-
-def _correct(joined: Joined, judged: Floats, labelled: Floats) -> CorrectedMean:
-    import numpy as np
-
-    return correct_mean(
-        judged,
-        labelled,
-        np.array([*joined.others.values()], dtype=float),
-        weights=None if joined.weights is None else np.array(joined.weights),
-        clusters=joined.clusters,
-        other_clusters=[joined.cluster_of(item) for item in joined.others],
     )
 
 

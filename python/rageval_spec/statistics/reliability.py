@@ -159,6 +159,9 @@ def measure_error(
     a factor, and labels that vary by chance as much as they do here. The value is the one in the middle, which would be
     exceeded as often as not. A bootstrap would add chance a second time; its intervals hardly ever contain 0.
 
+    A plain error may happen to be smaller than that of most perfect judges. This does not show that the error is 0, so
+    the upper end is then the one that half of the perfect judges would get (as in a power-constrained limit).
+
     Args:
         values: the judge's values; at least one.
         labels: what people said of the same rows.
@@ -180,7 +183,11 @@ def measure_error(
     draws = np.random.Generator(np.random.PCG64(seed)).standard_normal((_DRAWS, len(parts)))
     noise = draws * np.sqrt(np.maximum(sizes, 0)) @ axes.T
     ends = (1 + confidence) / 2, 0.5, (1 - confidence) / 2
-    low, middle, high = (_invert(parts, noise, observed, share) for share in ends)
+    usual = max(observed, float(np.median(abs(noise).sum(axis=1))))
+    low, middle, high = (
+        _invert(parts, noise, observed, share, within)
+        for share, within in zip(ends, (observed, observed, usual), strict=True)
+    )
     return CalibrationError(middle, observed, Interval(low, high, confidence, METHOD))
 
 
@@ -205,14 +212,14 @@ def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, 
     return parts, spread
 
 
-def _invert(parts: Floats, noise: Floats, observed: float, share: float) -> float:
-    """The error at which this share of the plain errors is at most the observed one; 0 if even no error exceeds it.
+def _invert(parts: Floats, noise: Floats, observed: float, share: float, within: float) -> float:
+    """The error at which this share of the plain errors is at most `within`; 0 if even no error exceeds it.
 
     It is at most 1, because values and labels are between 0 and 1.
     """
 
     def find_share(factor: float) -> float:
-        return float((abs(factor * parts + noise).sum(axis=1) <= observed).mean())
+        return float((abs(factor * parts + noise).sum(axis=1) <= within).mean())
 
     return min(observed * _bisect(find_share, share), 1.0)
 

@@ -6,7 +6,8 @@ returns a number for each, so that thousands of resamples are a few products of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +25,8 @@ METHOD = "bootstrap-bca"
 RESAMPLES = 2000
 _AT_ONCE = 4_000_000
 """The most weights of a block of resamples."""
+_MOST_KEPT = 8_000_000
+"""The most weights that are kept for the next statistic of the same rows: 64 MB."""
 _MOST_GROUPS = 1000
 """The most groups of rows that are left out in turn."""
 _ROUNDING = 1e-12
@@ -118,8 +121,27 @@ def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[n
     return np.array([places.setdefault(cluster, len(places)) for cluster in clusters], dtype=np.int64)
 
 
-def _draw(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Weights of resamples in blocks. What is drawn does not depend on the size of the blocks."""
+def _draw(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterable[Floats]:
+    """Weights of resamples in blocks. What is drawn does not depend on the size of the blocks.
+
+    The last draw is kept, if it is not too large, because the statistics of one set of rows share it.
+    """
+    if len(members) * resamples > _MOST_KEPT:
+        return _draw_blocks(members, count, resamples, seed)
+    return _draw_and_keep(members.tobytes(), count, resamples, seed)
+
+
+@lru_cache(maxsize=1)
+def _draw_and_keep(members: bytes, count: int, resamples: int, seed: int) -> tuple[Floats, ...]:
+    import numpy as np
+
+    blocks = tuple(_draw_blocks(np.frombuffer(members, dtype=np.int64), count, resamples, seed))
+    for block in blocks:
+        block.setflags(write=False)
+    return blocks
+
+
+def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterator[Floats]:
     import numpy as np
 
     random = np.random.Generator(np.random.PCG64(seed))

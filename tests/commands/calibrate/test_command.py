@@ -40,7 +40,7 @@ def test_a_judge_is_measured_and_its_mean_corrected(results: str, tmp_path: Path
     assert "✓ The judge ranks a good answer above a bad one in 100% of the cases." in text
     assert "more generous than people: use the corrected mean." in text
     assert "Yes from 0.775 on (the highest Youden index, on all labels)" in text
-    assert "balanced accuracy 1.000 [1.000, 1.000]" in text
+    assert "recall 1.000 [1.000, 1.000]" in text
     assert "judge alone 0.833 60" in text
     assert "judge corrected by labels 0.667" in text
 
@@ -129,7 +129,7 @@ def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
 
 def test_one_sided_labels_say_what_to_label(results: str, tmp_path: Path) -> None:
     text = show(results, write(tmp_path, ["q1,faithfulness,ann,1", "q2,faithfulness,ann,1"]))
-    assert "which does not show whether the judge tells right from wrong: label some bad answers too." in text
+    assert "it is not known whether the judge tells right from wrong: label some bad answers too." in text
 
 
 def test_labels_that_are_not_used_are_counted(results: str, tmp_path: Path) -> None:

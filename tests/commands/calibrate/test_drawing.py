@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rageval_spec.calibration.bias import Biases
@@ -33,10 +35,25 @@ def show(*found: Found, details: bool = False, limit: float | None = None) -> st
 DIAGRAM = "Do the values mean what they say?"
 
 
-def test_a_diagram_is_shown_where_values_do_not_mean_what_they_say() -> None:
-    assert DIAGRAM in show(measure(power=4.0))
-    assert DIAGRAM not in show(measure())
-    assert DIAGRAM in show(measure(), details=True)
+def test_a_metric_fits_on_one_screen_and_details_add_the_diagram() -> None:
+    found = measure(power=4.0)
+    text = show(found)
+    assert len(text.splitlines()) <= 40
+    assert DIAGRAM not in text
+    assert "Its values do not mean what they say" in text
+    assert "--details adds the reliability diagram" in text
+    whole = show(found, details=True)
+    assert DIAGRAM in whole
+    assert "balanced accuracy" in whole
+    assert "--details" not in whole
+
+
+def test_weighted_means_say_so() -> None:
+    found = measure()
+    weighted = replace(found, joined=replace(found.joined, shares=dict.fromkeys(found.joined.items, 1.0)))
+    told = "questions count as the spec's weights say"
+    assert told in show(weighted)
+    assert told not in show(found)
 
 
 def test_details_have_the_maps_and_the_curve() -> None:

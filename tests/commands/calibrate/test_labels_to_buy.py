@@ -39,9 +39,18 @@ def test_the_labels_of_a_mean(need: Need, sentence: str) -> None:
 def test_the_labels_of_other_measures() -> None:
     needs = (Need("auroc", 300, 0.12), Need("kappa", 900, 0.25))
     assert [*say_needs(Learning(0.1, 500, needs, ()), 120)] == [
-        "AUROC to ±0.05 takes about 300 labels; Kappa to ±0.05 takes about 900 labels."
+        "AUROC to ±0.05 takes about 300 labels; kappa to ±0.05 takes about 900 labels."
     ]
     assert [*say_needs(Learning(0.5, 500, needs, ()), 120)] == []
+
+
+def test_large_numbers_of_labels_are_grouped() -> None:
+    needs = (
+        Need("corrected_mean", 1618, 0.2, Interval(1170.4, 2240.2, 0.95, "bootstrap-bca")),
+        Need("labels_alone", 3900, 0.3),
+    )
+    told = "takes 1,618 labels [1,170, 2,241] with this judge: 1,498 more. Without the judge, it takes 3,900."
+    assert [*say_needs(Learning(0.1, 5000, needs, ()), 120)] == [f"The mean to ±0.05 {told}"]
 
 
 def test_the_curve_says_what_is_expected() -> None:

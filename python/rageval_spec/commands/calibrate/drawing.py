@@ -51,12 +51,14 @@ _NAMES: Mapping[str, str] = {
     "log_loss": "log loss",
 }
 _CRITERIA: Mapping[str, str] = {"youden": "the highest Youden index", "f1": "the highest F1"}
-_DETAILS = ("pearson", "kendall", "average_precision")
-"""What only `--details` shows: others say nearly the same."""
+_DETAILS = ("pearson", "spearman", "kendall", "average_precision", "balanced_accuracy", "f1")
+"""What only `--details` shows: others say nearly the same, and all tables should fit on one screen."""
 
 
 def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
     """What labels of one criterion show. Several judges are compared first, and then described in words."""
+    from rich.text import Text
+
     if group.comparison is not None:
         yield from draw_comparison(group.comparison, details=settings.details)
     is_short = len(group.found) > 1 and not settings.details
@@ -67,6 +69,9 @@ def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
             yield from _draw_promise(found.promise, settings)
         else:
             yield from _draw_all(found, settings)
+    if group.found and not settings.details:
+        yield Text("--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim")
+        yield ""
 
 
 def _draw_clusters(joined: Joined) -> Iterator[RenderableType]:
@@ -83,10 +88,10 @@ def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
     """The tables of a judge on one metric."""
     calibration, details = found.calibration, settings.details
     yield from _draw_measures(calibration, details=details)
-    yield from _draw_decisions(calibration)
-    if calibration.reliability is not None and (details or calibration.reliability.is_off):
-        yield from _draw_reliability(calibration.reliability, calibration.map, details=details)
-    yield from _draw_means(calibration)
+    yield from _draw_decisions(calibration, details=details)
+    if calibration.reliability is not None and details:
+        yield from _draw_reliability(calibration.reliability, calibration.map)
+    yield from _draw_means(calibration, is_weighted=bool(found.joined.shares))
     if calibration.learning is not None:
         yield from _draw_learning(calibration.learning, calibration.items, details=details)
     yield from draw_biases(found.biases, details=details)
@@ -119,7 +124,8 @@ def _write(sentences: Iterable[Sentence]) -> Iterator[RenderableType]:
 
 def _draw_measures(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
     shown = (*found.discrimination, *found.association)
-    rows = [_describe(one) for one in shown if details or one.name not in _DETAILS]
+    left_out = () if details else _DETAILS if found.discrimination else ("pearson", "kendall")
+    rows = [_describe(one) for one in shown if one.name not in left_out]
     yield tabulate(("measure", "value", "95% interval"), rows, {1})
     yield ""
 
@@ -129,7 +135,7 @@ def _describe(one: Measure) -> tuple[str, str, str]:
     return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
 
 
-def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
+def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if found.threshold is None or found.threshold.threshold is None:
@@ -139,7 +145,7 @@ def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
     yield Text(f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold")
     yield ""
     if found.decisions:
-        rows = [_describe(one) for one in found.decisions]
+        rows = [_describe(one) for one in found.decisions if details or one.name not in _DETAILS]
         people = found.people.value
         if people is not None:
             rows.append(
@@ -154,15 +160,13 @@ def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
     yield ""
 
 
-def _draw_reliability(found: Reliability, maps: MapChoice, *, details: bool) -> Iterator[RenderableType]:
+def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield Text("Do the values mean what they say?", "bold")
     yield ""
     yield draw_diagram(found.bins)
     yield ""
-    if not details:
-        return
     rows = [
         ("calibration error, equal widths", format_number(found.error.value), format_interval(found.error.interval)),
         (
@@ -205,18 +209,20 @@ def _describe_trial(one: MapTrial) -> tuple[str, ...]:
     return one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain
 
 
-def _draw_means(found: Calibration) -> Iterator[RenderableType]:
+def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
     mean = found.mean
     rows = [
-        ("judge alone", format_number(mean.judged), "", f"{mean.rows}"),
-        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows}"),
-        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels}"),
+        ("judge alone", format_number(mean.judged), "", f"{mean.rows:,}"),
+        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows:,}"),
+        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels:,}"),
     ]
     yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
     if mean.worth is not None and mean.rows > mean.labels:
-        yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
+        yield Text(f"With this judge, {mean.labels:,} labels are worth {mean.worth:,.0f} without it.")
+    if is_weighted:
+        yield Text("In these means, questions count as the spec's weights say; other measures count all alike.", "dim")
     for sentence in explain_sampling(found.sampling) if found.sampling else ():
         yield Text(make_visible(sentence), "yellow")
     yield ""

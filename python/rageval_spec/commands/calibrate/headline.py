@@ -29,9 +29,9 @@ def conclude(found: Calibration) -> Iterator[Sentence]:
         yield from _say_reliability(found, found.reliability)
     yield from _say_threshold(found)
     if found.is_few:
+        labelled = f"{count_noun(found.items, 'item')} {'is' if found.items == 1 else 'are'} labelled"
         yield (
-            f"Only {found.items} items are labelled; label {ENOUGH_LABELS} or more, so that intervals are narrow "
-            "enough to decide by.",
+            f"! Only {labelled}; label {ENOUGH_LABELS} or more, so that intervals are narrow enough to decide by.",
             "yellow",
         )
     for reason, count in found.unused:
@@ -43,7 +43,7 @@ def _say_order(found: Calibration) -> Sentence:
     if auroc is None or auroc.value is None:
         rare, side = ("bad", "below") if found.yes else ("good", "above")
         return (
-            f"No labelled item is {rare} ({side} 0.5), so it is not known whether the judge tells right from wrong: "
+            f"! No labelled item is {rare} ({side} 0.5), so it is not known whether the judge tells right from wrong: "
             f"label some {rare} answers too.",
             "yellow",
         )
