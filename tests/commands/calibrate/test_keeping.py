@@ -70,6 +70,20 @@ def use(calibration: Any = "calibration.json", **more: Any) -> dict[str, Any]:
     return {"judges": {"fast": {"use": "overlap", "calibration": calibration, **more}}}
 
 
+def test_each_file_has_its_own_line(calibrated: Path) -> None:
+    told = show(calibrated, freeze=calibrated / "anchors.json")
+    assert "\\n" not in told
+    assert "in the spec. Wrote " in told
+
+
+def test_a_judge_that_is_not_declared_is_declared_first(tmp_path: Path) -> None:
+    spec = build(tmp_path, judges={}, metrics=[{"use": "faithfulness", "judge": "overlap"}])
+    names = evaluate(tmp_path, spec, "out").values["query_id"].to_list()
+    rows = [f"{name},faithfulness,{place % 2}" for place, name in enumerate(names)]
+    (tmp_path / "labels.csv").write_text("\n".join(["query_id,metric,value", *rows]) + "\n")
+    assert "judges: {calibrated: {use: overlap, calibration: calibration.json}}" in show(tmp_path)
+
+
 def test_a_calibration_is_written_and_the_same_each_time(calibrated: Path) -> None:
     first = (calibrated / "calibration.json").read_bytes()
     assert "Wrote " in show(calibrated)

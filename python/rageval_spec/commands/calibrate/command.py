@@ -92,17 +92,16 @@ def calibrate(
     evaluation = evaluated.evaluation
     groups = [_calibrate(evaluated, chosen, settings) for chosen in evaluated.chosen]
     found = [*{one.joined.metric: one for group in groups[::-1] for one in group.found[::-1]}.values()][::-1]
-    kept = None
+    kept: list[str] = []
     if output is not None:
         entries = [keep_calibration(evaluation, one.joined, one.calibration, one.promise) for one in found]
-        kept = write_calibrations(output, evaluation, entries)
+        kept.append(write_calibrations(output, evaluation, entries))
     if freeze is not None:
-        told = write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found])
-        kept = told if kept is None else f"{kept}\n{told}"
+        kept.append(write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found]))
     if form == "json":
         return dump(groups, evaluated.others)
     notes = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
-    return render_text(lambda _: _draw_all(groups, settings, [*notes, *([] if kept is None else [kept])]))
+    return render_text(lambda _: _draw_all(groups, settings, [*notes, *kept]))
 
 
 def _open(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rageval_spec import registry
 from rageval_spec.calibration.freezing import freeze_anchors
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.errors import DataError, UsageError
@@ -74,5 +75,10 @@ def write_calibrations(path: Path, evaluation: Evaluation, entries: Sequence[Jud
     file = CalibrationFile(FORMAT_VERSION, package_version(), evaluation.name, evaluation.spec_digest, tuple(entries))
     _write(path, file.dump())
     names = list(dict.fromkeys(entry.judge for entry in entries))
+    if len(names) == 1 and names[0] in registry.words("judges"):
+        return (
+            f"Wrote {path}. To use it, declare a judge, and name it in the metric: "
+            f"judges: {{calibrated: {{use: {names[0]}, calibration: {path.name}}}}}"
+        )
     quoted = list_names([f"'{name}'" for name in names])
     return f"Wrote {path}. To use it, add 'calibration: {path.name}' to the judge {quoted} in the spec."

@@ -66,7 +66,7 @@ def find_promise(gathered: Gathered, limit: float, confidence: float, control: C
     rows = [*zip(*columns, strict=True)]
     together = gathered.kind == "waterfall"
     found = promise_steps(
-        rows, joined.labelled, joined.questions, rule, limit, confidence, together=together, control=control
+        rows, joined.labelled, joined.clusters, rule, limit, confidence, together=together, control=control
     )
     return PromiseFound(judge.context.name, joined.metric, steps, lows, limit, confidence, found)
 
