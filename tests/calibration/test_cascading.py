@@ -46,3 +46,12 @@ def test_decisions_of_the_last_step_are_counted_as_labels() -> None:
 def test_too_few_questions_are_refused() -> None:
     with pytest.raises(UsageError, match="4 answers are too few to hold questions out; label at least 5 questions"):
         find_bands(make(4), [0.0] * 4, 0.95)
+
+
+def test_clusters_of_questions_are_held_out_as_a_whole() -> None:
+    asked = make()
+    together = {(dataset, name): (dataset, place // 50) for place, (dataset, _, name) in enumerate(asked.items)}
+    clustered = Asked(asked.items, asked.scores, together)
+    assert clustered.take([1, 99]).clusters == [("golden", 0), ("golden", 1)]
+    with pytest.raises(UsageError, match="too few"):
+        find_bands(clustered, [0.0] * 100, 0.95)

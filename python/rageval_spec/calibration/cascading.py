@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.folds import FOLDS, deal_folds
@@ -26,10 +26,17 @@ class Asked:
     Attributes:
         items: dataset, system and query of each answer.
         scores: the scores of each step, in the order of the answers, from 0 to 1; None where it has none.
+        together: the cluster of each question that belongs together with others, by dataset and query.
     """
 
     items: Sequence[tuple[str, str, str]]
     scores: Sequence[Sequence[float | None]]
+    together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> list[tuple[str, str | int]]:
+        """What of each answer is independent of the others: its question, or the question's cluster."""
+        return [self.together.get(question, question) for question in self.questions]
 
     @property
     def questions(self) -> list[tuple[str, str]]:
@@ -43,7 +50,8 @@ class Asked:
 
     def take(self, places: Sequence[int]) -> Asked:
         """Only the answers at these places."""
-        return Asked([self.items[place] for place in places], [[one[place] for place in places] for one in self.scores])
+        scores = [[one[place] for place in places] for one in self.scores]
+        return Asked([self.items[place] for place in places], scores, self.together)
 
 
 @dataclass(frozen=True)
@@ -88,13 +96,13 @@ def find_bands(asked: Asked, labels: Sequence[float], wanted: float, seed: int =
     """
     import numpy as np
 
-    folds = deal_folds(asked.questions, seed)
+    folds = deal_folds(asked.clusters, seed)
     if folds is None:
         raise UsageError(
             f"{len(asked.items)} answers are too few to hold questions out; label at least {FOLDS} questions"
         )
     scores = np.array([[np.nan if one is None else one for one in step] for step in asked.scores[:-1]]).T
-    steps = choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.questions)
+    steps = choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.clusters)
     waiting = np.ones(len(labels), dtype=bool)
     for place, step in enumerate(steps):
         waiting &= step.band.decide(scores[:, place]) == 0

@@ -132,14 +132,19 @@ def join_labels(
         unused=dict(unused),
         weights=weigh([*found.values()]),
         sampling=describe_sampling([*found.values()]),
-        together={
-            (dataset, query_id): (dataset, cluster)
-            for dataset, design in evaluation.question_designs.items()
-            for query_id, cluster in design.clusters.items()
-        },
+        together=find_clusters(evaluation),
         bounds=bounds,
         shares=_share(evaluation, values, metric),
     )
+
+
+def find_clusters(evaluation: Evaluation) -> dict[tuple[str, str], tuple[str, int]]:
+    """The cluster of each question that belongs together with others, by dataset and query."""
+    return {
+        (dataset, query_id): (dataset, cluster)
+        for dataset, design in evaluation.question_designs.items()
+        for query_id, cluster in design.clusters.items()
+    }
 
 
 def _share(evaluation: Evaluation, items: Iterable[Item], metric: str) -> dict[Item, float]:

@@ -18,7 +18,7 @@ WORDS = [f"word{number}" for number in range(10)]
 STAGES = {"retrieval": None, "relevance": None, "answerability": {"judge": "overlap"}}
 
 
-def build(folder: Path, judge: dict[str, Any], count: int = 300) -> Path:
+def build(folder: Path, judge: dict[str, Any], count: int = 300, **design: str) -> Path:
     """Answers of which the contexts know 0 to 10 words; the question names two words that they know or not."""
     chance = random.Random(1)
     rows, labels = [], []
@@ -27,6 +27,7 @@ def build(folder: Path, judge: dict[str, Any], count: int = 300) -> Path:
         rows.append(
             {
                 "query_id": f"q{number}",
+                "source": f"page {number // 3}",
                 "question": f"What about {WORDS[chance.randint(0, 9)]} and {WORDS[0]}?",
                 "answer": f"{' '.join(WORDS)}.",
                 "contexts": [f"{' '.join(WORDS[:known])} x."],
@@ -42,6 +43,7 @@ def build(folder: Path, judge: dict[str, Any], count: int = 300) -> Path:
         judges={"words": {"use": "overlap"}, "tiers": judge},
         metrics=[{"use": "faithfulness", "judge": "tiers"}],
         reports=[],
+        **design,
     )
 
 
@@ -78,6 +80,13 @@ def test_answers_that_went_to_a_person_count_too(tmp_path: Path) -> None:
     assert evaluation.values["value"].null_count() > 30
     found = json.loads(show(tmp_path / "spec.yaml", "json"))
     assert found["found"]["labels"] == 300
+
+
+def test_one_answer_of_each_cluster_counts(tmp_path: Path) -> None:
+    """Answers to questions that belong together are not independent."""
+    spec = build(tmp_path, {"use": "waterfall", **STAGES}, cluster="source")
+    evaluate(spec)
+    assert json.loads(show(spec, "json"))["found"]["labels"] == 100
 
 
 def test_a_cascade_sends_what_the_bounds_of_its_steps_allow(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.calibration.cascading import Asked
-from rageval_spec.calibration.joining import join_labels
+from rageval_spec.calibration.joining import find_clusters, join_labels
 from rageval_spec.calibration.samples import read_samples
 from rageval_spec.data.assessment import Finding
 from rageval_spec.data.judge_calibration import Figure, Guaranteed, JudgeCalibration, Labelled, StepBounds
@@ -62,6 +62,7 @@ class Gathered:
         items: the answers, in the order of the labels if there are any.
         samples: the texts of each answer.
         joined: the labels; None if there are none.
+        together: the cluster of each question that belongs together with others, by dataset and query.
     """
 
     asked: AskedJudge
@@ -70,6 +71,7 @@ class Gathered:
     items: Sequence[Answered]
     samples: Mapping[Answered, Sample]
     joined: Joined | None
+    together: Mapping[tuple[str, str], tuple[str, int]]
 
     @property
     def kind(self) -> str:
@@ -103,7 +105,7 @@ class Gathered:
             findings, _ = assess_or_fail(member, criterion, self.list_samples())
             found = [one.score if isinstance(one, Finding) else None for one in findings]
             scores.append([None if one is None else scale_score(one, criterion) for one in found])
-        return Asked(self.items, scores)
+        return Asked(self.items, scores, self.together)
 
     def ask_stages(self) -> Mapping[str, Sequence[float | None]]:
         """The value of every answer at each stage of a waterfall."""
@@ -151,7 +153,9 @@ def gather(
     judge, name = asked.judge, asked.metric.context.name
     if judge.node.use not in ("cascade", "waterfall"):
         kind = list_choices(["cascade", "waterfall"])
-        raise UsageError(f"'{judge.context.name}' of {name} is no {kind} but {judge.node.use}; leave out --spec")
+        raise UsageError(
+            f"--spec is for a {kind}, and '{judge.context.name}' of {name} is {judge.node.use}; leave it out"
+        )
     if name not in evaluation.metrics:
         raise UsageError(f"the results have no metric '{name}'; run the spec first, or name other results")
     joined, values = None, _list_values(evaluation, name)
@@ -164,7 +168,7 @@ def gather(
         items = [item[:3] for item in joined.items]
     else:
         items = [*values.select("dataset", "system", "query_id").iter_rows()]
-    return Gathered(asked, parts, display, items, read_samples(evaluation, items), joined)
+    return Gathered(asked, parts, display, items, read_samples(evaluation, items), joined, find_clusters(evaluation))
 
 
 def _list_values(evaluation: Evaluation, metric: str) -> pl.DataFrame:
