@@ -76,7 +76,7 @@ def test_all_answers_that_the_judge_saw_are_taken(tmp_path: Path) -> None:
 def test_judges_without_steps_and_labels_of_claims_are_refused(tmp_path: Path) -> None:
     parts = parts_of(tmp_path, {"use": "faithfulness", "judge": "overlap"}, {**FAITHFULNESS, "as": "tiered"})
     quiet = ProgressDisplay(quiet=True)
-    with pytest.raises(UsageError, match="'overlap' of faithfulness is no cascade or waterfall but overlap; leave out"):
+    with pytest.raises(UsageError, match="the judge 'overlap' of faithfulness is neither; leave out"):
         gather(EVALUATION, find_asked(parts, "faithfulness"), parts, quiet, None)
     with pytest.raises(UsageError, match="the results have no metric 'tiered'; run the spec first"):
         gather(EVALUATION, find_asked(parts, "tiered"), parts, quiet, None)

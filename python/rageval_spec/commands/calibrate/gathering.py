@@ -18,7 +18,6 @@ from rageval_spec.judging.grading import scale_score
 from rageval_spec.pipeline.asking import AskedJudge, expect_calls
 from rageval_spec.pipeline.estimate import Expectation
 from rageval_spec.plugin.identity import digest_criterion, digest_identity, identify_judge
-from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
     import polars as pl
@@ -152,9 +151,9 @@ def gather(
     """
     judge, name = asked.judge, asked.metric.context.name
     if judge.node.use not in ("cascade", "waterfall"):
-        kind = list_choices(["cascade", "waterfall"])
         raise UsageError(
-            f"--spec is for a {kind}, and '{judge.context.name}' of {name} is {judge.node.use}; leave it out"
+            f"--spec is for a cascade or a waterfall, and the judge '{judge.context.name}' of {name} is neither; leave "
+            "out --spec"
         )
     if name not in evaluation.metrics:
         raise UsageError(f"the results have no metric '{name}'; run the spec first, or name other results")
