@@ -25,7 +25,7 @@ def join(labelled: list[float], judged: list[float] | None = None) -> Joined:
 def test_labels_that_are_all_the_same_do_not_show_a_mean_exactly() -> None:
     mean = correct_judge(join([1.0] * 30, [row / 30 for row in range(30)]))
     assert mean.interval is not None
-    assert (mean.value, mean.interval.high) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert [mean.value, mean.interval.high] == pytest.approx([1.0, 1.0])
     assert mean.interval.low == pytest.approx(0.025 ** (1 / 30))  # as in the reports of a spec
     assert mean.labelled_interval == mean.interval
 
