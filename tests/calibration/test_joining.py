@@ -46,7 +46,7 @@ def test_labels_of_questions_without_a_value_are_counted() -> None:
     joined = join(label("q1", 1.0), label("q4", 0.0), label("q9", 0.0))
     assert joined.unused == {"of a question, answer or claim without a value": 2}
     with pytest.raises(
-        DataError, match="none of the 1 labels of faithfulness belongs to a value of these results: 1 of a"
+        DataError, match="none of the 1 labels of faithfulness belongs to a value of these results: 1 is of a"
     ):
         join(label("q9", 0.0))
 

@@ -141,6 +141,28 @@ def test_an_earlier_evaluation_is_compared_by_the_labels_of_its_own_answers(tmp_
     assert evaluate(unnamed).evaluation.baselines == ()  # a label could be of either answer
 
 
+@pytest.mark.parametrize("kept", [{"samples": "none"}, {"samples": "texts"}, {"redact": ["answer"]}])
+def test_labels_count_whatever_is_kept_of_the_answers(tmp_path: Path, kept: dict[str, Any]) -> None:
+    whole = evaluate(write(tmp_path, systems=("a",))).evaluation.aggregates
+    outcome = evaluate(write(tmp_path, systems=("a",), **kept), save_as="main")
+    assert outcome.evaluation.aggregates == whole
+    assert "samples" not in kept or kept["samples"] != "none" or outcome.evaluation.samples.is_empty()
+    gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.5}]
+    (test,) = evaluate(write(tmp_path, systems=("a",), gates=gates, **kept)).evaluation.baselines
+    assert test.correction is not None and test.correction.labels == 20
+
+
+def test_results_without_texts_are_not_said_to_have_other_answers(tmp_path: Path) -> None:
+    spec = write(tmp_path, systems=("a",), samples="none")
+    evaluate(spec)
+    done = invoke("calibrate", tmp_path / "out", "--labels", tmp_path / "labels.csv")
+    assert done.exit_code != 0
+    assert "20 are of an answer whose text the results do not hold" in done.output
+    assert "name the spec instead of the results" in done.output
+    assert "changed" not in done.output
+    assert "20 labelled items" in invoke("calibrate", spec).output
+
+
 def test_an_evaluation_of_before_there_were_labels_can_be_the_baseline(tmp_path: Path) -> None:
     evaluate(write(tmp_path, systems=("a",), metrics=["token_f1"]), save_as="main")
     gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.5}]

@@ -17,6 +17,8 @@ from rageval_spec.statistics.layout import lay_out
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
+NOT_KEPT = "of an answer whose text the results do not hold"
+"""Why a label that names the digest of an answer does not count in results with `samples: none` or `redact`."""
 Item = tuple[str, str, str, int | None]
 """Dataset, system, query and claim."""
 
@@ -119,7 +121,9 @@ def join_labels(
         else:
             unused[problem] += 1
     if not found:
-        told = "; ".join(f"{count} {reason}" for reason, count in unused.items())
+        told = "; ".join(f"{count} {'is' if count == 1 else 'are'} {reason}" for reason, count in unused.items())
+        if NOT_KEPT in unused:
+            told += "; name the spec instead of the results, or write 'samples: full' in it, without 'redact'"
         raise DataError(f"none of the {len(labels)} labels of {metric} belongs to a value of these results: {told}")
     means = {item: average_labels(of, scale) for item, of in found.items()}
     return Joined(
@@ -191,12 +195,15 @@ def _list_claims(evaluation: Evaluation, metric: str) -> dict[Item, float]:
     return claims
 
 
-def _digest_answers(evaluation: Evaluation, labels: Sequence[Label]) -> Mapping[tuple[str, str, str], str]:
-    """The digests of all answers, if a label names one."""
+def _digest_answers(evaluation: Evaluation, labels: Sequence[Label]) -> Mapping[tuple[str, str, str], str | None]:
+    """The digests of all answers, if a label names one; None for an answer whose text was not kept."""
     if not any(label.answer for label in labels):
         return {}
     rows = evaluation.select_samples("dataset", "system", "query_id", "answer").iter_rows()
-    return {(dataset, system, query_id): digest_answer(answer or "") for dataset, system, query_id, answer in rows}
+    return {
+        (dataset, system, query_id): None if answer is None else digest_answer(answer)
+        for dataset, system, query_id, answer in rows
+    }
 
 
 def _place(
@@ -204,15 +211,19 @@ def _place(
     values: Mapping[Item, float],
     evaluation: Evaluation,
     metric: str,
-    answers: Mapping[tuple[str, str, str], str],
+    answers: Mapping[tuple[str, str, str], str | None],
 ) -> tuple[Item, str | None]:
     dataset = label.dataset or _only({item[0] for item in values}, "dataset", label, evaluation.datasets, metric)
     system = label.system or _only({item[1] for item in values}, "system", label, evaluation.systems, metric)
     item = (dataset, system, label.query_id, label.claim)
     if item not in values:
         return item, "of a question, answer or claim without a value"
-    if label.answer and answers.get((dataset, system, label.query_id)) != label.answer:
-        return item, "of an answer that has changed"
+    if label.answer:
+        digest = answers.get((dataset, system, label.query_id))
+        if digest is None:
+            return item, NOT_KEPT
+        if digest != label.answer:
+            return item, "of an answer that has changed"
     return item, None
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rageval_spec.data.interval import Interval
+from rageval_spec.data.note import Note
 
 CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 """How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
@@ -13,6 +15,8 @@ CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
 LABEL, LABEL_WEIGHT = "label", "label_weight"
 """The columns that a table of values has if a metric has labels: what people say on the metric's scale, and one over
 the probability with which the answer was chosen for labelling; null for an answer without labels."""
+UNNAMED = "unnamed_answers"
+"""The code of the note that some labels do not name their answers' digests."""
 FEWEST_LABELS = 10
 """Fewer labels than this give no corrected number: an interval from them would be too unreliable to act on."""
 
@@ -49,3 +53,8 @@ class Correction:
     is_clipped: bool = False
     is_paired: bool = True
     reason: str | None = None
+
+
+def has_unnamed(notes: Iterable[Note], metric: str) -> bool:
+    """Whether labels of a metric do not name their answers' digests, as the notes of an evaluation say."""
+    return any(note.code == UNNAMED and note.message.startswith(f"{metric}: ") for note in notes)

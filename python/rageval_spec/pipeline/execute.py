@@ -19,6 +19,7 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.drawing import list_ids
+from rageval_spec.pipeline.label_checks import list_labelled
 from rageval_spec.pipeline.materials import Opened
 from rageval_spec.pipeline.retrieval import retrieve
 from rageval_spec.pipeline.rounds import Failed, Round
@@ -241,9 +242,11 @@ class _Group:
 
     def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:
         """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""
-        if self._work.spec.samples == "none" or system in self._errors:
+        is_answering = system in self._opened.answering
+        joins_labels = is_answering and bool(list_labelled(self._work.parts.metrics))
+        if (self._work.spec.samples == "none" and not joins_labels) or system in self._errors:
             return None, ()
-        if system in self._opened.answering:
+        if is_answering:
             answers = self._answers[system].table
             return None if answers is None else SampleParts.of(self._opened.asked, system, answers), ()
         collection, run = self._opened.collection, self._read_run(system)

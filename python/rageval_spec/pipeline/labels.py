@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rageval_spec.calibration.joining import Joined, join_labels
 from rageval_spec.calibration.sampling import explain_sampling
-from rageval_spec.data.correction import LABEL, LABEL_WEIGHT
+from rageval_spec.data.correction import LABEL, LABEL_WEIGHT, UNNAMED, has_unnamed
 from rageval_spec.data.labels import Label, find_ends
 from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError
@@ -95,7 +95,8 @@ def attach_labels(parts: Parts, evaluation: Evaluation, confidence: float = 0.95
 def attach_again(labelled: Labelled, parts: Parts, earlier: Evaluation) -> pl.DataFrame:
     """The values of an earlier evaluation with the labels of its own answers.
 
-    A label that does not name the answer's digest could be of today's answer, so it does not count.
+    A label that does not name the answer's digest could be of today's answer, so it does not count. If the earlier
+    results do not hold the texts of answers, the labels that they were evaluated with count.
     """
     frames: list[pl.DataFrame] = []
     for name, rule in labelled.rules.items():
@@ -105,10 +106,23 @@ def attach_again(labelled: Labelled, parts: Parts, earlier: Evaluation) -> pl.Da
             named = [one for one in labels if one.claim is None and one.answer]
             joined = join_labels(earlier, named, name, parts.labels[rule.source].scale)
         except DataError:
+            frames += _take_stored(earlier, name)
             continue
         frames.append(_make_frame(joined, rule.bounds))
     values = earlier.values.drop(LABEL, LABEL_WEIGHT, strict=False)
     return _join(values, frames) if labelled.rules else earlier.values
+
+
+def _take_stored(earlier: Evaluation, name: str) -> list[pl.DataFrame]:
+    """The labels of a metric among the values of an evaluation that does not hold the texts of its answers."""
+    import polars as pl
+
+    if LABEL not in earlier.values.columns or has_unnamed(earlier.notes, name):
+        return []
+    if earlier.select_samples("answer")["answer"].drop_nulls().len():
+        return []
+    rows = earlier.values.filter(pl.col("metric") == name, pl.col(LABEL).is_not_null())
+    return [rows.select("dataset", "system", "metric", "query_id", LABEL, LABEL_WEIGHT)]
 
 
 def _make_frame(joined: Joined, bounds: tuple[float, float]) -> pl.DataFrame:
@@ -151,7 +165,7 @@ def _describe(joined: Joined, labels: Sequence[Label], source: str) -> Iterator[
         told = (
             f"{joined.metric}: {count_noun(unnamed, 'label')} of '{source}' {_do(unnamed)} not name the answer's digest"
         )
-        yield Note("unnamed_answers", f"{told}, so they count even if the answer has changed since", count=unnamed)
+        yield Note(UNNAMED, f"{told}, so they count even if the answer has changed since", count=unnamed)
     for sentence in explain_sampling(joined.sampling) if joined.sampling else ():
         yield Note("label_sampling", f"{joined.metric}: {sentence}", level="warning")
 

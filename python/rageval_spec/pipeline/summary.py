@@ -187,6 +187,8 @@ def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFram
 
 def _stream_samples(parts: Sequence[SampleParts], traits: Traits, spec: Spec) -> Iterator[pl.DataFrame]:
     """The samples as far as the spec keeps them."""
+    if spec.samples == "none":
+        return iter(())
     left_out: set[RedactedColumn] = {*spec.redact, *(("contexts",) if spec.samples == "texts" else ())}
     blocks = stream_samples(parts, traits)
     return redact_samples(blocks, sorted(left_out)) if left_out else blocks

@@ -82,6 +82,7 @@ def evaluate(
         UsageError: a metric or a judge is not there, or has no labels.
         RagevalError: the spec cannot be run.
     """
+    spec = replace(spec, samples="full", redact=())  # nothing is written, and labels are joined by the answers' texts
     spec = _add_judges(_forget_labels(spec), labels, metrics, judges)
     known = know_nodes({metric.name: metric.node for metric in spec.metrics})
     chosen = choose(known, labels, metrics, judges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.correction import LABEL
+from rageval_spec.data.correction import LABEL, has_unnamed
 from rageval_spec.history.recorded_spec import read_recorded_spec
 from rageval_spec.wording import list_names
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.statistics.aggregate import Comparisons
-
-UNNAMED = "unnamed_answers"
-"""The code of the note that some labels do not name their answers."""
 
 
 def find_unlike(evaluation: Evaluation, earlier: Evaluation) -> dict[str, str]:
@@ -30,7 +27,7 @@ def find_unlike(evaluation: Evaluation, earlier: Evaluation) -> dict[str, str]:
     for metric in evaluation.metrics:
         if metric in earlier.metrics and (metric in now) != (metric in before):
             unlike[metric] = f"people's labels correct it only {'after' if metric in now else 'before'}"
-        elif metric in now and (_is_unnamed(evaluation, metric) or _is_unnamed(earlier, metric)):
+        elif metric in now and (has_unnamed(evaluation.notes, metric) or has_unnamed(earlier.notes, metric)):
             unlike[metric] = "its labels do not name the answers' digests"
     return unlike
 
@@ -63,7 +60,3 @@ def correct(compared: Comparisons, evaluation: Evaluation, earlier: pl.DataFrame
 
 def _list_corrected(evaluation: Evaluation) -> set[str]:
     return {one.metric for one in evaluation.aggregates if one.correction is not None}
-
-
-def _is_unnamed(evaluation: Evaluation, metric: str) -> bool:
-    return any(note.code == UNNAMED and note.message.startswith(f"{metric}: ") for note in evaluation.notes)
