@@ -39,6 +39,12 @@ def test_required_keys_come_first_and_choices_and_defaults_are_shown_as_yaml() -
     assert "one of auto, cosine, dot" in re.sub(r"\s+", " ", describe_plugin("models", "onnx"))
 
 
+def test_a_block_without_defaults_shows_its_keys() -> None:
+    shown = re.sub(r"\s+", " ", describe_plugin("labels", "csv"))
+    assert "(keys: query_id, value, annotator, metric," in shown
+    assert "null" not in shown
+
+
 def test_a_judge_shows_what_it_can_do() -> None:
     assert "\nCan\n  - say which claims of a text are supported\n" in describe_plugin("judges", "nli")
     assert "\nCan\n" not in describe_plugin("judges", "panel")  # that depends on its members

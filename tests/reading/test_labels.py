@@ -55,6 +55,13 @@ def test_rows_that_nobody_judged_yet_are_no_labels(tmp_path: Path) -> None:
         read_labels([write(tmp_path, "id,value\nq1,\n")])
 
 
+def test_a_column_with_a_meaning_of_its_own_is_not_suggested_for_another(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Name it: --column value=COLUMN$"):
+        read_labels([write(tmp_path, "query_id,metric,annotator\nq1,m,ann\n")])
+    with pytest.raises(DataError, match="Name it: --column value=Urteil$"):
+        read_labels([write(tmp_path, "query_id,metric,Urteil\nq1,m,4\n")])
+
+
 def test_other_columns_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, "Nr,Urteil\nq1,4\n")
     with pytest.raises(

@@ -55,7 +55,7 @@ def test_another_column_can_be_named(tmp_path: Path) -> None:
     ("row", "columns", "message"),
     [
         ({"id": "q", "first": "x", "second": "y", "verdict": "maybe"}, (), "the verdict is 'maybe'; write 'first'"),
-        ({"id": "q", "first": "x", "verdict": "first"}, (), "no column has the second"),
+        ({"id": "q", "first": "x", "verdict": "first"}, (), "no column has the second answer"),
         ({"id": "", "first": "x", "second": "y", "verdict": 1}, (), "the query id is empty"),
         ({"id": "q", "first": "x", "second": "y", "verdict": None}, (), "no row has a verdict"),
         ({"id": "q", "first": "x", "second": "y", "verdict": 1}, ("verdict=nope",), "there is no column 'nope'"),

@@ -120,13 +120,15 @@ def _describe_default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
+    if isinstance(default, BaseModel):
+        default = default.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if not default:
+            return f"keys: {', '.join(type(field.get_default(call_default_factory=True)).model_fields)}"
     return "" if default is None else f"default {_spell(default)}"
 
 
 def _spell(value: object) -> str:
     """A default as it is written in YAML."""
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json", by_alias=True)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

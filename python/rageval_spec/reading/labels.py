@@ -139,7 +139,9 @@ def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]
 
 
 def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str) -> str:
-    guess = guess_names([part], present).get(part, present[0] if present else "COLUMN")
+    taken = {name for names in KNOWN_AS.values() for name in names}
+    free = [name for name in present if name not in taken]
+    guess = guess_names([part], free).get(part, free[0] if free else "COLUMN")
     known = " or ".join(f"'{name}'" for name in KNOWN_AS[part][:2])
     return (
         f"{path}: no column has the {part.replace('_', ' ')} (it is read from {known}, among others); the columns are "

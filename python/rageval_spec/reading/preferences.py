@@ -21,6 +21,7 @@ KNOWN_AS: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric", "criterion", "aspect"),
 }
 """The columns that each part of a choice is read from: the first that a file has."""
+_MEANINGS = {"query_id": "query id", "first": "first answer", "second": "second answer", "verdict": "verdict"}
 _NEEDED = ("query_id", "first", "second", "verdict")
 _CHOICES: Mapping[str, Choice] = {
     **dict.fromkeys(("first", "1", "a", "answer_a", "response_a", "model_a"), "first"),
@@ -76,7 +77,7 @@ def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]
     absent = next((part for part in _NEEDED if part not in chosen), None)
     if absent is not None:
         raise DataError(
-            f"{path}: no column has the {absent.replace('_', ' ')} (it is read from "
+            f"{path}: no column has the {_MEANINGS[absent]} (it is read from "
             f"{' or '.join(repr(name) for name in KNOWN_AS[absent][:2])}, among others); the columns are "
             f"{list_names(present)}. Name it: --column {absent}=COLUMN"
         )
