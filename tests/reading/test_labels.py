@@ -56,9 +56,9 @@ def test_rows_that_nobody_judged_yet_are_no_labels(tmp_path: Path) -> None:
 
 
 def test_a_column_with_a_meaning_of_its_own_is_not_suggested_for_another(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="Name it: --column value=COLUMN$"):
+    with pytest.raises(DataError, match=r"Name it: --column value=COLUMN$"):
         read_labels([write(tmp_path, "query_id,metric,annotator\nq1,m,ann\n")])
-    with pytest.raises(DataError, match="Name it: --column value=Urteil$"):
+    with pytest.raises(DataError, match=r"Name it: --column value=Urteil$"):
         read_labels([write(tmp_path, "query_id,metric,Urteil\nq1,m,4\n")])
 
 
