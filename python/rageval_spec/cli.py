@@ -156,12 +156,11 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 @cli.add_later
 def _add_more() -> None:
-    from rageval_spec.commands.questions import add_commands
-    from rageval_spec.commands.records import add_history
-    from rageval_spec.commands.reviewing import add_review
+    from rageval_spec.commands import questions, records, reviewing
 
-    for add in (add_commands, add_history, add_review):
-        add(cli)
+    questions.add_commands(cli)
+    records.add_history(cli)
+    reviewing.add_review(cli)
 
 
 @cli.command()

@@ -72,7 +72,9 @@ def test_labels_can_name_the_word_of_metrics_that_ask_the_same() -> None:
     (found,) = choose(known, labels("faithfulness"), (), ())
     assert (found.shown, found.compared) == (["a", "b"], ["a", "b"])
     different = Known(("a", "b"), {"a": ("rubric", "polite"), "b": ("rubric", "plain")})
-    with pytest.raises(UsageError, match="the results have no metric 'rubric'; they have a or b"):
+    with pytest.raises(
+        UsageError, match="about 'rubric', which is not a metric of the results; in the labels, .*: a or b"
+    ):
         choose(different, labels("rubric"), (), ())
 
 
@@ -107,7 +109,7 @@ def test_results_of_earlier_versions_have_only_names() -> None:
 @pytest.mark.parametrize(
     ("criteria", "metrics", "judges", "message"),
     [
-        (("faithfulnes",), (), (), "the results have no metric 'faithfulnes'; did you mean 'faithfulness'?"),
+        (("faithfulnes",), (), (), "'faithfulnes', which is not a metric of the results; did you mean 'faithfulness'?"),
         (("tone",), ("words",), (), "no label has the metric 'words'; the labels have tone"),
         (("tone",), (), ("words",), "no labelled metric of the results asks the judge 'words'"),
         (("tone",), (), ("strikt",), "asks the judge 'strikt'; did you mean 'strict'?"),

@@ -44,6 +44,13 @@ def test_a_row_for_each_judge_with_what_it_costs() -> None:
     assert "c 0.900 [0.850, 0.950] +0.100" in lines
 
 
+def test_what_no_judge_spent_has_no_column() -> None:
+    rows = (row("a", "fast", Spending(0.0)), row("b", "slow", Spending(0.1)))
+    text = render_text(lambda _: draw_comparison(JudgeComparison(80, rows, ()), details=False)).decode()
+    assert "$/sample" in text
+    assert "s/sample" not in text.replace("$/sample", "")
+
+
 def test_judges_that_are_not_known_have_no_column() -> None:
     assert "judge  " not in show(judge=None)
 

@@ -139,8 +139,12 @@ def _check_metrics(known: Known, criteria: Sequence[str], metrics: Sequence[str]
     unknown = [one for one in criteria if not known.list_labelled(one)]
     for metric in metrics or (unknown if len(unknown) == len(criteria) else ()):
         if metric not in known.metrics:
-            hint = suggest(metric, known.metrics) or f"they have {list_choices(known.metrics)}"
-            raise UsageError(f"the results have no metric '{metric}'; {hint}")
+            there = list_choices(known.metrics)
+            what, hint = f"the results have no metric '{metric}'", f"they have {there}"
+            if not metrics:
+                what = f"the labels are about '{metric}', which is not a metric of the results"
+                hint = f"in the labels, name the metric that they are about: {there}"
+            raise UsageError(f"{what}; {suggest(metric, known.metrics) or hint}")
     labelled = {name for criterion in criteria for name in known.list_labelled(criterion)}
     for metric in metrics:
         if metric not in labelled:

@@ -29,6 +29,8 @@ _BETTER: Mapping[Compared, str] = {
 }
 """What is said of a judge that is better by a measure; the others are in the table of --details."""
 _MOST_SAID = 6
+_SPENDING = ("$/sample", "s/sample")
+"""Columns that are left out if no judge has a number for them."""
 
 
 def draw_comparison(found: JudgeComparison, *, details: bool) -> Iterator[RenderableType]:
@@ -84,7 +86,9 @@ def _turn(one: JudgeDifference) -> str:
 def _tabulate(rows: Sequence[JudgeRow]) -> RenderableType:
     named = any(row.judge not in (None, row.metric) for row in rows)
     first = ["metric", "judge"] if named else ["metric"]
-    header = (*first, "AUROC", "95% interval", "kappa", "95% interval", "bias", "$/sample", "s/sample")
+    spent = [_describe_spending(row.spending) for row in rows]
+    known = [place for place in range(len(_SPENDING)) if any(one[place] for one in spent)]
+    header = (*first, "AUROC", "95% interval", "kappa", "95% interval", "bias", *(_SPENDING[place] for place in known))
     described = [
         (
             row.metric,
@@ -92,9 +96,9 @@ def _tabulate(rows: Sequence[JudgeRow]) -> RenderableType:
             *_write(row, "auroc"),
             *_write(row, "kappa"),
             _write(row, "bias")[0],
-            *_describe_spending(row.spending),
+            *(cost[place] for place in known),
         )
-        for row in rows
+        for row, cost in zip(rows, spent, strict=True)
     ]
     numbers = {place for place, name in enumerate(header) if name not in (*first, "95% interval")}
     return tabulate(header, described, numbers)
