@@ -82,6 +82,7 @@ def _draw_clusters(joined: Joined) -> Iterator[RenderableType]:
         questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
         told = f"Intervals: {count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}."
         yield Text(told, "dim")
+        yield ""
 
 
 def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
