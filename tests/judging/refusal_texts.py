@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 REFUSALS: Mapping[str, Sequence[str]] = {
     "en": [
+        "I do not have access to that information.",
+        "That isn't covered in the documents I have.",
         "I don’t know the answer to this question.",
         "I dont know.",
         "I have no idea.",
@@ -19,6 +21,7 @@ REFUSALS: Mapping[str, Sequence[str]] = {
         "I lack the information to answer.",
     ],
     "de": [
+        "Das steht leider nicht im Kontext.",
         "Das weiß ich leider nicht.",
         "Leider weiß ich das nicht.",
         "Das kann ich Ihnen leider nicht sagen.",
@@ -34,6 +37,7 @@ REFUSALS: Mapping[str, Sequence[str]] = {
         "Wird im Text nicht erwähnt.",
     ],
     "fr": [
+        "Le contexte ne contient pas cette information.",
         "Je ne sais malheureusement pas.",
         "Désolé, je ne peux pas répondre à cette question.",
         "Malheureusement, je n'ai pas trouvé la réponse.",
@@ -150,6 +154,7 @@ REFUSALS: Mapping[str, Sequence[str]] = {
         "لا يذكر النص اسم المؤلف.",
     ],
     "hi": [
+        "संदर्भ में इसकी जानकारी नहीं है।",
         "क्षमा करें, मुझे नहीं पता।",
         "मैं इस प्रश्न का उत्तर नहीं दे सकता।",
         "मुझे इसके बारे में कोई जानकारी नहीं है।",
@@ -166,6 +171,8 @@ REFUSALS: Mapping[str, Sequence[str]] = {
 
 ANSWERS: Mapping[str, Sequence[str]] = {
     "en": [
+        "Water damage is not covered in the basic plan.",
+        "Guests do not have access to the archive.",
         "If I can't find the invoice, I ask the owner.",
         '"I Don\'t Know" is a song by Paul McCartney.',
         "Applications are rejected due to insufficient information.",
@@ -179,6 +186,7 @@ ANSWERS: Mapping[str, Sequence[str]] = {
         'Select "Not sure" if you cannot answer question 3.',
     ],
     "de": [
+        "Die Lampe steht nicht im Katalog, sondern im Lager.",
         "Wir speichern keine Informationen über Ihre Zahlungen.",
         "Er sagte: „Das weiß ich nicht.“",
         "Wer „ich weiß nicht“ ankreuzt, bekommt keinen Punkt.",
@@ -192,6 +200,7 @@ ANSWERS: Mapping[str, Sequence[str]] = {
         "Sofern ich keine Antwort habe, rufe ich an.",
     ],
     "fr": [
+        "Le forfait ne contient pas la livraison.",
         "Aucune information n'est partagée avec des tiers.",
         "Il a répondu : « je ne sais pas ».",
         "Nous ne partageons aucune information sur nos clients.",

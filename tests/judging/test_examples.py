@@ -32,6 +32,12 @@ def test_every_format_gives_the_same_example(tmp_path: Path, name: str) -> None:
     assert example.place.startswith(name)
 
 
+@pytest.mark.parametrize("text", ["question;answer;value\nQ;A, b;0.5\n", "question\tanswer\tvalue\nQ\tA, b\t0.5\n"])
+def test_a_csv_file_of_a_spreadsheet_may_have_another_separator(tmp_path: Path, text: str) -> None:
+    (example,) = read_examples(write(tmp_path, "e.csv", text), "e.csv")
+    assert (example.sample.question, example.sample.answer, example.value) == ("Q", "A, b", "0.5")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -108,6 +108,20 @@ def test_unknown_variables_are_found_with_line_column_and_what_exists() -> None:
     assert unknown("{{ columns['topc'] }}", "topic") == ["mine.jinja:1:4: unknown column 'topc'; did you mean 'topic'?"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ answer }}\n{{ answer | trmi }}", "mine.jinja:2: unknown filter 'trmi'; did you mean 'trim'?"),
+        ("{{ answer is defned }}", "mine.jinja:1: unknown test 'defned'; did you mean 'defined'?"),
+        ("{{ answer | xyzzy }}", "mine.jinja:1: unknown filter 'xyzzy'; remove it"),
+    ],
+)
+def test_filters_and_tests_that_do_not_exist_are_named(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        OwnTemplate(text, "mine.jinja").columns  # noqa: B018
+    assert str(raised.value) == message
+
+
 def test_faults_that_show_without_data() -> None:
     assert faults(" \n") == ["mine.jinja:1:1: the template is empty"]
     assert faults("a\n{% if %}")[0].startswith("mine.jinja:2: ")

@@ -165,6 +165,8 @@ class PromptJudge(ChatJudge[PromptNode]):
             named, shows_answer = self.template.columns, self._uses("answer")
         except (UsageError, DataError):
             return
+        if not self.template.prompt.text.strip():
+            return  # `check_files` tells it
         columns = list_columns() if named else None
         faults = [] if columns is None else [*self.template.explain_unknown(columns)]
         yield from (FileFault(self._template_key, fault, code="prompt") for fault in faults)

@@ -9,7 +9,10 @@ from typing import Any
 
 from rageval_spec.data.sample import Sample
 from rageval_spec.errors import DataError
-from rageval_spec.reading.rows import parse_list, read_rows
+from rageval_spec.reading.delimited import separator_of
+from rageval_spec.reading.files import text_lines
+from rageval_spec.reading.recognition import find_separator
+from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 
 MOST_EXAMPLES = 100
 """Every call sends all examples."""
@@ -59,9 +62,18 @@ def _read(path: Path, shown: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
             raise DataError(f"{shown}: a file of examples may have at most {_LARGEST:,} bytes")
         if path.suffix.lower() in (".yaml", ".yml"):
             return _read_yaml(path, shown)
-        return [(place.replace(str(path), shown, 1), row) for place, row in read_rows(path)]
+        rows = read_rows(path, separator=_find_separator(path))
+        return [(place.replace(str(path), shown, 1), row) for place, row in rows]
     except OSError as error:
         raise DataError(f"{shown}: the examples cannot be read: {error.strerror}") from error
+
+
+def _find_separator(path: Path) -> str | None:
+    """The separator of a CSV file without commas in its header, as spreadsheets write it where a comma is decimal."""
+    if row_format_of(path) != "csv" or separator_of(path) != ",":
+        return None
+    header = next((text for _, text in text_lines(path) if text.strip()), "")
+    return None if "," in header else find_separator(header)
 
 
 def _read_yaml(path: Path, shown: str) -> list[tuple[str, Mapping[str, Any]]]:

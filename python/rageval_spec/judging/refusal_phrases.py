@@ -31,6 +31,8 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "not available in the provided", "could not be found in the", "answer is not in the", "not enough context",
         "insufficient context", "does not have enough information", "cannot be inferred from", "can't be inferred from",
         "is beyond my knowledge", "i'm not aware of any", "i am not aware of any",
+        "i do not have access to", "i don't have access to", "not covered in the documents",
+        "isn't covered in the documents", "not covered in the provided", "not covered in the context",
     ),
     "de": (
         "ich weiß es * nicht", "ich weiß nicht", "weiß ich * nicht", "ich weiß darauf keine antwort",
@@ -50,6 +52,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "nicht ausreichend informationen", "keine ausreichenden informationen", "geht * nicht hervor",
         "wird * nicht erwähnt", "werden * nicht erwähnt", "enthält * keine information",
         "enthalten * keine information", "steht * nichts im text", "steht * nichts in den",
+        "steht * nicht im kontext", "steht * nicht im text", "steht * nicht in den dokumenten",
     ),
     "fr": (
         "je ne sais * pas", "je ne le sais pas", "je l'ignore", "je n'en sais rien", "je n'en ai aucune idée",
@@ -58,6 +61,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "je n'ai pas d'information", "je n'ai pas cette information", "je n'ai pas assez d'information",
         "je n'ai aucune information", "je n'ai pas trouvé", "je n'ai trouvé aucune", "je ne trouve pas",
         "je n'ai pas la réponse", "je n'ai pas de réponse", "je ne dispose pas", "je ne dispose d'aucune",
+        "le contexte ne contient pas", "les documents ne contiennent pas", "le document ne contient pas",
         "il m'est impossible de répondre", "impossible de répondre à", "il n'est pas possible de répondre",
         "aucune information sur", "aucune information concernant", "aucune information à ce sujet",
         "aucune information à ce propos", "aucune information relative", "aucune information pertinente",
@@ -202,6 +206,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "उत्तर देना संभव नहीं", "जवाब देना संभव नहीं", "उत्तर देने में असमर्थ", "जवाब देने में असमर्थ",
         "निर्धारित नहीं किया जा सकता", "कोई जानकारी नहीं है", "कोई जानकारी नहीं मिल", "कोई जानकारी नहीं दी गई",
         "कोई जानकारी उपलब्ध नहीं", "कोई जानकारी मौजूद नहीं", "पर्याप्त जानकारी नहीं", "जानकारी पर्याप्त नहीं",
+        "संदर्भ में * जानकारी नहीं है",
         "जानकारी उपलब्ध नहीं है", "जानकारी मौजूद नहीं है", "जानकारी नहीं मिल", "अपर्याप्त जानकारी", "उत्तर नहीं मिल",
         "जवाब नहीं मिल", "उल्लेख नहीं है", "उल्लेख नहीं किया गया", "उल्लेख नहीं मिल", "में नहीं बताया गया",
         "में नहीं दिया गया",

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -150,6 +151,18 @@ def parse_template(text: str, shown: str) -> Tree:
         return _environment().parse(text, name=shown, filename=shown)
 
 
+def find_undeclared(tree: Tree, shown: str) -> set[str]:
+    """The variables that the template uses and does not set itself.
+
+    Raises:
+        UsageError: the template uses a filter or a test that does not exist; the message has `file:line`.
+    """
+    from jinja2 import meta
+
+    with _parsing(shown):
+        return meta.find_undeclared_variables(tree)
+
+
 @contextmanager
 def _parsing(shown: str) -> Iterator[None]:
     from jinja2 import TemplateSyntaxError
@@ -157,9 +170,19 @@ def _parsing(shown: str) -> Iterator[None]:
     try:
         yield
     except TemplateSyntaxError as error:
-        raise UsageError(f"{shown}:{error.lineno}: {error.message}") from error
+        raise UsageError(f"{shown}:{error.lineno}: {_explain_syntax(error.message or '')}") from error
     except (RecursionError, MemoryError, SyntaxError) as error:
         raise UsageError(f"{shown}:1: it is nested too deeply to be parsed") from error
+
+
+def _explain_syntax(message: str) -> str:
+    """What Jinja2 says, with a suggestion for a filter or a test that it does not know."""
+    unknown = re.match(r"No (filter|test) named '(.*?)'", message)
+    if unknown is None:
+        return message
+    kind, name = unknown.groups()
+    known = [*(_environment().filters if kind == "filter" else _environment().tests)]
+    return f"unknown {kind} '{name}'; {suggest(name, known) or 'remove it'}"
 
 
 def find_line(traceback: TracebackType | None, shown: str) -> int:
