@@ -100,6 +100,7 @@ def correct(evaluation: Evaluation, chosen: Sequence[Chosen], truth: Mapping[str
     from rageval_spec.calibration.joining import join_labels
     from rageval_spec.data.labels import Label
     from rageval_spec.statistics.corrected import correct_mean
+    from rageval_spec.statistics.edges import respect_bounds
 
     labels = [
         Label(one.key[2], "faithfulness", truth[one.key[2]], "ann", probability=one.probability)
@@ -109,7 +110,9 @@ def correct(evaluation: Evaluation, chosen: Sequence[Chosen], truth: Mapping[str
     joined = join_labels(evaluation, labels, "faithfulness")
     weights = None if joined.weights is None else np.array(joined.weights)
     others = np.array([*joined.others.values()])
-    return correct_mean(np.array(joined.judged), np.array(joined.labelled), others, weights=weights)
+    labelled = np.array(joined.labelled)
+    mean = correct_mean(np.array(joined.judged), labelled, others, weights=weights)
+    return respect_bounds(mean, labelled, (0.0, 1.0), 0.95)
 
 
 if __name__ == "__main__":

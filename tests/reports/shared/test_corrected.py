@@ -106,6 +106,10 @@ def test_a_question_shows_what_people_say_beside_the_judges_value(browser: Brows
         assert "people say 1.0" in text and opened.seen == []
 
 
-def test_slices_of_metrics_with_labels_are_said_not_to_be_tested(tmp_path: Path) -> None:
-    done = invoke("run", write(tmp_path, slices=["part"], reports=["terminal"]), "-o", tmp_path / "out")
-    assert "Not tested, because people's labels correct it: token_f1." in done.stdout
+def test_slices_of_metrics_with_labels_are_said_not_to_be_tested(browser: Browser, tmp_path: Path) -> None:
+    done = invoke("run", write(tmp_path, slices=["part"], reports=["terminal", "html"]), "-o", tmp_path / "out")
+    said = "Not tested, because people's labels correct it: token_f1."
+    assert said in done.stdout
+    with open_page(browser, tmp_path / "out" / "report.html") as opened:
+        opened.page.wait_for_selector("#weakest-title")
+        assert opened.page.get_by_text(said).is_visible() and opened.seen == []

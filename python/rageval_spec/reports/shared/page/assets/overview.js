@@ -125,8 +125,12 @@ function drawFirst() {
 }
 
 function drawWeakest() {
-  const { weakest } = report.results;
-  if (!weakest.length) return null;
+  const { weakest, slices, aggregates } = report.results;
+  const corrected = slices.length ? [...new Set(aggregates.filter((cell) => cell.correction).map((cell) => cell.metric))] : [];
+  const untested = corrected.length ? ` Not tested, because people's labels correct it: ${corrected.join(", ")}.` : "";
+  if (!weakest.length) {
+    return untested ? section("weakest", ["Weakest slices"], `No slice is significantly worse than the other questions.${untested}`) : null;
+  }
   const rows = weakest.map((gap) => el("tr", {},
     el("th", { scope: "row" }, el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(gap.system),
       metric: report.results.metrics.indexOf(gap.metric), slice: report.questions.sliceNames.indexOf(gap.slice) }) }, name(gap.slice))),
@@ -135,7 +139,7 @@ function drawWeakest() {
     el("td", { class: "number bad" }, formatChange(gap.difference), el("span", { class: "interval" }, formatInterval(gap.interval,
       formatChange))),
     el("td", { class: "number muted" }, String(gap.queries))));
-  return section("weakest", ["Weakest slices"], "Slices that are significantly worse than the other questions (Holm-adjusted).",
+  return section("weakest", ["Weakest slices"], `Slices that are significantly worse than the other questions (Holm-adjusted).${untested}`,
     table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"],
       ["questions", "number"]]
       .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "weakest slices" }));
