@@ -47,6 +47,14 @@ def test_measurements_have_only_interval_alpha() -> None:
     assert {pair.corrected.coefficient for pair in found.pairs} == {"alpha-interval"}
 
 
+def test_a_confusion_table_is_made_of_few_values() -> None:
+    def count(values: int) -> int:
+        rows = [Label(f"q{item}", "m", float(item), str(person)) for item in range(values) for person in range(2)]
+        return len(compare_annotators(rows, resamples=0)[0].confusion)
+
+    assert [count(values) for values in (3, 50, 51)] == [3, 50, 0]
+
+
 def test_three_people_have_fleiss() -> None:
     assert names(compare("aab", "aaa", "bbb")) == ["percent", "fleiss", "ac1", "alpha-nominal"]
 

@@ -16,7 +16,7 @@ from rageval_spec.errors import PASSED
 _column_option = click.option(
     "--column", "columns", multiple=True, metavar="PART=NAME",
     help="The column of a part of a label, such as value=rating; can be repeated. Parts: query_id, value, annotator, "
-    "metric, dataset, system, answer, claim, time, comment.",
+    "metric, dataset, system, answer, claim, time, comment, reason, probability, adjudicated, saw_judge.",
 )  # fmt: skip
 
 
@@ -39,7 +39,8 @@ def review() -> None:
 def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str, ...], form: str) -> int:
     """Show how well the people who labelled the same answers agree.
 
-    LABELS are CSV, TSV, JSON or Parquet files with a row for each label: who judged which answer, and how.
+    LABELS are CSV, TSV, JSON, Excel or Parquet files with a row for each label (who judged which answer, and how), or
+    exports of Label Studio.
 
     \b
     rageval-spec review agreement labels.csv

@@ -29,6 +29,8 @@ MOST_ORDERED = 12
 """The most different numbers that are an ordered scale; with more, they are measurements."""
 MOST_PAIRED = 50
 """The most annotators that are compared one by one."""
+MOST_IN_TABLE = 50
+"""The most different values that have a confusion table; more are measurements or free texts."""
 _FEW_ITEMS = 30
 
 
@@ -72,7 +74,8 @@ class MetricAgreement:
         scale: the values, in ascending order, with how often each was given.
         coefficients: the coefficients that fit the labels; `deciding` is the one that says whether they are reliable.
         pairs: each two annotators with at least one shared item; none if there are more than `MOST_PAIRED` annotators.
-        confusion: the values (rows of the pair's first annotator, columns of the second), summed over all pairs.
+        confusion: the values (rows of the pair's first annotator, columns of the second), summed over all pairs;
+            none if there are more than `MOST_IN_TABLE` values.
         disagreements: the items that people labelled differently, those first that lie furthest apart.
     """
 
@@ -206,6 +209,8 @@ def _compare_pairs(
 
 
 def _sum_confusion(ratings: Ratings) -> tuple[tuple[int, ...], ...]:
+    if len(ratings.categories) > MOST_IN_TABLE:
+        return ()
     pairs = itertools.combinations(range(ratings.codes.shape[1]), 2)
     tables = [count_confusion(ratings, first, second) for first, second in pairs]
     return tuple(tuple(map(int, row)) for row in sum(tables[1:], tables[0])) if tables else ()

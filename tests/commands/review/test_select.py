@@ -115,6 +115,7 @@ def test_the_suffix_says_the_format(folder: Path, name: str) -> None:
             ("-o", "a.csv", "--overlap", "20%", "--annotator", "ann"),
             "--overlap divides the answers among several people",
         ),
+        (("-o", "a.csv", "--guidelines", "."), "--guidelines .: the file cannot be read: Is a directory"),
         (("-o", "a.csv", "--overlap", "3"), "'3' is not a share; write 20%"),
         (("-o", "a.csv", "--scale", "stars"), "'stars' is not a scale; write yes_no, claims"),
         (("-o", "a.csv", "--ask", "fluency"), "--ask fluency: write NAME=SCALE"),
@@ -140,3 +141,12 @@ def test_guidelines_of_ones_own_replace_the_usual_ones(folder: Path) -> None:
     select("-o", "a.json", "--random", "1", "--guidelines", "own.txt")
     assert "Be kind." in (folder / "a.xml").read_text()
     assert json.loads((folder / "a.json").read_text())[0]["data"]["question"].startswith("Question q")
+
+
+def test_guidelines_that_are_no_text_are_refused(folder: Path) -> None:
+    (folder / "guide.docx").write_bytes(b"PK\x03\x04\xd0\xff")
+    result = select("-o", "a.csv", "--guidelines", "guide.docx")
+    assert (result.exit_code, result.output.strip()) == (
+        2,
+        "rageval-spec: --guidelines guide.docx: the file is not UTF-8 text; save it as UTF-8",
+    )

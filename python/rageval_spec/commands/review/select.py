@@ -168,8 +168,10 @@ def _read_guidelines(path: Path | None) -> str:
         return GENERAL
     try:
         return path.read_text("utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--guidelines {path}: the file cannot be read: {error}") from error
+    except OSError as error:
+        raise UsageError(f"--guidelines {path}: the file cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UsageError(f"--guidelines {path}: the file is not UTF-8 text; save it as UTF-8") from error
 
 
 def _divide(sheet: ReviewSheet, annotators: Sequence[str], overlap: float) -> Iterator[ReviewSheet]:
