@@ -51,6 +51,14 @@ def test_labels_of_questions_without_a_value_are_counted() -> None:
         join(label("q9", 0.0))
 
 
+def test_labels_of_systems_that_are_not_there_name_them() -> None:
+    joined = join(label("q1", 1.0), label("q2", 0.0, system="v7"), label("q2", 0.0, dataset="silver"))
+    assert joined.unused == {
+        "of the unknown system 'v7'": 1,
+        "of the unknown dataset 'silver'": 1,
+    }
+
+
 def test_labels_follow_the_answers_text() -> None:
     joined = join(label("q1", 1.0, answer=digest_answer(ANSWER)), label("q2", 1.0, answer=digest_answer("another")))
     assert [item[2] for item in joined.items] == ["q1"]

@@ -213,6 +213,12 @@ def _place(
     metric: str,
     answers: Mapping[tuple[str, str, str], str | None],
 ) -> tuple[Item, str | None]:
+    for kind, name, known in (
+        ("dataset", label.dataset, evaluation.datasets),
+        ("system", label.system, evaluation.systems),
+    ):
+        if name and name not in known:
+            return (label.dataset, label.system, label.query_id, None), f"of the unknown {kind} '{name}'"
     dataset = label.dataset or _only({item[0] for item in values}, "dataset", label, evaluation.datasets, metric)
     system = label.system or _only({item[1] for item in values}, "system", label, evaluation.systems, metric)
     item = (dataset, system, label.query_id, label.claim)

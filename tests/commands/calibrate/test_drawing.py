@@ -77,3 +77,12 @@ def test_a_promise_is_shown_of_each_metric() -> None:
     text = show(*found, limit=0.5)
     assert text.count("sent from") == 2
     assert "sent from" not in show(*found)
+
+
+def test_a_promise_says_why_it_counts_fewer_answers() -> None:
+    found = measure(limit=0.5)
+    told = "60 of 120 labelled items count: one of each question, or of each cluster."
+    assert told not in show(found, limit=0.5)
+    pairs = tuple(("golden", "v1", f"q{row // 2}", None) for row in range(120))
+    joined = replace(found.joined, items=pairs)
+    assert told in show(replace(found, joined=joined, promise=promise(joined, 0.5, 0.95)), limit=0.5)

@@ -66,7 +66,7 @@ def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
         yield from _draw_head(found.calibration, found.joined.bounds)
         yield from _draw_clusters(found.joined)
         if is_short:
-            yield from _draw_promise(found.promise, settings)
+            yield from _draw_promise(found.promise, settings, found.calibration.items)
         else:
             yield from _draw_all(found, settings)
     if group.found and not settings.details:
@@ -98,7 +98,7 @@ def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
     yield from draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
-    yield from _draw_promise(found.promise, settings)
+    yield from _draw_promise(found.promise, settings, calibration.items)
 
 
 def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[RenderableType]:
@@ -239,12 +239,12 @@ def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Re
         yield ""
 
 
-def _draw_promise(found: Promise | None, settings: Settings) -> Iterator[RenderableType]:
+def _draw_promise(found: Promise | None, settings: Settings, items: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if found is None or settings.limit is None:
         return
-    yield from _write(say_promise(found, settings.limit, settings.confidence))
+    yield from _write(say_promise(found, settings.limit, settings.confidence, items))
     rows = [
         (
             format_number(one.threshold),

@@ -126,8 +126,8 @@ def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def say_promise(found: Promise, limit: float, confidence: float) -> Iterator[Sentence]:
-    """Whether a promise can be kept, and if not, which can."""
+def say_promise(found: Promise, limit: float, confidence: float, items: int) -> Iterator[Sentence]:
+    """Whether a promise can be kept, and if not, which can; `items` is the number of labelled items."""
     kept = found.wanted
     share, sure = format_percent(limit, 2), f"with {confidence:.0%} confidence"
     if kept is not None:
@@ -145,6 +145,8 @@ def say_promise(found: Promise, limit: float, confidence: float) -> Iterator[Sen
         yield _say_needed(found, limit, confidence), ""
     else:
         yield f"✗ Nothing can be promised with {found.items} labels.", "red"
+    if found.items < items:
+        yield f"{found.items} of {items} labelled items count: one of each question, or of each cluster.", ""
 
 
 def _say_needed(found: Promise, limit: float, confidence: float) -> str:
