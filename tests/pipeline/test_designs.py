@@ -274,6 +274,12 @@ def test_a_gate_says_that_its_number_is_weighted(tmp_path: Path) -> None:
     )
 
 
+def test_a_gate_on_a_slice_in_which_all_questions_weigh_the_same_says_nothing_of_weights(tmp_path: Path) -> None:
+    gates = [{"metric": "token_f1", "slice": "kind=hard", "max": 1.0}]
+    found = evaluate(tmp_path, weights="mix.csv", slices=["kind"], gates=gates)
+    assert "weighted" not in found.gates[0].reason and "in the slice kind=hard is" in found.gates[0].reason
+
+
 def test_a_gate_on_another_number_says_that_the_plain_one_is_the_mean(tmp_path: Path) -> None:
     evaluate(tmp_path, save_as="main", weights="mix.csv")
     gates = [{"metric": "token_f1", "baseline": "main", "max_drop": 0.3}]

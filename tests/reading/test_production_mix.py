@@ -65,6 +65,7 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
         ),
         ("kind,share\na,-1\n", "mix.csv:2:3: '-1' is not a share"),
         ("kind,share\na,nan\n", "mix.csv:2:3: 'nan' is not a share"),
+        ("kind,share\na,1e308\nb,1e308\n", "mix.csv:2:3: '1e308' is not a share"),
         ("kind,share\na,\n", "mix.csv:2:3: the row has no share"),
         ('kind,share\n"a, b",x\n', "mix.csv:2:8: 'x' is not a share"),
         ("kind,share\na,1\nb,1\na,1\n", "mix.csv:4:1: kind=a is already on line 2; keep one of the two"),

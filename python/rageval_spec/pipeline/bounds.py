@@ -159,11 +159,13 @@ def check_covered(cell: Aggregate, cell_name: str) -> Iterable[Finding]:
 
 
 def describe_weights(gate: GateNode, cell: Aggregate) -> str:
-    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights.
+    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights, or that they do not change.
 
     If the gate looks at something else than the mean, the plain number is said to be the mean.
     """
-    if cell.design is None or cell.design.plain is None:
+    if cell.design is None or cell.design.plain is None or cell.mean is None:
+        return ""
+    if math.isclose(cell.design.plain, cell.mean, rel_tol=1e-9):
         return ""
     plain = format_number(cell.design.plain)
     if gate.on != "mean" or gate.baseline is not None:

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import fsum
 from pathlib import Path
 
 from rageval_spec.diagnostics import Diagnostic, Position, SpecError, suggest
@@ -21,6 +21,8 @@ _NEAR = 0.001
 _PLACED = re.compile(r":(?:(\d+):)?(?:(\d+):)? ?(.*)", re.DOTALL)
 """What follows the path in a message: line and column, if they are known, and what is wrong."""
 _EXAMPLE = "write a header such as difficulty,share"
+_TOO_LARGE = 1e15
+"""No log counts as many questions; sums of larger numbers could overflow."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def _read_number(text: str) -> float | None:
         number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return None
-    return number if isfinite(number) and number >= 0 else None
+    return number if 0 <= number < _TOO_LARGE else None
 
 
 def _find_repeated(path: Path, rows: Sequence[MixRow]) -> Iterator[Diagnostic]:
