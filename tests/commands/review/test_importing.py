@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 
 from rageval_spec.cli import cli
 from rageval_spec.reading.labels import read_labels
+from rageval_spec.review.criteria import make_criterion
 from tests.answered_evaluation import answered, sample, save, value
 from tests.review.forms.filling import fill_csv, fill_xlsx
-from tests.review.forms.sheets import CLAIMS, make_sheet
+from tests.review.forms.sheets import CLAIMS, FLUENCY, make_sheet
 
 GIVEN = {"faithfulness [yes/no]": "yes", "fluency [1..5]": "4", "annotator": "ann"}
 
@@ -39,8 +40,7 @@ def test_labels_are_written_and_it_says_what_to_do_next() -> None:
     assert result.exit_code == 0, result.output
     assert "Read 4 labels by ann" in result.output
     assert "wrote labels.csv: 4 labels, 4 new" in result.output
-    assert "rageval-spec calibrate --labels labels.csv --metric faithfulness\n" in result.output
-    assert "rageval-spec calibrate --labels labels.csv --metric fluency --scale 1..5\n" in result.output
+    assert "rageval-spec calibrate --labels labels.csv --scale 1..5\n" in result.output
     first = read_labels([Path("labels.csv")])[0]
     assert (first.query_id, first.metric, first.value, first.reason, first.probability) == (
         "q1", "faithfulness", 1.0, "random + low", 0.25,
@@ -51,6 +51,14 @@ def test_labels_without_grades_need_one_calibration() -> None:
     result = call("review", "import", fill("a.csv", **{"fluency [1..5]": ""}), "-o", "labels.csv")
     assert "rageval-spec calibrate --labels labels.csv\n" in result.output
     assert "--metric" not in result.output
+
+
+def test_grades_on_several_scales_need_a_calibration_each() -> None:
+    sheet = make_sheet(make_criterion("tone", "1..3"), FLUENCY)
+    fill_csv(sheet, Path("a.csv"), lambda number, row: {"tone [1..3]": "2", "fluency [1..5]": "4", "annotator": "ann"})
+    result = call("review", "import", "a.csv", "-o", "labels.csv")
+    assert "rageval-spec calibrate --labels labels.csv --metric tone --scale 1..3\n" in result.output
+    assert "rageval-spec calibrate --labels labels.csv --metric fluency --scale 1..5\n" in result.output
 
 
 def test_several_forms_become_one_file_of_labels() -> None:

@@ -138,10 +138,11 @@ def _describe(checked: Checked, merged: Merged, forms: Sequence[FilledForm], tar
 
 
 def _name_options(forms: Sequence[FilledForm], metrics: Sequence[str]) -> list[str]:
-    """The options with which `calibrate` reads the labels: once, unless metrics have scales of their own."""
+    """The options with which `calibrate` reads the labels: once, unless grades have several scales."""
     scales = {metric: _name_scale(forms, metric) for metric in metrics}
-    if not any(scales.values()):
-        return [""]
+    different = {scale for scale in scales.values() if scale}
+    if len(different) < 2:
+        return ["".join(different)]
     return [f" --metric {shlex.quote(metric)}{scale}" for metric, scale in scales.items()]
 
 
