@@ -39,7 +39,8 @@ def test_systems_and_slices_are_measured_apart() -> None:
     hard, easy = (found[f"slice level={name}"].auroc for name in ("hard", "easy"))
     assert hard is not None and easy is not None and hard.value is not None and easy.value is not None
     assert hard.value < 0.75 < easy.value
-    assert easy.interval is not None
+    assert hard.interval is not None
+    assert easy.interval is None  # without a mistake, no resample has one
 
 
 def test_a_slice_with_few_labels_has_no_numbers() -> None:

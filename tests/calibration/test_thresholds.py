@@ -89,3 +89,13 @@ def test_too_few_questions_are_not_held_out(questions: list[str]) -> None:
 def test_a_fold_whose_others_lack_a_class_is_not_decided() -> None:
     is_yes = np.array([True] + [False] * 19)
     assert decide_outside(np.linspace(0, 1, 20), is_yes, range(20), Criterion(), 42) is None
+
+
+def test_a_perfect_recall_is_not_certain() -> None:
+    values = np.r_[np.full(40, 0.9), np.full(40, 0.1)]
+    found = {one.name: one for one in rate_decisions(values, values > 0.5, Criterion(), Measuring([*range(80)], 200))}
+    recall = found["recall"]
+    assert recall.interval is not None
+    assert (recall.value, recall.interval.high) == (1.0, 1.0)
+    assert recall.interval.low == pytest.approx(0.025 ** (1 / 40), abs=1e-6)
+    assert found["kappa"].interval is None

@@ -22,7 +22,7 @@ BETWEEN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of a calibration; `value` is None, and `reason` says why, if it is not defined."""
+    """One number of a calibration. `reason` says why `value` is None, or why only `interval` is."""
 
     name: Name
     value: float | None
@@ -45,7 +45,10 @@ class Measuring:
     seed: int = 42
 
     def measure(self, name: Name, statistic: Statistic) -> Measure:
-        """The number that a function of weights gives, with its interval."""
+        """The number that a function of weights gives, with its interval.
+
+        A perfect value has no interval: the resamples all have it, which does not make it certain.
+        """
         import numpy as np
 
         rows = len(self.questions)
@@ -53,4 +56,6 @@ class Measuring:
         if not np.isfinite(value):
             return Measure(name, None, None, "the values, or the labels, are all the same")
         interval = find_interval(statistic, rows, clusters=self.questions, resamples=self.resamples, seed=self.seed)
+        if interval is not None and interval.low == interval.high and name != "bias" and abs(value) in (0.0, 1.0):
+            return Measure(name, value, None, "not known: without a mistake, no resample has one")
         return Measure(name, value, interval)

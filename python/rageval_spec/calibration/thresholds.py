@@ -16,6 +16,7 @@ from rageval_spec.statistics.discrimination import (
     decide,
     find_highest_precision,
 )
+from rageval_spec.statistics.proportions import find_exact_interval
 from rageval_spec.wording import format_number
 
 if TYPE_CHECKING:
@@ -92,7 +93,17 @@ def rate_decisions(values: Floats, is_yes: Bools, criterion: Criterion, how: Mea
     if taken is None:
         return ()
     decisions = decide(taken.astype(float), is_yes, BETWEEN)
-    return tuple(how.measure(name, decisions[name]) for name in _DECISIONS)
+    found = (how.measure(name, decisions[name]) for name in _DECISIONS)
+    among = {"precision": taken, "recall": is_yes}
+    return tuple(_bound_perfect(one, among[one.name], how.questions) if one.name in among else one for one in found)
+
+
+def _bound_perfect(found: Measure, among: Bools, questions: Sequence[Hashable]) -> Measure:
+    """A share that is 0 or 1 with its exact interval (Clopper and Pearson), as if each question had one row."""
+    if found.value not in (0.0, 1.0):
+        return found
+    total = len({question for question, counts in zip(questions, among, strict=True) if counts})
+    return Measure(found.name, found.value, find_exact_interval(total if found.value else 0, total))
 
 
 def decide_outside(
