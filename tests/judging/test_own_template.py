@@ -113,6 +113,7 @@ def test_unknown_variables_are_found_with_line_column_and_what_exists() -> None:
     [
         ("{{ answer }}\n{{ answer | trmi }}", "mine.jinja:2: unknown filter 'trmi'; did you mean 'trim'?"),
         ("{{ answer is defned }}", "mine.jinja:1: unknown test 'defned'; did you mean 'defined'?"),
+        ("{% if topic is oddd %}{{ answer }}{% endif %}", "mine.jinja:1: unknown test 'oddd'; did you mean 'odd'?"),
         ("{{ answer | xyzzy }}", "mine.jinja:1: unknown filter 'xyzzy'; remove it"),
     ],
 )

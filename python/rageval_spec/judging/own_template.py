@@ -12,7 +12,7 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.fences import FencedText, FencedTexts, fence_texts, fence_value
 from rageval_spec.judging.prompts import Prompt
-from rageval_spec.judging.templates import find_undeclared, parse_template
+from rageval_spec.judging.templates import parse_template
 
 if TYPE_CHECKING:
     from jinja2.nodes import Name
@@ -65,7 +65,9 @@ class OwnTemplate:
         Raises:
             UsageError: the template does not parse; the message has `file:line`.
         """
-        names = find_undeclared(self._tree, self.prompt.shown) - {"range", "dict", "cycler", "joiner", "namespace"}
+        from jinja2 import meta
+
+        names = meta.find_undeclared_variables(self._tree) - {"range", "dict", "cycler", "joiner", "namespace"}
         found: dict[str, Use] = {}
         for node in _list_names(self._tree):
             if node.name in names and node.name not in found:

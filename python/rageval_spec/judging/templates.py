@@ -145,22 +145,26 @@ def parse_template(text: str, shown: str) -> Tree:
     """Parse a template.
 
     Raises:
-        UsageError: it does not parse; the message has `file:line`.
+        UsageError: it does not parse, or uses a filter or a test that does not exist; the message has `file:line`.
     """
     with _parsing(shown):
-        return _environment().parse(text, name=shown, filename=shown)
+        tree = _environment().parse(text, name=shown, filename=shown)
+    _refuse_unknown(tree, shown)
+    return tree
 
 
-def find_undeclared(tree: Tree, shown: str) -> set[str]:
-    """The variables that the template uses and does not set itself.
+def _refuse_unknown(tree: Tree, shown: str) -> None:
+    """Refuse filters and tests that do not exist; Jinja2 itself finds those in a condition only while it renders."""
+    from jinja2 import nodes
 
-    Raises:
-        UsageError: the template uses a filter or a test that does not exist; the message has `file:line`.
-    """
-    from jinja2 import meta
-
-    with _parsing(shown):
-        return meta.find_undeclared_variables(tree)
+    environment = _environment()
+    for node in tree.find_all((nodes.Filter, nodes.Test)):
+        is_filter = isinstance(node, nodes.Filter)
+        known: Mapping[str, Any] = environment.filters if is_filter else environment.tests
+        if node.name not in known:
+            kind = "filter" if is_filter else "test"
+            hint = suggest(node.name, [*known]) or "remove it"
+            raise UsageError(f"{shown}:{node.lineno}: unknown {kind} '{node.name}'; {hint}")
 
 
 @contextmanager
@@ -170,19 +174,9 @@ def _parsing(shown: str) -> Iterator[None]:
     try:
         yield
     except TemplateSyntaxError as error:
-        raise UsageError(f"{shown}:{error.lineno}: {_explain_syntax(error.message or '')}") from error
+        raise UsageError(f"{shown}:{error.lineno}: {error.message}") from error
     except (RecursionError, MemoryError, SyntaxError) as error:
         raise UsageError(f"{shown}:1: it is nested too deeply to be parsed") from error
-
-
-def _explain_syntax(message: str) -> str:
-    """What Jinja2 says, with a suggestion for a filter or a test that it does not know."""
-    unknown = re.match(r"No (filter|test) named '(.*?)'", message)
-    if unknown is None:
-        return message
-    kind, name = unknown.groups()
-    known = [*(_environment().filters if kind == "filter" else _environment().tests)]
-    return f"unknown {kind} '{name}'; {suggest(name, known) or 'remove it'}"
 
 
 def find_line(traceback: TracebackType | None, shown: str) -> int:
