@@ -75,3 +75,10 @@ def test_the_table_of_a_note_is_shown_with_its_metric_and_system() -> None:
     note = Note("waterfall", "map: 80 samples", "golden", "bm25", table=table)
     (section,) = list_sections(replace(make_evaluation(), notes=(note,)))
     assert (section.title, section.header, section.rows) == ("Stages of map of bm25", table[0], table[1:])
+    assert section.numbers == {1}
+
+
+def test_the_table_of_a_note_is_called_by_its_first_column_and_its_texts_stand_on_the_left() -> None:
+    note = Note("steps", "map: graded by 1 step", "golden", "bm25", table=(("step", "what"), ("1", "Look for it.")))
+    (section,) = list_sections(replace(make_evaluation(), notes=(note,)))
+    assert (section.title, section.numbers) == ("Steps of map of bm25", frozenset())

@@ -72,7 +72,6 @@ class Listing:
             for name, entries in sections.items()
         }
         content["chat"] = [asdict(one) for one in self.asked]
-        content["chat"] = [asdict(one) for one in self.asked]
         folders = {"hub_folder": str(self.hub_folder), "built_folder": str(self.built_folder), "store": str(self.store)}
         return json.dumps({**content, **folders}, indent=2, ensure_ascii=False) + "\n"
 

@@ -173,12 +173,12 @@ def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[s
 
 
 def _show_stages(evaluation: Evaluation) -> Iterator[Section]:
-    """The tables of notes, for example how many samples each stage of a waterfall passed on."""
+    """The tables of notes: how many samples each stage of a waterfall passed on, or the steps of a grade."""
     for note in evaluation.notes:
         if note.table:
             header, *rows = note.table
             metric = next((name for name in evaluation.metrics if note.message.startswith(f"{name}: ")), None)
             names = (metric, f"of {note.system}" if note.system else None)
             where = " ".join(name for name in names if name) or note.code
-            numbers = frozenset(range(1, len(header)))
-            yield Section(f"Stages of {where}", header, tuple(rows), numbers)
+            numbers = frozenset(place for place in range(1, len(header)) if all(row[place].isdecimal() for row in rows))
+            yield Section(f"{header[0].capitalize()}s of {where}", header, tuple(rows), numbers)
