@@ -62,6 +62,12 @@ def test_a_column_with_a_meaning_of_its_own_is_not_suggested_for_another(tmp_pat
         read_labels([write(tmp_path, "query_id,metric,Urteil\nq1,m,4\n")])
 
 
+def test_a_form_that_is_not_imported_yet_is_no_file_of_labels(tmp_path: Path) -> None:
+    path = write(tmp_path, "no,query_id,fluency [1..5],annotator,row\n1,q1,4,ann,rv1.x\n", "review.csv")
+    with pytest.raises(DataError, match=r"a form of 'review select', not .*: rageval-spec review import \S+ -o labels"):
+        read_labels([path])
+
+
 def test_other_columns_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, "Nr,Urteil\nq1,4\n")
     with pytest.raises(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -139,6 +140,11 @@ def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]
 
 
 def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str) -> str:
+    if "row" in present and any(name.endswith("]") for name in present):
+        return (
+            f"{path}: this is a form of 'review select', not a file of labels; import it first: rageval-spec review "
+            f"import {shlex.quote(str(path))} -o labels.csv"
+        )
     taken = {name for names in KNOWN_AS.values() for name in names}
     free = [name for name in present if name not in taken]
     guess = guess_names([part], free).get(part, free[0] if free else "COLUMN")
