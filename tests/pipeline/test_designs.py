@@ -356,3 +356,9 @@ def test_a_dataset_that_is_left_out_needs_no_design(tmp_path: Path) -> None:
     found = run(path, Options(output=None, only=["golden"])).evaluation
     assert [*found.designs] == ["golden"]
     assert found.spec["cluster"] == {"golden": "source"}
+
+
+def test_a_weight_that_overflows_is_refused(tmp_path: Path) -> None:
+    rows = [{**row, "big": 1e308} for row in QUESTIONS]
+    with pytest.raises(SpecError, match="no question of 'golden' has a weight in 'big'"):
+        evaluate(tmp_path, questions=rows, weight="big")

@@ -14,7 +14,7 @@ from rageval_spec.pipeline.conditions import find_number, label, list_values
 from rageval_spec.pipeline.execute import list_evaluated
 from rageval_spec.pipeline.slices import describe_columns, find_slices, read_rows
 from rageval_spec.pipeline.work import Work
-from rageval_spec.reading.production_mix import SLICE, MixRow, ProductionMix, read_mix
+from rageval_spec.reading.production_mix import LARGEST, SLICE, MixRow, ProductionMix, read_mix
 from rageval_spec.spec.designing import CLUSTER, WEIGHT, WEIGHTS, DesignNode, find_key
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun, format_percent
@@ -161,7 +161,7 @@ class _Finder:
         for query_id, row in self.rows.items():
             values = list_values(row.get(column))
             number = find_number(values[0]) if len(values) == 1 else None
-            if number is None or number < 0:
+            if number is None or not 0 <= number < LARGEST:
                 wrong.append(query_id)
             else:
                 weights[query_id] = number

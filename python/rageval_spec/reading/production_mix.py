@@ -21,8 +21,8 @@ _NEAR = 0.001
 _PLACED = re.compile(r":(?:(\d+):)?(?:(\d+):)? ?(.*)", re.DOTALL)
 """What follows the path in a message: line and column, if they are known, and what is wrong."""
 _EXAMPLE = "write a header such as difficulty,share"
-_TOO_LARGE = 1e15
-"""No log counts as many questions; sums of larger numbers could overflow."""
+LARGEST = 1e15
+"""Shares, counts and weights are below this: sums of larger numbers could overflow."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _read_number(text: str) -> float | None:
         number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return None
-    return number if 0 <= number < _TOO_LARGE else None
+    return number if 0 <= number < LARGEST else None
 
 
 def _find_repeated(path: Path, rows: Sequence[MixRow]) -> Iterator[Diagnostic]:
