@@ -111,11 +111,12 @@ def join_labels(
         )
     bounds = (0.0, 1.0) if True in of_claims else bounds
     values = _list_claims(evaluation, metric) if True in of_claims else _list_values(evaluation, metric, bounds)
+    there = {item[0] for item in values}, {item[1] for item in values}
     answers = _digest_answers(evaluation, labels)
     found: dict[Item, list[Label]] = defaultdict(list)
     unused: Counter[str] = Counter()
     for label in labels:
-        item, problem = _place(label, values, evaluation, metric, answers)
+        item, problem = _place(label, values, there, evaluation, metric, answers)
         if problem is None:
             found[item].append(label)
         else:
@@ -209,18 +210,20 @@ def _digest_answers(evaluation: Evaluation, labels: Sequence[Label]) -> Mapping[
 def _place(
     label: Label,
     values: Mapping[Item, float],
+    there: tuple[set[str], set[str]],
     evaluation: Evaluation,
     metric: str,
     answers: Mapping[tuple[str, str, str], str | None],
 ) -> tuple[Item, str | None]:
+    """The item of a label, and why it is not used, if it is not. `there` has the datasets and systems with values."""
     for kind, name, known in (
         ("dataset", label.dataset, evaluation.datasets),
         ("system", label.system, evaluation.systems),
     ):
         if name and name not in known:
             return (label.dataset, label.system, label.query_id, None), f"of the unknown {kind} '{name}'"
-    dataset = label.dataset or _only({item[0] for item in values}, "dataset", label, evaluation.datasets, metric)
-    system = label.system or _only({item[1] for item in values}, "system", label, evaluation.systems, metric)
+    dataset = label.dataset or _only(there[0], "dataset", label, evaluation.datasets, metric)
+    system = label.system or _only(there[1], "system", label, evaluation.systems, metric)
     item = (dataset, system, label.query_id, label.claim)
     if item not in values:
         return item, "of a question, answer or claim without a value"
