@@ -148,3 +148,5 @@ def test_criteria_are_needed_by_exactly_the_judges_that_read_them() -> None:
     assert "'criteria' is missing" in (metric("rubric", GRADER).check() or "")
     asking = AskingJudge("mine", frozenset({"grade"}))
     assert "the judge 'mine' does not read 'criteria'" in (metric("rubric", asking, criteria="?").check() or "")
+    assert "the judge 'mine' does not read 'guide'" in (metric("rubric", asking, guide={"1": "rude"}).check() or "")
+    assert metric("rubric", GRADER, criteria="?", guide={"1": "rude"}).check() is None

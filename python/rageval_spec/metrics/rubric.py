@@ -112,7 +112,7 @@ class Rubric(JudgedMetric[RubricNode]):
         return {**super().recorded(), "name": name, "scale": [*self.scale]}
 
     def check(self) -> str | None:
-        """Check that the judge gets criteria if it reads them, and only then."""
+        """Check that the judge gets criteria if it reads them, and that it gets nothing that it does not read."""
         fault = super().check()
         if fault is None and self.judge.reads_criteria and self.node.criteria is None:
             return "'criteria' is missing; write the question for the judge: criteria: Is the answer polite?"
@@ -121,6 +121,9 @@ class Rubric(JudgedMetric[RubricNode]):
             return (
                 f"the judge '{judge}' does not read 'criteria'; remove it, or write {{{{ criteria }}}} in its template"
             )
+        if fault is None and self.node.guide and self.judge.scale is not None:
+            judge = self.judge.context.name
+            return f"the judge '{judge}' does not read 'guide'; remove it, and write what grades mean in its template"
         return fault
 
     @property

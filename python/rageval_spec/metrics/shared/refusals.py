@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 class RefusalNode(JudgedNode):
     """The keys of a metric for which an answer that only refuses claims nothing."""
 
-    phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
+    phrases: tuple[str, ...] = Field(
+        default=(),
+        description=f"{PHRASES_TEXT} Write them whole: any other words beside a phrase count as a claim.",
+    )
 
 
 R = TypeVar("R", bound=RefusalNode)
