@@ -181,6 +181,18 @@ def test_guidelines_follow_what_is_judged(opened: Opened) -> None:
     assert "Do not reward length, style or confidence." in guidelines.inner_text()
 
 
+def test_claims_of_several_metrics_are_told_apart_in_the_judges_opinion(browser: Browser, tmp_path: Path) -> None:
+    sheet = make_sheet()
+    first = sheet.tasks[0]
+    other = replace(first.claims[0], metric="completeness")
+    both = replace(sheet, tasks=(replace(first, claims=(*first.claims, other)), *sheet.tasks[1:]))
+    with open_review(browser, write_page(tmp_path, both)) as opened:
+        press(opened, "o")
+        told = opened.page.locator("#told").inner_text()
+        assert "faithfulness: ✗ Contradicted Annual plans are never refunded [2]." in told
+        assert "completeness: ✓ Supported Refunds take 14 days" in told
+
+
 def test_the_judge_is_hidden_until_somebody_asks(opened: Opened) -> None:
     page = opened.page
     told = page.locator("#told")

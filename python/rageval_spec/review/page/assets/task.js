@@ -165,21 +165,23 @@ function drawTold(at, task) {
     return [toggle, el("p", { class: "muted small" }, note)];
   }
   const values = sheet.criteria.filter((criterion) => Object.hasOwn(task.judged, criterion.name));
+  const metrics = new Set(task.verdicts.map((claim) => claim.metric));
   return [toggle, el("div", { class: "opinion" },
     el("dl", { class: "pairs" },
       values.map((criterion) => pair(criterion.name, task.judged[criterion.name] === null ? "no value" : formatNumber(task.judged[criterion.name], 3))),
       pair("system", task.system), task.reason && pair("chosen because", task.reason)),
-    task.verdicts.length > 0 && el("ol", { class: "verdicts" }, task.verdicts.map(drawOpinion)))];
+    task.verdicts.length > 0 && el("ol", { class: "verdicts" }, task.verdicts.map((claim) => drawOpinion(claim, metrics.size > 1))))];
 }
 
 function pair(term, text) {
   return el("div", {}, el("dt", {}, name(term)), el("dd", { dir: "auto" }, text));
 }
 
-function drawOpinion(claim) {
+/** What the judge says of a claim; with the metric that it belongs to, if several have claims. */
+function drawOpinion(claim, isNamed) {
   const score = typeof claim.score === "number" ? `score ${formatNumber(claim.score, 3)}` : "not judged";
   const verdict = Object.hasOwn(CHOICES, claim.verdict) ? CHOICES[claim.verdict] : { sign: "·", kind: "none", word: score };
-  return el("li", {}, el("p", {}, el("span", { class: `verdict ${verdict.kind}` }, `${verdict.sign} ${verdict.word}`), " ",
+  return el("li", {}, el("p", {}, isNamed && el("span", { class: "muted small" }, `${claim.metric}: `), el("span", { class: `verdict ${verdict.kind}` }, `${verdict.sign} ${verdict.word}`), " ",
     el("span", { dir: "auto" }, claim.text)),
     claim.reason && el("p", { class: "muted small", dir: "auto" }, claim.reason), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence));
 }
