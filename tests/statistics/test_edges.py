@@ -82,6 +82,6 @@ def test_grades_keep_their_interval_and_equal_labels_have_that_of_their_number()
     plain = correct_mean(judged[:60], labels[:60], judged[60:])
     assert find(judged, labels, 60) == plain
     equal = find(judged, np.ones(200), 60)
-    assert equal.interval is not None and equal.interval == equal.labelled_interval
+    assert equal.interval is not None and equal.interval == equal.labelled_interval and equal.worth is None
     exact = stats.binomtest(60, 60).proportion_ci(0.95, "exact")
     assert (equal.interval.low, equal.interval.high) == pytest.approx((exact.low, 1.0))

@@ -33,7 +33,8 @@ def respect_bounds(
     The interval has the means that lie no further from the estimate than Student's t allows with the variance that they
     themselves would give (Wilson's score interval, with the number of labels that the estimate is worth). To the
     variance, `_UNSEEN` labels are added by the share of it that the judge took away: only that share rests on how the
-    judge treats the rare labels. If all labels are the same, both intervals are those of `bound_equal`.
+    judge treats the rare labels. If all labels are the same, both intervals are those of `bound_equal`,
+    and it is not known what the labels are worth.
 
     Args:
         found: the mean, as `correct_mean` gives it.
@@ -44,7 +45,7 @@ def respect_bounds(
     low, high = bounds
     if found.error is not None and labels.min() == labels.max():
         equal, _ = bound_equal(found.labelled, found.degrees + 1, bounds, confidence)
-        return replace(found, interval=equal, labelled_interval=equal)
+        return replace(found, interval=equal, labelled_interval=equal, worth=None)
     width, share = high - low, (found.labelled - low) / (high - low)
     is_yes_no = bool(((labels == low) | (labels == high)).all()) and 0 < share < 1
     if not is_yes_no or found.error is None or found.labelled_interval is None:
