@@ -70,6 +70,7 @@ class MetricAgreement:
     Attributes:
         metric: the metric; "" if the labels do not name one.
         items: the number of labelled items; `shared` is how many of them have at least two labels.
+        questions: the number of questions that at least two annotators labelled, be it for different answers.
         annotators: each annotator, in the order of the labels.
         scale: the values, in ascending order, with how often each was given.
         coefficients: the coefficients that fit the labels; `deciding` is the one that says whether they are reliable.
@@ -82,6 +83,7 @@ class MetricAgreement:
     metric: str
     items: int
     shared: int
+    questions: int
     annotators: tuple[AnnotatorAgreement, ...]
     scale: tuple[tuple[Value, int], ...]
     coefficients: tuple[Agreement, ...]
@@ -137,6 +139,7 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
         metric=metric,
         items=len(items),
         shared=found[0].items,
+        questions=_count_questions(labels),
         annotators=tuple(
             AnnotatorAgreement(name, told[name], measure_rater(ratings, place, clusters=clusters, **drawn))
             for place, name in enumerate(annotators)
@@ -161,6 +164,14 @@ def _refuse_yes_among_grades(metric: str, labels: Sequence[Label]) -> None:
             f"{said.place}: '{'yes' if said.value else 'no'}' is among {what} such as {grade.value:g} "
             f"({grade.place}), and it is not known which grade it means; write the grade instead"
         )
+
+
+def _count_questions(labels: Sequence[Label]) -> int:
+    """How many questions at least two annotators labelled."""
+    people: dict[str, set[str]] = defaultdict(set)
+    for label in labels:
+        people[label.query_id].add(label.annotator)
+    return sum(len(of) > 1 for of in people.values())
 
 
 def choose_coefficients(ratings: Ratings) -> list[Coefficient]:

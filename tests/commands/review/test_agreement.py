@@ -50,6 +50,15 @@ def test_one_annotator_is_told_what_is_needed(tmp_path: Path) -> None:
     assert "Ask a second person to label at least 50 of the same items." in text
 
 
+def test_labels_of_the_same_questions_that_name_other_answers_are_told(tmp_path: Path) -> None:
+    bob = tmp_path / "bob.csv"
+    bob.write_text("id,metric,system,annotator,value\nq1,recall,v1,bob,1\n")
+    text = describe_agreement([write(tmp_path, ["q1,recall,ann,1"]), bob], [], [], "text").decode()
+    said = " ".join(text.split())
+    assert "Several people labelled the same question, but their labels differ in the dataset, the system," in said
+    assert "Ask a second person" not in said
+
+
 def test_json_has_everything(tmp_path: Path) -> None:
     (found,) = json.loads(describe_agreement([good_labels(tmp_path)], [], ["faithfulness"], "json"))
     assert (found["metric"], found["items"], found["deciding"], found["enough"]) == (

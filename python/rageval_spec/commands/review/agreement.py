@@ -93,7 +93,13 @@ def _conclude(found: MetricAgreement) -> Iterator[tuple[str, str]]:
     name, value = _NAMES[found.deciding.coefficient], found.deciding.value
     if value is None:
         yield f"! It cannot be said how well people agree: {found.deciding.reason}.", "yellow"
-        if not found.shared:
+        if not found.shared and found.questions:
+            yield (
+                f"Several people labelled the same {'question' if found.questions == 1 else f'{found.questions:,} questions'}, but their labels differ "
+                "in the dataset, the system, the answer's digest or the claim, so they are not about the same answers.",
+                "",
+            )
+        elif not found.shared:
             yield "Ask a second person to label at least 50 of the same items.", ""
         return
     if found.deciding.coefficient == "ac1":
