@@ -94,9 +94,10 @@ def _conclude(found: MetricAgreement) -> Iterator[tuple[str, str]]:
     if value is None:
         yield f"! It cannot be said how well people agree: {found.deciding.reason}.", "yellow"
         if not found.shared and found.questions:
+            same = "question" if found.questions == 1 else f"{found.questions:,} questions"
             yield (
-                f"Several people labelled the same {'question' if found.questions == 1 else f'{found.questions:,} questions'}, but their labels differ "
-                "in the dataset, the system, the answer's digest or the claim, so they are not about the same answers.",
+                f"Several people labelled the same {same}, but their labels differ in the dataset, the system, the "
+                "answer's digest or the claim, so they are not about the same answers.",
                 "",
             )
         elif not found.shared:
