@@ -117,11 +117,15 @@ def trace_risk(values: Floats, is_wrong: NDArray[np.bool_], confidence: float, p
     """What thresholds between the highest value and the lowest do, each with its own upper bound of the risk.
 
     The bounds are exact (Clopper and Pearson, 1934) and hold for one threshold that was chosen beforehand, not for the
-    best of them.
+    best of them. Answers with values below 0 are never sent, whatever the threshold.
     """
     import numpy as np
 
-    levels = np.unique(np.quantile(values, np.linspace(1, 0, points + 1)[1:], method="lower"))[::-1]
+    sendable = values[values >= 0]
+    if not len(sendable):
+        return ()
+    levels = np.quantile(values, np.linspace(1, 0, points + 1)[1:], method="lower")
+    levels = np.unique(np.maximum(levels, sendable.min()))[::-1]
     traced = []
     for threshold in levels:
         sent = values >= threshold
