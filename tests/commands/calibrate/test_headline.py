@@ -40,6 +40,13 @@ def test_values_that_do_not_mean_what_they_say_and_what_a_map_does() -> None:
     assert "], on questions held out." in text
 
 
+def test_the_judges_own_values_are_not_taken_for_labels() -> None:
+    values = np.linspace(0, 1, 60)
+    assert say(values, values).startswith("! Every label is exactly the judge's value: make sure that people gave them")
+    decisions = values.round()
+    assert "Every label" not in say(decisions, decisions)
+
+
 def test_guessing_is_called_guessing() -> None:
     assert "✗ The judge cannot be told from guessing" in say(*simulate(100, lambda values: values * 0 + 0.5))
 

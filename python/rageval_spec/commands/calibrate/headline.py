@@ -23,6 +23,7 @@ Sentence = tuple[str, str]
 
 def conclude(found: Calibration) -> Iterator[Sentence]:
     """What a reader must know of a judge, the most important first."""
+    yield from _say_same(found)
     yield _say_order(found)
     yield from _say_bias(found)
     if found.reliability is not None:
@@ -36,6 +37,14 @@ def conclude(found: Calibration) -> Iterator[Sentence]:
         )
     for reason, count in found.unused:
         yield f"{count_noun(count, 'label')} {reason} {'was' if count == 1 else 'were'} not used.", ""
+
+
+def _say_same(found: Calibration) -> Iterator[Sentence]:
+    """A warning if graded labels are the judge's values, as where a column of results is taken for labels."""
+    error = _find(found.association, "mae")
+    is_graded = found.reliability is not None and len(found.reliability.bins) > 2
+    if is_graded and error is not None and error.value == 0:
+        yield "! Every label is exactly the judge's value: make sure that people gave them, not the judge.", "yellow"
 
 
 def _say_order(found: Calibration) -> Sentence:
