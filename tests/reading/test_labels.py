@@ -122,3 +122,10 @@ def test_yes_and_no_are_told_from_1_and_0(tmp_path: Path) -> None:
     path.write_text("".join(f'{{"id": "q{n}", "value": {value}}}\n' for n, value in enumerate(values)))
     found = [(label.value, label.is_yes_no) for label in read_labels([path])]
     assert found == [(1, True), (0, True), (1, False), (0, False), (1, True), (4, False)]
+
+
+def test_other_separators_say_what_to_do_without_a_spec(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("query_id;metric;value\nq1;faithfulness;1\n")
+    with pytest.raises(DataError, match=r"separated by a semicolon, not by a comma; save it with commas, or with tabs"):
+        read_labels([path])
