@@ -85,3 +85,7 @@ def test_labels_are_found_beside_the_history_that_the_environment_names(
     assert "neither a results folder nor a label" in complaint("main")
     monkeypatch.setenv("RAGEVAL_HISTORY", "evals/.rageval/history.db")
     assert open_results("main").evaluation.systems == ("v2",)
+
+
+def test_a_spec_that_is_not_there_is_a_missing_file() -> None:
+    assert complaint("nowhere.yaml") == "nowhere.yaml: no such file"

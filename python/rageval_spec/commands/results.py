@@ -152,6 +152,8 @@ def _explain(name: str, places: Places) -> UsageError:
             f"{name} is not a results folder: it has no {history.RESULTS}; "
             f"make results with: {PROGRAM} run spec.yaml -o {name}"
         )
+    if Path(name).suffix in _SPECS:
+        return UsageError(f"{name}: no such file")
     known = list_labels(places)
     hint = suggest(name, known) or (f"the labels are {', '.join(known)}" if known else "")
     told = f"'{name}' is neither a results folder nor a label or record of the history"
