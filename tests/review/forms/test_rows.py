@@ -60,4 +60,4 @@ def test_a_cell_shows_everything_and_never_too_much() -> None:
     assert show("a\r\nb\tc\x1b[31m\u202e") == "a\nb\tc\\x1b[31m\\u202e"
     long = show("x" * 50_000)
     assert len(long) == MOST_CHARACTERS
-    assert long.endswith("… [cut: the text has 50000 characters]")
+    assert long.endswith("… [cut: the text has 50,000 characters]")
