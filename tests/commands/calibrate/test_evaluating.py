@@ -149,7 +149,7 @@ def test_labels_that_are_too_few_for_a_corrected_mean_can_be_looked_at(tmp_path:
 def test_a_spec_that_does_not_exist_is_not_taken_for_results(tmp_path: Path) -> None:
     result = invoke("calibrate", str(tmp_path / "absent.yaml"))
     assert result.exit_code == 2
-    assert "absent.yaml' is neither a results folder nor a label" in " ".join(result.output.split())
+    assert "absent.yaml: no such file" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
