@@ -61,17 +61,13 @@ def find_interval(
     import numpy as np
 
     members = number_clusters(clusters, rows)
-    count = int(members.max()) + 1 if rows else 0
-    if count < 2 or resamples < 1:
+    found = _resample(statistic, rows, members, resamples, seed)
+    if found is None:
         return None
-    value = float(statistic(np.ones((1, rows)))[0])
-    drawn = np.concatenate([statistic(block) for block in _draw(members, count, resamples, seed)])
-    defined = drawn[np.isfinite(drawn)]
-    if not np.isfinite(value) or len(defined) < _LEAST_DEFINED * resamples:
-        return None
+    value, defined = found
     if defined.min() == defined.max():
         return Interval(value, value, confidence, METHOD)
-    left_out = np.concatenate([statistic(block) for block in _leave_out(members, count)])
+    left_out = np.concatenate([statistic(block) for block in _leave_out(members, int(members.max()) + 1)])
     ends = _correct_ends(value, defined, left_out[np.isfinite(left_out)], confidence)
     low, high = np.quantile(defined, ends)
     return Interval(float(low), float(high), confidence, METHOD)
@@ -96,9 +92,20 @@ def find_p_value(
     Returns:
         The two-sided p-value; None where `find_interval` has no interval.
     """
+    found = _resample(statistic, rows, number_clusters(clusters, rows), resamples, seed)
+    if found is None:
+        return None
+    value, defined = found
+    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING)).sum())
+    return (farther + 1) / (len(defined) + 1)
+
+
+def _resample(
+    statistic: Statistic, rows: int, members: NDArray[np.int64], resamples: int, seed: int
+) -> tuple[float, Floats] | None:
+    """The statistic of all rows, and of the resamples in which it is defined; None if they are too few."""
     import numpy as np
 
-    members = number_clusters(clusters, rows)
     count = int(members.max()) + 1 if rows else 0
     if count < 2 or resamples < 1:
         return None
@@ -107,8 +114,7 @@ def find_p_value(
     defined = drawn[np.isfinite(drawn)]
     if not np.isfinite(value) or len(defined) < _LEAST_DEFINED * resamples:
         return None
-    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING)).sum())
-    return (farther + 1) / (len(defined) + 1)
+    return value, defined
 
 
 def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
