@@ -10,7 +10,7 @@ import pytest
 
 from rageval_spec.calibration.joining import Item, Joined
 from rageval_spec.calibration.measuring import Calibration, measure_judge, promise
-from rageval_spec.data.labels import Label
+from rageval_spec.data.labels import Label, Scale
 
 
 def join(
@@ -144,3 +144,31 @@ def test_questions_that_belong_together_widen_every_interval() -> None:
         widths.append([one.high - one.low for one in intervals if one is not None])
     assert all(together > 1.3 * apart for apart, together in zip(*widths, strict=True))
     assert promise(replace(alone, together=clusters), 0.5, 0.9).items == 30
+
+
+def test_peoples_own_kappa_is_that_of_their_yes_and_no() -> None:
+    ann = [5, 4, 4, 2, 1, 2, 3, 5]
+    bob = [4, 5, 2, 1, 2, 4, 5, 3]
+    names = [f"q{number}" for number in range(len(ann))]
+    plain = join(dict.fromkeys(names, 0.5), dict.fromkeys(names, 0.5))
+    labels = [
+        Label(name, "faithfulness", float(value), who)
+        for who, values in (("ann", ann), ("bob", bob))
+        for name, value in zip(names, values, strict=True)
+    ]
+    found = measure_judge(replace(plain, labels=tuple(labels), scale=Scale(1, 5)), resamples=200).people_decisions
+    # A 3 is neither yes nor no. Of the other six pairs, four agree; by chance, 0.5 * 0.5 + 0.5 * 0.5 would.
+    assert found.coefficient == "kappa" and found.items == 6
+    assert found.value == pytest.approx((4 / 6 - 0.5) / 0.5)
+
+
+def test_three_people_have_fleiss_kappa_if_all_items_have_all_labels() -> None:
+    names = [f"q{number}" for number in range(12)]
+    plain = join(dict.fromkeys(names, 0.5), dict.fromkeys(names, 0.5))
+    labels = [Label(name, "faithfulness", float(place % 2), who) for who in "abc" for place, name in enumerate(names)]
+    full = measure_judge(replace(plain, labels=tuple(labels)), resamples=200).people_decisions
+    assert full.coefficient == "fleiss"
+    assert full.value == pytest.approx(1.0)
+    parts = measure_judge(replace(plain, labels=tuple(labels[:-1])), resamples=200).people_decisions
+    assert parts.coefficient == "alpha-nominal"
+    assert parts.value == pytest.approx(1.0)

@@ -43,6 +43,7 @@ class Joined:
         sampling: how the items were chosen.
         together: the cluster of each question that belongs together with others, by dataset and query.
         bounds: the metric's lowest and highest value, which are 0 and 1 in `judged` and `others`.
+        scale: what the labels' worst and best are.
         shares: how much each item counts in means, if the spec weights questions; empty if all count the same.
     """
 
@@ -57,6 +58,7 @@ class Joined:
     sampling: Sampling | None = None
     together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     bounds: tuple[float, float] = (0.0, 1.0)
+    scale: Scale = field(default_factory=Scale)
     shares: Mapping[Item, float] = field(default_factory=dict)
 
     @cached_property
@@ -139,6 +141,7 @@ def join_labels(
         sampling=describe_sampling([*found.values()]),
         together=find_clusters(evaluation),
         bounds=bounds,
+        scale=scale or Scale(),
         shares=_share(evaluation, values, metric),
     )
 

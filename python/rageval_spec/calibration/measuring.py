@@ -13,7 +13,8 @@ from rageval_spec.calibration.measures import BETWEEN, Measure, Measuring
 from rageval_spec.calibration.reliability import Reliability, rate_reliability
 from rageval_spec.calibration.sampling import Sampling
 from rageval_spec.calibration.thresholds import Criterion, Threshold, find_threshold, rate_decisions
-from rageval_spec.statistics.agreement import Agreement, Ratings, measure_agreement
+from rageval_spec.data.labels import average_labels
+from rageval_spec.statistics.agreement import MISSING, Agreement, Coefficient, Ratings, measure_agreement
 from rageval_spec.statistics.association import associate
 from rageval_spec.statistics.corrected import CorrectedMean
 from rageval_spec.statistics.discrimination import discriminate
@@ -44,6 +45,8 @@ class Calibration:
         reliability: whether values mean what they say; None if they are not all between 0 and 1.
         map: the map that would make them, if one is really better than none.
         people: how well the people agree with one another (Krippendorff's alpha), if items have several labels.
+        people_decisions: how well their yes and no do, to compare the judge's kappa with: Cohen's kappa of two people,
+            Fleiss' of more if all items have equally many labels, else nominal alpha.
         mean: the judge's mean, corrected by the labels.
         learning: how many labels narrower intervals need; None if there is no interval to start from.
         unused: labels that belong to nothing, counted by the reason.
@@ -63,6 +66,7 @@ class Calibration:
     reliability: Reliability | None
     map: MapChoice
     people: Agreement
+    people_decisions: Agreement
     mean: CorrectedMean
     learning: Learning | None
     unused: tuple[tuple[str, int], ...]
@@ -120,6 +124,7 @@ def measure_judge(
         reliability=rate_reliability(judged, labelled, how),
         map=choose_map(joined, resamples=resamples, seed=seed),
         people=_compare_people(joined, resamples=resamples, seed=seed),
+        people_decisions=_compare_decisions(joined, resamples=resamples, seed=seed),
         mean=mean,
         learning=plan_labels(joined, raw, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
@@ -176,6 +181,27 @@ def _compare_people(joined: Joined, *, resamples: int, seed: int) -> Agreement:
     return measure_agreement(
         ratings,
         "alpha-interval" if ratings.is_scale else "alpha-nominal",
+        clusters=[item[:2] for item in items],
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _compare_decisions(joined: Joined, *, resamples: int, seed: int) -> Agreement:
+    """The agreement of people's yes and no on these items. Labels in the middle of the scale are neither."""
+    placed = {
+        (label.item, label.annotator): average_labels([label], joined.scale)
+        for label in joined.labels
+        if not label.adjudicated
+    }
+    decided = {key: float(value > BETWEEN) for key, value in placed.items() if value != BETWEEN}
+    items, people = [*dict.fromkeys(item for item, _ in decided)], [*dict.fromkeys(name for _, name in decided)]
+    ratings = Ratings.of({(item, name): said for (item, name), said in decided.items()}, items, people, (0.0, 1.0))
+    counts = {sum(code != MISSING for code in row) for row in ratings.codes.tolist()}
+    usual: Coefficient = "fleiss" if len(counts) == 1 else "alpha-nominal"
+    return measure_agreement(
+        ratings,
+        "kappa" if len(people) == 2 else usual,
         clusters=[item[:2] for item in items],
         resamples=resamples,
         seed=seed,

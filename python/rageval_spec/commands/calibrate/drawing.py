@@ -50,6 +50,12 @@ _NAMES: Mapping[str, str] = {
     "brier": "Brier score",
     "log_loss": "log loss",
 }
+_OWN: Mapping[str, str] = {
+    "kappa": "people's own kappa",
+    "fleiss": "people's own kappa (Fleiss')",
+    "alpha-nominal": "people's own decisions (alpha)",
+}
+"""What the agreement of people's yes and no is called."""
 _CRITERIA: Mapping[str, str] = {"youden": "the highest Youden index", "f1": "the highest F1"}
 _DETAILS = ("pearson", "spearman", "kendall", "average_precision", "balanced_accuracy", "f1")
 """What only `--details` shows: others say nearly the same, and all tables should fit on one screen."""
@@ -147,6 +153,9 @@ def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[Renderable
     yield ""
     if found.decisions:
         rows = [_describe(one) for one in found.decisions if details or one.name not in _DETAILS]
+        own = found.people_decisions
+        if own.value is not None:
+            rows.append((_OWN[own.coefficient], format_number(own.value), format_interval(own.interval)))
         people = found.people.value
         if people is not None:
             rows.append(
