@@ -45,5 +45,5 @@ def test_more_parts_than_have_a_line_are_counted() -> None:
     assert text.count("<details>") == text.count("</details>") > 50
     named = text.count("...: too long for a comment; see the results.")
     assert named >= 20 and text.endswith(
-        f"{3000 - named - text.count('<details>')} more parts: too long for a comment; see the results.\n"
+        f"{3000 - named - text.count('<details>'):,} more parts: too long for a comment; see the results.\n"
     )
