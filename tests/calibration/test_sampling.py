@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.calibration.sampling import describe_sampling, explain_sampling, weigh
+from rageval_spec.calibration.sampling import describe_sampling, explain_promise, explain_sampling, weigh
 from rageval_spec.data.labels import Label
 
 
@@ -47,3 +47,11 @@ def test_labels_of_people_who_saw_the_judge_are_counted() -> None:
 def test_two_people_who_judged_one_answer_share_its_probability() -> None:
     both = [*item(0.5), *item(None)]
     assert weigh([both, item(1.0)]) == (2.0, 1.0)
+
+
+def test_a_promise_from_answers_that_were_picked_is_one_about_such_answers() -> None:
+    assert explain_promise(None) is None
+    assert explain_promise(describe_sampling([item(0.25), item(0.25)])) is None
+    assert explain_promise(describe_sampling([item(None, ""), item(None, "")])) is None
+    for picked in ([item(1.0, "low"), item(0.05)], [item(0.5), item(None)], [item(1.0, "low"), item(1.0, "low")]):
+        assert "not at random" in (explain_promise(describe_sampling(picked)) or "")

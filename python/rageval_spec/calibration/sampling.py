@@ -99,3 +99,13 @@ def explain_sampling(sampling: Sampling) -> list[str]:
             "says. People follow it, so the judge may look better than it is."
         )
     return told
+
+
+def explain_promise(sampling: Sampling | None) -> str | None:
+    """What a reader of a guarantee must know about it; None if nothing says that the items were not drawn at random."""
+    if sampling is None or not (sampling.is_unequal or sampling.is_partly_known or sampling.lacks_random):
+        return None
+    return (
+        "The promise holds for answers chosen as the labelled ones were, which is not at random. To promise it for all "
+        "answers, label some that are: rageval-spec review select --random 300"
+    )

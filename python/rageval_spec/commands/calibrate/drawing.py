@@ -10,7 +10,7 @@ from rageval_spec.calibration.maps import MapChoice, MapTrial
 from rageval_spec.calibration.measures import Measure
 from rageval_spec.calibration.measuring import Calibration, Promise
 from rageval_spec.calibration.reliability import Reliability
-from rageval_spec.calibration.sampling import explain_sampling
+from rageval_spec.calibration.sampling import explain_promise, explain_sampling
 from rageval_spec.commands.calibrate.bias_table import draw_biases
 from rageval_spec.commands.calibrate.diagram import draw_diagram
 from rageval_spec.commands.calibrate.headline import Sentence, conclude, say_promise
@@ -72,7 +72,7 @@ def draw_group(group: Group, settings: Settings) -> Iterator[RenderableType]:
         yield from _draw_head(found.calibration, found.joined.bounds)
         yield from _draw_clusters(found.joined)
         if is_short:
-            yield from _draw_promise(found.promise, settings, found.calibration.items)
+            yield from _draw_promise(found.promise, settings, found.calibration)
         else:
             yield from _draw_all(found, settings)
     if group.found and not settings.details:
@@ -104,7 +104,7 @@ def _draw_all(found: Found, settings: Settings) -> Iterator[RenderableType]:
     yield from draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
-    yield from _draw_promise(found.promise, settings, calibration.items)
+    yield from _draw_promise(found.promise, settings, calibration)
 
 
 def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[RenderableType]:
@@ -248,12 +248,14 @@ def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Re
         yield ""
 
 
-def _draw_promise(found: Promise | None, settings: Settings, items: int) -> Iterator[RenderableType]:
+def _draw_promise(found: Promise | None, settings: Settings, of: Calibration) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if found is None or settings.limit is None:
         return
-    yield from _write(say_promise(found, settings.limit, settings.confidence, items))
+    warning = explain_promise(of.sampling)
+    told = say_promise(found, settings.limit, settings.confidence, of.items)
+    yield from _write([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
     rows = [
         (
             format_number(one.threshold),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.controlling import Control, StepsPromise, promise_steps
 from rageval_spec.calibration.keeping import count_labels
+from rageval_spec.calibration.sampling import explain_promise
 from rageval_spec.commands.calibrate.gathering import Gathered, list_bounds
 from rageval_spec.commands.calibrate.keeping import write_calibrations
 from rageval_spec.data.judge_calibration import Guaranteed, JudgeCalibration, StepBounds
@@ -83,7 +84,8 @@ def render_promise(
         bounds = None if entry is None else list_bounds(entry)
         lows = [None if low is None else min(low, _HIGHEST) for low in promised.lows]
         return dump_visible(asdict(promised) | {"lows": lows, "bounds": bounds}).encode()
-    return render_text(lambda _: _draw(promised, kept, is_wanted=output is not None))
+    warning = None if gathered.joined is None else explain_promise(gathered.joined.sampling)
+    return render_text(lambda _: _draw(promised, kept, warning, is_wanted=output is not None))
 
 
 def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None:
@@ -104,7 +106,9 @@ def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None
     return gathered.keep(count_labels(gathered.joined), tuple(steps), guarantee=guarantee)
 
 
-def _draw(promised: PromiseFound, kept: str | None, *, is_wanted: bool) -> Iterator[RenderableType]:
+def _draw(
+    promised: PromiseFound, kept: str | None, warning: str | None, *, is_wanted: bool
+) -> Iterator[RenderableType]:
     from rich.text import Text
 
     found = promised.found
@@ -112,6 +116,8 @@ def _draw(promised: PromiseFound, kept: str | None, *, is_wanted: bool) -> Itera
     yield ""
     for sentence, style in _conclude(promised):
         yield Text(make_visible(sentence), style)
+    if warning is not None:
+        yield Text(f"! {warning}", "yellow")
     yield ""
     bounds = found.bounds or found.best_bounds
     if bounds is not None:
