@@ -2,14 +2,24 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.browser import start_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 # CI tries the same examples each time, so that its result does not depend on luck; everybody else explores.
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
+
+# Without it, texts would be as wide as the terminal of whoever runs the tests. A pipe is this wide.
+os.environ.setdefault("COLUMNS", "100")
 
 SHARED_DATA = "RAGEVAL_SHARED_DATA"
 TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
@@ -25,6 +35,13 @@ def shared_data() -> Path:
 def trec_eval_reference() -> Path:
     """The folder with real runs and the output of trec_eval for them: `runs`, `qrels`, `expected`."""
     return folder_beside(TREC_EVAL_REFERENCE, "bench/trec_eval_reference", "runs that trec_eval has evaluated")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, for the tests of one file; they are skipped where there is none."""
+    with start_browser() as started:
+        yield started
 
 
 def folder_beside(variable: str, place: str, needs: str) -> Path:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from rageval_spec.errors import SPEC_WRONG, RagevalError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Severity = Literal["error", "warning"]
 
@@ -128,6 +131,12 @@ def dump_visible(content: object, *, sort_keys: bool = False, default: Callable[
 
     text = json.dumps(content, sort_keys=sort_keys, indent=2, ensure_ascii=False, allow_nan=False, default=default)
     return f"{make_json_visible(text)}\n"
+
+
+def describe_invalid(error: ValidationError) -> str:
+    """What is wrong first with data that do not have their shape, after its place: `judges.0.of: ...`."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def make_json_visible(text: str) -> str:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.assessment import Criterion, Failed, Finding
 from rageval_spec.data.chat import ChatReply, TokenChoice
-from rageval_spec.judging.grading import Scale, score_option, weigh, write_guide
+from rageval_spec.judging.grading import Scale, list_scores, score_option, weigh, write_guide
 
 
 def reply(*tokens: str | dict[str, float]) -> ChatReply:
@@ -163,3 +163,8 @@ def test_a_criterion_can_have_its_own_scale_and_guide() -> None:
     assert Scale.of(plain, Scale(1, 5)) == Scale(1, 5)
     assert Scale.of(scaled, Scale(1, 5)) == Scale(0, 3)
     assert (write_guide(plain), write_guide(scaled)) == ("", "0: rude\n3: kind")
+
+
+def test_scores_of_findings_lie_from_0_to_1_and_failures_have_none() -> None:
+    graded = Criterion("tone", "grade", "Is it polite?", scale=(1, 5))
+    assert list_scores([Finding(4.0), Finding(None, reason="?"), Failed("no reply")], graded) == [0.75, None, None]

@@ -17,7 +17,7 @@ from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from rageval_spec.reports.shared.page.files import write_files
-from tests.browser import Opened, open_page, start_browser
+from tests.browser import Opened, open_page
 from tests.reports.page import ARABIC, ATTACK, make_full_evaluation, make_page_evaluation
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
@@ -36,12 +36,6 @@ def expect(locator: Locator) -> Any:
 
 def render(evaluation: Evaluation, **keys: Any) -> bytes:
     return HtmlReport(HtmlNode(use="html", **keys), Context("html")).render(evaluation)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import pytest
 
 from rageval_spec.data.base_values import collect_base_values
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
-from tests.browser import Opened, open_page, start_browser
+from tests.browser import Opened, open_page
 from tests.reports.page import make_page_evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 def compared(*gates: dict[str, Any], count: int = 6) -> Evaluation:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 from rageval_spec.data.diagnosis import CauseCount
 from rageval_spec.data.evaluation import Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
-from tests.browser import open_page, start_browser
+from tests.browser import open_page
 from tests.reports.page import make_full_evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 def test_causes_of_slices_are_behind_a_fold_that_says_where_one_stands_out(browser: Browser, tmp_path: Path) -> None:

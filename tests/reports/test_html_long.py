@@ -12,7 +12,7 @@ import pytest
 
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
-from tests.browser import Opened, open_page, start_browser
+from tests.browser import Opened, open_page
 from tests.reports.page import ANSWER, make_full_evaluation
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ def expect(locator: Locator) -> Any:
     from playwright.sync_api import expect as wait
 
     return wait(locator)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.sample import Sample
@@ -20,22 +20,30 @@ _PARTS = (
 )  # fmt: skip
 
 
+def find_rows(
+    evaluation: Evaluation, wanted: Iterable[Answered], columns: Sequence[str]
+) -> dict[Answered, Mapping[str, Any]]:
+    """The rows of the samples table of these answers, with those of the columns that the results have.
+
+    In the order of the results; empty for results without samples.
+    """
+    import polars as pl
+
+    keys = ("dataset", "system", "query_id")
+    table = pl.DataFrame([*wanted], schema=dict.fromkeys(keys, pl.String), orient="row").unique()
+    rows = evaluation.find_samples(table)
+    chosen = rows.select(name for name in dict.fromkeys((*keys, *columns)) if name in rows.columns)
+    return {(row["dataset"], row["system"], row["query_id"]): row for row in chosen.iter_rows(named=True)}
+
+
 def read_samples(evaluation: Evaluation, wanted: Collection[Answered]) -> dict[Answered, Sample]:
     """The samples of these answers, in the order of the results.
 
     Raises:
         DataError: the results do not have the texts of some.
     """
-    import polars as pl
-
-    keys = ("dataset", "system", "query_id")
-    rows = evaluation.find_samples(pl.DataFrame([*wanted], schema=dict.fromkeys(keys, pl.String), orient="row"))
-    names = [name for name in dict.fromkeys((*keys, *_PARTS)) if name in rows.columns]
-    found = {
-        (row["dataset"], row["system"], row["query_id"]): _build(row)
-        for row in rows.select(names).iter_rows(named=True)
-        if row["answer"] is not None
-    }
+    rows = find_rows(evaluation, wanted, _PARTS)
+    found = {key: _build(row) for key, row in rows.items() if row["answer"] is not None}
     if lacking := len({*wanted} - found.keys()):
         raise DataError(
             f"the results lack the texts of {lacking} of {len(wanted)} answers, so no judge can read them; "

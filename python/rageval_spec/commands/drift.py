@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.anchors import AnchorSet
-from rageval_spec.data.assessment import Failed, Finding
 from rageval_spec.data.sample import Sample
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
 from rageval_spec.judging.calibrated import find_surroundings
-from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.grading import list_scores
 from rageval_spec.judging.repetition import asks_chat
 from rageval_spec.pipeline.asking import AskedJudge, expect_calls, find_asked, open_parts
 from rageval_spec.pipeline.estimate import Expectation, ModelCalls
@@ -137,7 +136,7 @@ def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list
     asked.judge.expect([asked.criterion])
     display.announce(f"ask {asked.judge.context.name}")
     findings = asked.judge.assess(asked.criterion, _build_all(frozen)).findings
-    return [_place(one, asked) for one in findings]
+    return list_scores(findings, asked.criterion)
 
 
 def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
@@ -157,12 +156,6 @@ def _build(frozen: AnchorSet, place: int) -> Sample:
         for name in ("question", "answer", "contexts", "context_ids", "references", "reference_contexts", "columns")
     }
     return Sample(f"{anchor.query_id} {place}", **parts)
-
-
-def _place(finding: Finding | Failed, asked: AskedJudge) -> float | None:
-    if isinstance(finding, Failed) or finding.score is None:
-        return None
-    return scale_score(finding.score, asked.criterion)
 
 
 def _compare(

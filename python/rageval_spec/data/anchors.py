@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rageval_spec.diagnostics import dump_visible
+from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
 FORMAT_VERSION = 1
@@ -81,9 +81,7 @@ class AnchorSet:
         try:
             found = TypeAdapter(cls).validate_python(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise DataError(f"{path} is not a set of anchors: {where}: {first['msg']}") from error
+            raise DataError(f"{path} is not a set of anchors: {describe_invalid(error)}") from error
         if not found.anchors:
             raise DataError(f"{path} has no anchors")
         return found

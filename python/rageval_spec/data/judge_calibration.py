@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from rageval_spec.diagnostics import dump_visible
+from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
 FORMAT_VERSION = 1
@@ -189,9 +189,7 @@ class CalibrationFile:
         try:
             return TypeAdapter(cls).validate_python(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise DataError(f"{path} is not a calibration: {where}: {first['msg']}; {_REMEDY}") from error
+            raise DataError(f"{path} is not a calibration: {describe_invalid(error)}; {_REMEDY}") from error
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8, without keys that hold nothing."""

@@ -36,7 +36,7 @@ from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.stopping import Stopping
-from rageval_spec.diagnostics import dump_visible
+from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ class Results:
         try:
             return TypeAdapter(cls).validate_python(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise DataError(f"{path}: not a JSON report of rageval-spec: {where}: {first['msg']}") from error
+            raise DataError(f"{path}: not a JSON report of rageval-spec: {describe_invalid(error)}") from error
 
     def content(self) -> dict[str, Any]:
         """The results in JSON types, without the keys that are optional and null."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Criterion, Verdict
+    from rageval_spec.data.assessment import Criterion, Failed, Finding, Verdict
     from rageval_spec.data.chat import ChatReply
 
 _NEGLIGIBLE = 0.001
@@ -180,6 +180,12 @@ def write_guide(criterion: Criterion) -> str:
 def rescale(criterion: Criterion, score: float) -> float:
     """A score in [0, 1] on the scale of a criterion that asks for a grade and has a scale; otherwise unchanged."""
     return Scale(*criterion.scale).grade(score) if criterion.kind == "grade" and criterion.scale else score
+
+
+def list_scores(findings: Sequence[Finding | Failed], criterion: Criterion) -> list[float | None]:
+    """The scores of findings, from 0 to 1; None where a judge failed or gave none."""
+    scores = [getattr(finding, "score", None) for finding in findings]
+    return [None if score is None else scale_score(score, criterion) for score in scores]
 
 
 def scale_score(score: float, criterion: Criterion) -> float:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.labels import Label
-from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of
 from rageval_spec.reading.label_studio import flatten_tasks, is_task
 from rageval_spec.reading.mapping import guess_names, list_names
+from rageval_spec.reading.part_columns import read_parts, require_columns
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.review_files import flatten_review, is_review_file
 from rageval_spec.reading.rows import read_rows
@@ -51,16 +51,7 @@ def read_columns(columns: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: there is no such part, or no name.
     """
-    named: dict[str, str] = {}
-    for column in columns:
-        part, equals, name = column.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--column {column}: write PART=NAME, such as value=rating")
-        if part not in KNOWN_AS:
-            hint = suggest(part, [*KNOWN_AS]) or f"write one of {', '.join(KNOWN_AS)}"
-            raise UsageError(f"--column {column}: a label has no '{part}'; {hint}")
-        named[part] = name
-    return named
+    return read_parts(columns, KNOWN_AS, "a label", "value=rating")
 
 
 def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> list[Label]:
@@ -132,9 +123,7 @@ def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str 
 
 
 def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str], setting: str) -> dict[str, str]:
-    for part, name in columns.items():
-        if name not in present:
-            raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_names(present)}")
+    require_columns(path, columns, present)
     known = {
         part: next(name for name in names if name in present)
         for part, names in KNOWN_AS.items()

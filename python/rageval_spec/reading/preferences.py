@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.preferences import Choice, Preference
-from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError
 from rageval_spec.reading.mapping import list_names
+from rageval_spec.reading.part_columns import read_parts, require_columns
 from rageval_spec.reading.rows import read_rows
 
 KNOWN_AS: Mapping[str, tuple[str, ...]] = {
@@ -42,21 +42,8 @@ def read_preferences(paths: Sequence[Path], columns: Sequence[str] = ()) -> list
             nor tie.
         UsageError: a column is not `part=name`.
     """
-    named = _read_columns(columns)
+    named = read_parts(columns, KNOWN_AS, "a choice", "verdict=winner")
     return [preference for path in paths for preference in _read_file(path, named)]
-
-
-def _read_columns(columns: Sequence[str]) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for column in columns:
-        part, equals, name = column.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--column {column}: write PART=NAME, such as verdict=winner")
-        if part not in KNOWN_AS:
-            hint = suggest(part, [*KNOWN_AS]) or f"write one of {', '.join(KNOWN_AS)}"
-            raise UsageError(f"--column {column}: a choice has no '{part}'; {hint}")
-        named[part] = name
-    return named
 
 
 def _read_file(path: Path, columns: Mapping[str, str]) -> list[Preference]:
@@ -69,9 +56,7 @@ def _read_file(path: Path, columns: Mapping[str, str]) -> list[Preference]:
 
 
 def _find_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    for part, name in columns.items():
-        if name not in present:
-            raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_names(present)}")
+    require_columns(path, columns, present)
     known = {part: next((name for name in names if name in present), None) for part, names in KNOWN_AS.items()}
     chosen = {part: name for part, name in {**known, **columns}.items() if name is not None}
     absent = next((part for part in _NEEDED if part not in chosen), None)

@@ -152,7 +152,7 @@ def _list_numbers(column: pl.Series) -> array[float]:
 def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
     resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
     means = [column for column, wanted in zip(columns, resampled, strict=True) if wanted]
-    ends = iter(_bootstrap_means(means, statistics, threads))
+    ends = iter(_bootstrap([(one.numbers, one.placed) for one in means], statistics, threads))
     intervals = [
         next(ends) if wanted else _percentile_interval(column, statistics.confidence)
         for column, wanted in zip(columns, resampled, strict=True)
@@ -165,14 +165,14 @@ def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: 
     ]
 
 
-def _bootstrap_means(
-    columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None
+def _bootstrap(
+    series: Sequence[tuple[array[float], Placed | None]], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Interval | None]:
     """The interval of each mean, of whole clusters where there is a design."""
-    plain = iter(bootstrap([one.numbers for one in columns if one.placed is None], statistics, threads))
-    placed = [one.placed for one in columns if one.placed is not None]
-    of_design = iter(designed.find_intervals(placed, statistics, threads))
-    return (next(plain if one.placed is None else of_design) for one in columns)
+    plain = iter(bootstrap([numbers for numbers, placed in series if placed is None], statistics, threads))
+    in_design = [placed for _, placed in series if placed is not None]
+    of_design = iter(designed.find_intervals(in_design, statistics, threads))
+    return (next(plain if placed is None else of_design) for _, placed in series)
 
 
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
@@ -328,7 +328,7 @@ def _test(
             threads=threads,
         )
     )
-    intervals = iter(_bootstrap_differences(means, statistics, threads))
+    intervals = iter(_bootstrap([(pair.differences, pair.placed) for pair in means], statistics, threads))
     for pair in pairs:
         if pair.percent is None:
             p_value, interval = next(tests).p_value, next(intervals)
@@ -353,16 +353,6 @@ def _test(
             baseline_mean=pair.summarize(pair.base),
             design=None if pair.placed is None else pair.placed.describe(pair.plain_difference()),
         )
-
-
-def _bootstrap_differences(
-    pairs: Sequence[Pairs], statistics: StatisticsNode, threads: int | None
-) -> Iterator[Interval | None]:
-    """The interval of each mean difference, of whole clusters where there is a design."""
-    plain = iter(bootstrap([pair.differences for pair in pairs if pair.layout is None], statistics, threads))
-    placed = [pair.placed for pair in pairs if pair.placed is not None]
-    of_design = iter(designed.find_intervals(placed, statistics, threads))
-    return (next(plain if pair.layout is None else of_design) for pair in pairs)
 
 
 def _test_percentile(pair: Pairs, percent: int, statistics: StatisticsNode) -> tuple[float, Interval | None]:

@@ -121,20 +121,9 @@ def correct_mean(
         shares = np.full(len(unlabelled), weight / len(unlabelled))
         others = _number_others(clusters, members, other_clusters, len(unlabelled))
         variance = _join_variances(variance, errors, counts, members, unlabelled, shares, others)
-    everything = np.concatenate([judged, unlabelled])
-    return CorrectedMean(
-        value=value,
-        interval=_make_interval(value, variance, degrees, confidence, METHOD),
-        judged=float(everything.mean()),
-        labelled=float(counts @ labelled),
-        labelled_interval=_make_interval(float(counts @ labelled), alone, degrees, confidence, LABELS_ALONE),
-        labels=len(labelled),
-        rows=len(everything),
-        weight=weight,
-        worth=len(labelled) * alone / variance if variance > 0 else None,
-        error=None if math.isnan(variance) else math.sqrt(variance),
-        degrees=degrees,
-    )
+    sizes = len(labelled), len(labelled) + len(unlabelled)
+    means = value, float(np.concatenate([judged, unlabelled]).mean()), float(counts @ labelled)
+    return _describe(means, (variance, alone), weight, sizes, degrees, confidence)
 
 
 def _correct_unequal(
@@ -169,16 +158,39 @@ def _correct_unequal(
     scale = clusters / (clusters - 1) if clusters >= _FEWEST else math.nan
     variance = float(((first + weight * second) ** 2).sum()) * scale
     variance_alone = float((first**2).sum()) * scale
+    sizes = len(labelled), len(everything)
+    return _describe((value, mean, alone), (variance, variance_alone), weight, sizes, degrees, confidence)
+
+
+def _describe(
+    means: tuple[float, float, float],
+    variances: tuple[float, float],
+    weight: float,
+    sizes: tuple[int, int],
+    degrees: int,
+    confidence: float,
+) -> CorrectedMean:
+    """The corrected mean with its intervals.
+
+    Args:
+        means: the corrected mean, the judge's and the labels'.
+        variances: of the corrected mean and of the labels'; not a number if unknown.
+        weight: the judge's weight.
+        sizes: the number of labels, and of all rows.
+        degrees: of freedom.
+        confidence: the level of the intervals.
+    """
+    (value, judged, labelled), (variance, alone), (labels, rows) = means, variances, sizes
     return CorrectedMean(
         value=value,
         interval=_make_interval(value, variance, degrees, confidence, METHOD),
-        judged=mean,
-        labelled=alone,
-        labelled_interval=_make_interval(alone, variance_alone, degrees, confidence, LABELS_ALONE),
-        labels=len(labelled),
-        rows=len(everything),
+        judged=judged,
+        labelled=labelled,
+        labelled_interval=_make_interval(labelled, alone, degrees, confidence, LABELS_ALONE),
+        labels=labels,
+        rows=rows,
         weight=weight,
-        worth=len(labelled) * variance_alone / variance if variance > 0 else None,
+        worth=labels * alone / variance if variance > 0 else None,
         error=None if math.isnan(variance) else math.sqrt(variance),
         degrees=degrees,
     )

@@ -76,7 +76,7 @@ def bootstrap_difference(
         return None
     random = np.random.default_rng(seed)
     drawn = []
-    for rows in _split(resamples, count):
+    for rows in split_draws(resamples, count):
         chosen = random.integers(0, count, (rows, count), dtype=np.uint32)
         first, second = (np.percentile(of[chosen], percent, axis=1, overwrite_input=True) for of in pairs)
         drawn.append(first - second)
@@ -96,7 +96,7 @@ def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permuta
     first, second = np.asarray(numbers, dtype=np.float64), np.asarray(base, dtype=np.float64)
     seen = abs(find_percentile(first, percent) - find_percentile(second, percent))
     random, extreme = np.random.default_rng(seed), 0
-    for rows in _split(permutations, len(first)):
+    for rows in split_draws(permutations, len(first)):
         stays = random.integers(0, 2, (rows, len(first)), dtype=np.uint8).astype(bool)
         ends = (np.where(stays, *pair) for pair in ((first, second), (second, first)))
         above, below = (np.percentile(of, percent, axis=1, overwrite_input=True) for of in ends)
@@ -104,7 +104,7 @@ def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permuta
     return (1 + extreme) / (1 + permutations)
 
 
-def _split(total: int, width: int) -> Iterator[int]:
+def split_draws(total: int, width: int) -> Iterator[int]:
     """How many rows of `width` numbers to draw at once, until there are `total`."""
     rows = max(1, _BLOCK // width)
     yield from [rows] * (total // rows)

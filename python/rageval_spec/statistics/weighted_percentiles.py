@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from rageval_spec.statistics.corrected import find_t
+from rageval_spec.statistics.percentiles import split_draws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rageval_spec.statistics.layout import Layout
     from rageval_spec.statistics.resampling import Floats
 
@@ -96,7 +95,7 @@ def bootstrap_difference(
         return None
     orders = [(own := layout.take(of), np.argsort(own, kind="stable")) for of in (numbers, base)]
     random, drawn = np.random.default_rng(seed), []
-    for rows in _split(resamples, max(len(layout.weights), layout.clusters)):
+    for rows in split_draws(resamples, max(len(layout.weights), layout.clusters)):
         places = random.integers(0, layout.clusters, (rows, layout.clusters)) + (
             np.arange(rows)[:, None] * layout.clusters
         )
@@ -131,15 +130,7 @@ def permute_difference(
 
     seen = float(find(np.ones((1, layout.clusters), dtype=bool))[0])
     random, extreme = np.random.default_rng(seed), 0
-    for rows in _split(permutations, len(both)):
+    for rows in split_draws(permutations, len(both)):
         stays = random.integers(0, 2, (rows, layout.clusters), dtype=np.uint8).astype(bool)
         extreme += int((find(stays) >= seen - _ROUNDING * max(1.0, seen)).sum())
     return (1 + extreme) / (1 + permutations)
-
-
-def _split(total: int, width: int) -> Iterator[int]:
-    """How many rows of `width` numbers to draw at once, until there are `total`."""
-    rows = max(1, _BLOCK // width)
-    yield from [rows] * (total // rows)
-    if total % rows:
-        yield total % rows

@@ -148,3 +148,11 @@ def test_what_is_wrong_shows_at_its_place_before_anything_runs(
 def test_right_labels_are_valid_and_nobody_must_use_them(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("id,value\n7,1\n")
     assert [*validate(spec(tmp_path, "{use: csv, path: l.csv}")).labels] == ["people"]
+
+
+def test_a_file_is_read_once_for_all_that_use_its_labels(tmp_path: Path) -> None:
+    plugin = registry.load("labels", "csv")
+    source = plugin(plugin.node_type(use="csv", path=write(tmp_path, "csv")), Context("people", tmp_path))
+    first = [label.value for label in source.read()]
+    (tmp_path / "labels.csv").unlink()
+    assert [label.value for label in source.read()] == first == [4.0, 2.0, 3.0]

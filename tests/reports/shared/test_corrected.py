@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,18 +11,12 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.reports.shared.corrected import HEADER, explain_corrections, list_corrected
 from rageval_spec.reports.shared.legend import describe_legend
 from rageval_spec.runner import Options, run
-from tests.browser import open_page, start_browser
+from tests.browser import open_page
 from tests.command_line import invoke
 from tests.pipeline.labelling import write
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.reports.shared.legend import describe_legend
 from rageval_spec.reports.shared.weighted import HEADER, TITLE, explain_weights, list_weighted
 from rageval_spec.runner import Options, run
-from tests.browser import open_page, start_browser
+from tests.browser import open_page
 from tests.command_line import invoke
 from tests.pipeline.test_designs import QUESTIONS, RIGHT, evaluate, write
 
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SYSTEMS = {"bot": RIGHT, "other": (1, 1, 1, 1, 1, 0)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

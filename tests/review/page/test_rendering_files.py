@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pytest
 from rageval_spec.reading.labels import read_labels
 from rageval_spec.review.checking import check_entries
 from rageval_spec.review.entries import read_form
-from tests.browser import Opened, start_browser
+from tests.browser import Opened
 from tests.review.page.opening import (
     NO_STORAGE,
     chosen,
@@ -36,20 +35,8 @@ DAMAGE = "() => { for (const key of Object.keys(localStorage)) if (key.endsWith(
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("review"), SHEET)
-
-
-@pytest.fixture
-def opened(browser: Browser, page: Path) -> Iterator[Opened]:
-    with open_review(browser, page) as made:
-        yield made
 
 
 def save(opened: Opened, folder: Path, *keys: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rageval_spec.review.criteria import make_criterion
-from tests.browser import Opened, start_browser
+from tests.browser import Opened
 from tests.review.page.opening import (
     chosen,
     enter,
@@ -32,20 +31,8 @@ MANY = 2000
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("review"), make_sheet())
-
-
-@pytest.fixture
-def opened(browser: Browser, page: Path) -> Iterator[Opened]:
-    with open_review(browser, page) as made:
-        yield made
 
 
 def test_a_name_is_asked_for_once(browser: Browser, page: Path) -> None:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rageval_spec.calibration.cascading import Asked
 from rageval_spec.calibration.joining import find_clusters, join_labels
 from rageval_spec.calibration.samples import read_samples
-from rageval_spec.data.assessment import Finding
 from rageval_spec.data.judge_calibration import Figure, Guaranteed, JudgeCalibration, Labelled, StepBounds
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.calibrated import find_surroundings
 from rageval_spec.judging.delegation import assess_or_fail
-from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.grading import list_scores
 from rageval_spec.pipeline.asking import AskedJudge, expect_calls
 from rageval_spec.pipeline.estimate import Expectation
 from rageval_spec.plugin.identity import digest_criterion, digest_identity, identify_judge
@@ -102,8 +101,7 @@ class Gathered:
         for member in members:
             self.display.announce(f"ask {member.context.name}")
             findings, _ = assess_or_fail(member, criterion, self.list_samples())
-            found = [one.score if isinstance(one, Finding) else None for one in findings]
-            scores.append([None if one is None else scale_score(one, criterion) for one in found])
+            scores.append(list_scores(findings, criterion))
         return Asked(self.items, scores, self.together)
 
     def ask_stages(self) -> Mapping[str, Sequence[float | None]]:

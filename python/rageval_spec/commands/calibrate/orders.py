@@ -15,11 +15,10 @@ from rageval_spec.calibration.samples import read_samples
 from rageval_spec.commands.calibrate.settings import read_scale
 from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
 from rageval_spec.commands.results import is_spec, open_results_of
-from rageval_spec.data.assessment import Finding
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.delegation import assess_or_fail
-from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.grading import list_scores
 from rageval_spec.pipeline.asking import AskedJudge, find_asked, open_parts
 from rageval_spec.pipeline.estimate import Expectation, add_up
 from rageval_spec.progress import ProgressDisplay
@@ -235,10 +234,7 @@ def _announce(asked: AskedJudge, parts: Parts, display: ProgressDisplay, trials:
 def _assess(asked: AskedJudge, trial: _Trial) -> list[float | None]:
     """The judge's values, from 0 to 1; None where it failed."""
     findings, _ = assess_or_fail(trial.judge, asked.criterion, trial.samples)
-    return [
-        scale_score(one.score, asked.criterion) if isinstance(one, Finding) and one.score is not None else None
-        for one in findings
-    ]
+    return list_scores(findings, asked.criterion)
 
 
 def _show(found: Found) -> Iterator[RenderableType]:

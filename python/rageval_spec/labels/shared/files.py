@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -85,8 +86,12 @@ class FileLabels(Labels[N]):
         return [InputFile(self.context.resolve(self.node.path), ("path",))]
 
     def read(self) -> Sequence[Label]:
-        """All labels of the file."""
-        labels = self.read_file()
+        """All labels of the file, which is read once for all metrics and baselines that use them."""
+        return self._labels
+
+    @cached_property
+    def _labels(self) -> tuple[Label, ...]:
+        labels = tuple(self.read_file())
         refuse_duplicates(labels)
         return labels
 
