@@ -42,6 +42,11 @@ def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = 
     return SplitResult(url.scheme, url.netloc.lower(), "/" + "/".join(steps), url.query, "").geturl()
 
 
+def join_path(path: str, further: str) -> str:
+    """A URL's path with `further` appended, which begins with a slash or is empty."""
+    return path.rstrip("/") + further if further else path
+
+
 def hide_credentials(url: SplitResult) -> str:
     """The URL without the parts that can be secret: user, password, query and fragment."""
     return url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()

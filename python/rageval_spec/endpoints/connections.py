@@ -7,29 +7,32 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import SplitResult
 
+from rageval_spec.endpoints.addresses import join_path
 from rageval_spec.endpoints.failures import Failure, Reply, describe_error
 from rageval_spec.endpoints.proxies import authorize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from _typeshed import ReadableBuffer, WriteableBuffer
 
     from rageval_spec.endpoints.bodies import Body
 
 
 class Request(NamedTuple):
-    """A request to send; `query` is appended to the URL's own query."""
+    """A request to send; `path` and `query` are appended to the URL's own, and `headers` replace the usual ones."""
 
     method: str
     body: bytes | None
     query: str = ""
+    path: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class Connections:
@@ -104,7 +107,8 @@ class Connections:
         timed.deadline = deadline
         try:
             self._mark_busy(timed.untimed)
-            connection.request(request.method, self._target(request.query), request.body, self._headers)
+            headers = {**self._headers, **request.headers}
+            connection.request(request.method, self._target(request), request.body, headers)
             timed.flush()
             response = connection.getresponse()
             content = body.read(response, timed.extend)
@@ -123,9 +127,10 @@ class Connections:
         """Whether a proxy reads the requests itself, not only passes on encrypted bytes."""
         return self._proxy is not None and self._url.scheme == "http"
 
-    def _target(self, query: str) -> str:
-        queries = "&".join(text for text in (self._url.query, query) if text)
-        target = (self._url.path or "/") + (f"?{queries}" if queries else "")
+    def _target(self, request: Request) -> str:
+        queries = "&".join(text for text in (self._url.query, request.query) if text)
+        path = join_path(self._url.path, request.path)
+        target = (path or "/") + (f"?{queries}" if queries else "")
         return f"http://{self._url.netloc}{target}" if self._is_relayed else target
 
     def _keep_idle(self, connection: HTTPConnection) -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from rageval_spec.endpoints.addresses import hide_credentials
+from rageval_spec.endpoints.addresses import hide_credentials, join_path
 from rageval_spec.endpoints.bodies import MOST_BYTES, hold_body
 from rageval_spec.endpoints.connections import Connections, Request
 from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError, judge_status
@@ -72,16 +72,20 @@ class Endpoint:
         return self._where
 
     @contextmanager
-    def exchange(self, body: bytes | None, *, method: str = "POST", query: str = "") -> Iterator[Reply]:
-        """Send a JSON body once and give the reply, whatever its status, with the secrets that were sent masked.
+    def exchange(
+        self, body: bytes | None, *, method: str = "POST", query: str = "", path: str = "", content_type: str = ""
+    ) -> Iterator[Reply]:
+        """Send a body once and give the reply, whatever its status, with the secrets that were sent masked.
 
-        `query` is appended to the URL's own query. Until the end of the `with` block no other large reply is read.
+        `path` and `query` are appended to the URL's own; the body is JSON unless `content_type` says otherwise. Until
+        the end of the `with` block no other large reply is read.
 
         Raises:
             Failure: no complete reply came, or it is too large.
         """
         with hold_body(self._most_bytes, lambda: self._connections.is_closed) as held:
-            reply = self._connections.exchange(Request(method, body, query), held)
+            headers = {"content-type": content_type} if content_type else {}
+            reply = self._connections.exchange(Request(method, body, query, path, headers), held)
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))
 
     def read(self, reply: Reply, read: Callable[[Any], R]) -> R:
@@ -107,9 +111,10 @@ class Endpoint:
         """The text with the secrets that are sent masked."""
         return self._redactor.redact(text)
 
-    def explain(self, failure: Failure, tries: int) -> str:
-        """The message about a call that failed for good; it contains no secret."""
-        message = f"{self._where}: {hide_credentials(self._url)} {failure.message}"
+    def explain(self, failure: Failure, tries: int, path: str = "") -> str:
+        """The message about a call to `path` that failed for good; it contains no secret."""
+        url = self._url._replace(path=join_path(self._url.path, path))
+        message = f"{self._where}: {hide_credentials(url)} {failure.message}"
         if tries > 1:
             message += f", after {count_noun(tries, 'try', 'tries')}"
         if failure.reply is not None and (text := self._beginning(failure.reply.content)):

@@ -1,0 +1,192 @@
+"""The HTTP API of a tool: requests to several paths below one URL, paced and retried as calls to models are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from rageval_spec.endpoints.endpoint import Endpoint, shorten
+from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError
+from rageval_spec.endpoints.pacing import Clock, StoppedError
+from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
+from rageval_spec.errors import RagevalError
+from rageval_spec.plugin.secret import Secret
+
+T = TypeVar("T")
+Parameters = Sequence[tuple[str, str]]
+
+LIMITS = Limits(concurrency=4, retries=4)
+"""How calls are made by default: four at a time, and as fast as the tool accepts them."""
+TIMEOUT = 60.0
+_CONFLICT = 409
+
+
+class ServiceError(RagevalError):
+    """A call that failed for good; the message has the URL, the reason and the beginning of the reply.
+
+    Attributes:
+        status: the HTTP status; None if no complete reply came.
+        content: the beginning of the reply's body; empty if none came.
+    """
+
+    def __init__(self, message: str, status: int | None = None, content: bytes = b"") -> None:
+        """Keep what the caller may want to know about the failure."""
+        super().__init__(message)
+        self.status = status
+        self.content = content
+
+
+class Service:
+    """Calls a tool's API until `close`; safe to use from several threads.
+
+    Calls are retried after 408, 425, 429, 5xx and broken connections. `Retry-After` is honoured, and a tool that
+    refuses with 429 is asked more slowly. Redirects are not followed. NaN and infinities, which JSON does not have but
+    some servers write, are read as null.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        where: str,
+        *,
+        headers: Mapping[str, Secret] | None = None,
+        limits: Limits = LIMITS,
+        timeout: float = TIMEOUT,
+        url_key: str = "url",
+        clock: Clock | None = None,
+    ) -> None:
+        """Open nothing yet. `where` begins every message; `url_key` is the setting to correct if the URL is wrong.
+
+        Raises:
+            UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
+        """
+        self._endpoint = Endpoint(url, where, headers=headers or {}, timeout=timeout, url_key=url_key)
+        self._tries = Tries(limits, clock or Clock(), str)
+        self._url_key = url_key
+
+    def get(self, path: str, parameters: Parameters = ()) -> Any:
+        """The JSON at a path. Raises `ServiceError`, as the other methods do."""
+        return self.call("GET", path, parameters=parameters)
+
+    def post(self, path: str, content: Any, parameters: Parameters = (), *, repeatable: bool = True) -> Any:
+        """Post JSON and return the reply's; null if the reply is empty.
+
+        `repeatable` says that posting the same twice does no harm. If not, only a refusal with 429 is retried.
+        """
+        body = json.dumps(content, allow_nan=False).encode("ascii")
+        return self.call("POST", path, body, parameters=parameters, repeatable=repeatable)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        parameters: Parameters = (),
+        content_type: str = "",
+        repeatable: bool = True,
+    ) -> Any:
+        """Send a request and return the reply's JSON; null if the reply is empty.
+
+        Raises:
+            ServiceError: the call failed, and a retry did not or would not help.
+        """
+
+        def attempt() -> Any:
+            with self._endpoint.exchange(
+                body, method=method, query=urlencode(parameters), path=path, content_type=content_type
+            ) as reply:
+                return self._read(reply)
+
+        return self._make(attempt if repeatable else _only_once(attempt), path)
+
+    def close(self) -> None:
+        """End the calls under way and close the connections."""
+        self._tries.stop()
+        self._endpoint.close()
+
+    def __enter__(self) -> Service:
+        """Nothing is opened before the first call."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the service."""
+        self.close()
+
+    def _make(self, attempt: Callable[[], T], path: str) -> T:
+        try:
+            return self._tries.make(attempt)
+        except Failure as failure:
+            status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
+            message = self._endpoint.explain(failure, failure.tries, path)
+            raise ServiceError(message, status, content) from failure.__cause__
+        except BrokenDownError as error:
+            raise ServiceError(f"{self._endpoint.where}: {error}") from None
+        except StoppedError:
+            raise ServiceError(f"{self._endpoint.where}: stopped before it replied") from None
+
+    def _read(self, reply: Reply) -> Any:
+        if not 200 <= reply.status < 300:
+            failure = self._endpoint.judge(reply)
+            failure.is_temporary &= reply.status != _CONFLICT  # here a conflict says that something exists already
+            failure.is_about_request = 400 <= reply.status < 500 and not failure.is_refusal
+            raise failure
+        if not reply.content.strip():
+            return None
+        try:
+            return json.loads(reply.content, parse_constant=lambda _: None)
+        except (ValueError, RecursionError) as error:
+            is_page = "html" in reply.headers.get_content_type()
+            found = "a web page" if is_page else "something that is not JSON"
+            hint = f"; is {self._url_key} right?" if is_page else ""
+            raise Failure(f"answered {reply.status} with {found}{hint}", shorten(reply)) from error
+
+
+def quote_part(name: str) -> str:
+    """A name as one part of a path: with its slashes and all other special characters percent-encoded."""
+    return quote(name, safe="")
+
+
+def list_pages(fetch: Callable[[str | None], tuple[T, str | None]], where: str) -> Iterator[T]:
+    """Each page that `fetch` gives; it takes a cursor, None for the first page, and returns the next one with the page.
+
+    Raises:
+        ServiceError: a cursor came twice, so the pages would never end.
+    """
+    cursor: str | None = None
+    seen: set[str] = set()
+    while True:
+        page, cursor = fetch(cursor)
+        yield page
+        if not cursor:
+            return
+        if cursor in seen:
+            raise ServiceError(f"{where}: gave the page {cursor[:60]!r} twice, so its pages would never end")
+        seen.add(cursor)
+
+
+def expect(content: Any, key: str, kind: type[T], what: str) -> T:
+    """The value of a key of a JSON object.
+
+    Raises:
+        WrongReplyError: the content is not an object, or lacks the key, or the value is of another type.
+    """
+    value = content.get(key) if isinstance(content, dict) else None
+    if not isinstance(value, kind):
+        raise WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")
+    return value
+
+
+def _only_once(attempt: Callable[[], T]) -> Callable[[], T]:
+    """The attempt, not repeated after failures that may have come after the tool had done what it was asked."""
+
+    def once() -> T:
+        try:
+            return attempt()
+        except Failure as failure:
+            failure.is_temporary &= failure.is_refusal
+            raise
+
+    return once
