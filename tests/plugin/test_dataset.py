@@ -22,3 +22,7 @@ def test_a_dataset_can_have_every_part_until_it_is_opened() -> None:
 def test_a_dataset_must_implement_open() -> None:
     with pytest.raises(TypeError, match="open"):
         Dataset(DatasetNode(use="empty"), Context("golden"))  # type: ignore[abstract]
+
+
+def test_a_dataset_need_not_know_where_its_questions_are() -> None:
+    assert Empty(DatasetNode(use="empty"), Context("golden")).iterate_questions() is None

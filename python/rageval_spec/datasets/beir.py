@@ -82,6 +82,11 @@ class Beir(Dataset[BeirNode]):
         """The keys of the queries besides id and text, including those in `metadata`; None if the file is long."""
         return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
 
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
+        """The place and the values of each line of `queries.jsonl`; None without that file."""
+        path = self._queries
+        return ((f"{path}:{line}", row) for line, row in json_objects(path)) if path.is_file() else None
+
     @property
     def _folder(self) -> Path:
         return self.context.resolve(self.node.path)

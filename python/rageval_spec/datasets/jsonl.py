@@ -137,6 +137,11 @@ class Jsonl(FileDataset[JsonlNode]):
         present = self.list_columns(path)
         return None if present is None else self._other_names(path, present)
 
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The place and the values of each line."""
+        path = self.context.resolve(self.node.path)
+        return ((f"{path}:{line}", row) for line, row in json_objects(path))
+
     def _load_queries(self, path: Path) -> pl.DataFrame:
         import polars as pl
 

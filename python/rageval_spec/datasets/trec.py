@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.files import format_of
-from rageval_spec.reading.json_lines import read_json_lines
+from rageval_spec.reading.json_lines import json_objects, read_json_lines
 from rageval_spec.reading.layouts import CORPUS, QUERIES, CorpusColumns, QueryColumns, corpus_table, queries_table
 from rageval_spec.reading.pairs import read_pairs
 from rageval_spec.reading.records import Column
@@ -78,6 +78,17 @@ class Trec(FileDataset[TrecNode]):
         queries, corpus = named.pop("queries"), named.pop("corpus")
         former = {"corpus_fields": corpus}
         return former | {"columns": {"queries": queries}} if any(queries.values()) else former
+
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
+        """The place, the id and the text of each query, or the values of its line; None without a file of queries."""
+        if self.node.queries is None:
+            return None
+        path = self.context.resolve(self.node.queries)
+        if format_of(path) == "jsonl":
+            return ((f"{path}:{line}", row) for line, row in json_objects(path))
+        records = read_pairs(path)
+        rows = records.frame.iter_rows(named=True)
+        return ((records.locate(number), row) for number, row in enumerate(rows))
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
         if format_of(path) != "jsonl":

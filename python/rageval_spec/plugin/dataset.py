@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
@@ -30,6 +30,16 @@ class Dataset(Plugin[N]):
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The names of the columns that `Collection.columns` has; None if they cannot be found quickly.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        return None
+
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
+        """The place (`golden.jsonl:12`) and the values by name of each question, as they are in its file.
+
+        They come in the order of `Collection.queries`. None if the dataset cannot say where its questions are.
 
         Raises:
             DataError: the file cannot be read.

@@ -201,6 +201,11 @@ class TabularDataset(FileDataset[T]):
         found = self._question_file()
         return () if found is None else self._other_names(*found)
 
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
+        """The place and the values of each row of the question file; None without one."""
+        found = self._question_file()
+        return None if found is None else self.rows(found[0])
+
     def rows_with(self, path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The values of some columns in each row."""
         return ({name: row[name] for name in names} for _, row in self.rows(path))
