@@ -295,6 +295,27 @@ def write_own_prompt(folder: Path, judge: dict[str, Any], metric: dict[str, Any]
     )
 
 
+@pytest.mark.parametrize(
+    "system",
+    [
+        {"use": "http", "url": "http://127.0.0.1:1/", "body": {"q": ["{{ question }}", "{{ levl }}"]}},
+        {"use": "command", "command": ["cat"], "input": {"q": ["{{ question }}", "{{ levl }}"]}},
+    ],
+)
+def test_an_unknown_variable_of_a_request_is_an_error_at_its_text(tmp_path: Path, system: dict[str, Any]) -> None:
+    (tmp_path / "questions.jsonl").write_text('{"query_id": "q1", "question": "red?", "level": 2}\n')
+    golden = {"use": "jsonl", "path": "questions.jsonl"}
+    path = write_spec(tmp_path, datasets={"golden": golden}, systems={"bot": system}, metrics=["latency@p50"], gates=[])
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == "unknown variable 'levl'"
+    assert fault.hint == "did you mean 'level'? The variables are question, query_id, contexts, level"
+    assert "{{ levl }}" in fault.source_line[fault.position.column - 1 :]
+    path.write_text(path.read_text().replace("levl", "level"))
+    validate(path)
+
+
 def test_an_unknown_variable_of_a_template_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("Judge.\n{{ answer }} {{ levl }}\n")
     (fault,) = diagnose(write_own_prompt(tmp_path, {"file": "mine.jinja"}))

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from rageval_spec import registry
 from rageval_spec.data.tables import Collection
 from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.store.replies import MemoryAnswers
 
 
@@ -27,6 +29,14 @@ def collection(questions: Mapping[str, str], contexts: Mapping[str, list[str] | 
         schema: dict[str, Any] = {"query_id": pl.String, "reference_contexts": pl.List(pl.String)}
         known = pl.DataFrame([*contexts.items()], schema=schema, orient="row")
     return Collection("golden", load_queries=lambda: queries, load_references=None if known is None else lambda: known)
+
+
+def questions_with_columns(rows: Sequence[Mapping[str, Any]]) -> Collection:
+    """Questions with `id`, `question` and other columns."""
+    asked = collection({row["id"]: row["question"] for row in rows})
+    named = ((row["id"], {key: value for key, value in row.items() if key not in ("id", "question")}) for row in rows)
+    columns = other_columns_table(named, sorted({key for row in rows for key in row} - {"id", "question"}))
+    return replace(asked, load_columns=lambda: columns)
 
 
 def build(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rageval_spec.data.tables import UNFINISHED
 from rageval_spec.plugin.secret import Secret
 from rageval_spec.store.replies import MemoryAnswers
-from tests.systems.asking import Call, Said, Service, answers_of, build, collection
+from tests.systems.asking import Call, Said, Service, answers_of, build, collection, questions_with_columns
 
 Serve = Callable[[Callable[[Call], Said]], Service]
 
@@ -369,7 +369,8 @@ def test_settings_of_asking_and_reading_are_not_in_the_key(keys: dict[str, Any])
         ({"url": "http://me:pw@x/"}, "this URL has credentials"),
         ({"answer": "a..b"}, "is not a valid path"),
         ({"contexts": "$.a[?(@.x)]"}, "is not a valid path"),
-        ({"body": {"q": "{{ quest }}"}}, "is not a variable; write one of question, query_id, contexts"),
+        ({"body": {"q": "{{ quest }}"}}, "the system would not know the question"),
+        ({"body": {"q": "{{ }}"}}, "holds no name; write one of question, query_id, contexts"),
         ({"body": {"q": 1}}, "the system would not know the question"),
         ({"body": {"q": "{{ question }}", "t": float("inf")}}, "JSON has neither NaN nor infinity"),
         ({"method": "GET"}, "the system would not know the question"),
@@ -387,3 +388,38 @@ def test_a_wrong_block_is_refused(keys: dict[str, Any], message: str) -> None:
 def test_it_answers_every_dataset_and_has_no_input_files(tmp_path: Path) -> None:
     system = build("http", tmp_path, url="http://rag.test/")
     assert system.answers_on("any") and system.needs == {"queries"} and not system.inputs()
+
+
+def test_columns_of_the_questions_are_variables_of_the_body_and_of_parameters(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": "x"}))
+    body = {"q": "{{ question }}", "filter": {"category": "{{ category }}", "level": "{{ level }}"}}
+    params = {"tag": "{{ tags }}", "l": "{{ level }}", "c": "in {{ category }}"}
+    rows = [{"id": "q1", "question": "a", "category": "law", "level": 2, "tags": ["x", "y&z"]}]
+    system = build("http", url=service.url, body=body, params=params)
+    assert answers_of(system, questions_with_columns(rows))["q1"]["answer"] == "x"
+    (call,) = service.calls
+    assert call.json == {"q": "a", "filter": {"category": "law", "level": 2}}
+    assert call.path == "/answer?tag=x&tag=y%26z&l=2&c=in+law"
+
+
+def test_a_query_without_a_column_that_the_body_names_is_not_asked(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": str(call.json["c"])}))
+    rows: list[dict[str, Any]] = [
+        {"id": "q1", "question": "a", "category": "law"},
+        {"id": "q2", "question": "b", "category": None},
+        {"id": "q3", "question": "c"},
+    ]
+    system = build("http", url=service.url, body={"q": "{{ question }}", "c": "{{ category }}"})
+    answers = answers_of(system, questions_with_columns(rows))
+    assert [answers[name].get("answer") for name in ("q1", "q2")] == ["law", "None"]
+    assert answers["q3"] == {"error": "was not asked: the query has no column 'category'"}
+    assert len(service.calls) == 2
+
+
+def test_equal_questions_with_other_columns_are_asked_separately(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": call.json["c"]}))
+    rows = [{"id": f"q{number}", "question": "a", "category": name} for number, name in enumerate(("x", "y", "x"))]
+    system = build("http", url=service.url, body={"q": "{{ question }}", "c": "{{ category }}"})
+    answers = answers_of(system, questions_with_columns(rows))
+    assert [row["answer"] for row in answers.values()] == ["x", "y", "x"]
+    assert len(service.calls) == 2

@@ -60,8 +60,9 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             yield spec.diagnose(path, fault, "wiring")
         yield from (_diagnose(spec, path, found) for found in plugin.check_files())
     list_columns = cache(partial(_list_all_columns, parts))
-    for name, judge in parts.judges.items():
-        yield from (_diagnose(spec, ("judges", name), found) for found in judge.check_columns(list_columns))
+    for section, plugins in (("systems", parts.systems), ("judges", parts.judges)):
+        for name, plugin in plugins.items():
+            yield from (_diagnose(spec, (section, name), found) for found in plugin.check_columns(list_columns))
     yield from _find_unused_calibrations(spec, parts)
     yield from _find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.note import Note
     from rageval_spec.data.tables import Collection
+    from rageval_spec.diagnostics import FileFault
     from rageval_spec.plugin.inputs import InputFile
 
 
@@ -89,6 +90,16 @@ class System(Plugin[N]):
     def inputs_for(self, dataset: str) -> Sequence[InputFile]:  # noqa: ARG002 - a plugin with a file per dataset uses it
         """The files that the system needs for one dataset."""
         return self.inputs()
+
+    def check_columns(
+        self,
+        list_columns: Callable[[], Sequence[str] | None],  # noqa: ARG002 - most systems read no column
+    ) -> Iterable[FileFault]:
+        """Faults that the names of the questions' other columns show.
+
+        `list_columns` reads the beginnings of the datasets; it returns None if that does not show the names.
+        """
+        return ()
 
     def run_file(self, dataset: str) -> Path | None:  # noqa: ARG002 - as in `inputs_for`
         """A TREC run file with what `retrieve` would give, which kernels read directly; None without one."""

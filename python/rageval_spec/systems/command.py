@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
@@ -22,7 +23,7 @@ from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.program import Program, is_path
 from rageval_spec.systems.shared.questions import AskError
-from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
+from rageval_spec.systems.shared.templates import VARIABLES, Variables, fill_in, find_unknown, list_variables
 from rageval_spec.wording import make_visible
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
@@ -53,8 +54,9 @@ class CommandNode(AnsweringNode):
     input: Any = Field(
         default={"question": "{{ question }}"},
         description=(
-            "The line of a question, as JSON, in which `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the "
-            "dataset's reference contexts) are filled in."
+            "The line of a question, as JSON, in which `{{ question }}`, `{{ query_id }}`, `{{ contexts }}` (the "
+            "dataset's reference contexts) and every other column of the questions, such as `{{ category }}`, are "
+            "filled in."
         ),
     )
     concurrency: int = Field(
@@ -161,6 +163,12 @@ class Command(AnsweringSystem[CommandNode]):
     def variables(self) -> frozenset[str]:
         """The variables in `input`."""
         return frozenset(list_variables(self.node.input))
+
+    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
+        """The variables in `input` that are neither built in nor columns of the questions."""
+        if self.variables <= {*VARIABLES} or (columns := list_columns()) is None:
+            return ()
+        return find_unknown(self.node.input, "input", columns)
 
     def answer(self, collection: Any) -> Any:
         """A row for each query; see `AnsweringSystem`."""

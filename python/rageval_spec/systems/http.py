@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -21,9 +21,17 @@ from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.questions import AskError, Received
-from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
+from rageval_spec.systems.shared.templates import (
+    VARIABLES,
+    Variables,
+    fill_in,
+    find_unknown,
+    list_variables,
+    write_value,
+)
 
 if TYPE_CHECKING:
+    from rageval_spec.diagnostics import FileFault
     from rageval_spec.endpoints.endpoint import Endpoint
     from rageval_spec.endpoints.failures import Reply
 
@@ -45,8 +53,10 @@ class HttpNode(AnsweringNode):
     body: Any = Field(
         default=None,
         description=(
-            "The JSON of the request. `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the dataset's "
-            "reference contexts) are filled in. Default: `{question: '{{ question }}'}`; none with GET."
+            "The JSON of the request. `{{ question }}`, `{{ query_id }}`, `{{ contexts }}` (the dataset's "
+            "reference contexts) and every other column of the questions, such as `{{ category }}`, are filled in. "
+            "A text that is only a variable becomes its value: a number stays a number. "
+            "Default: `{question: '{{ question }}'}`; none with GET."
         ),
     )
     params: dict[str, str] = Field(
@@ -160,6 +170,15 @@ class Http(AnsweringSystem[HttpNode]):
         """The variables in `body` and `params`."""
         return frozenset(list_variables([self.node.request_body, self.node.params]))
 
+    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
+        """The variables in `body` and `params` that are neither built in nor columns of the questions."""
+        if self.variables <= {*VARIABLES} or (columns := list_columns()) is None:
+            return ()
+        return [
+            *find_unknown(self.node.body, "body", columns),
+            *find_unknown(self.node.params, "params", columns),
+        ]
+
     def ask(self, told: Variables) -> AnswerRow:
         """The answer in the reply.
 
@@ -253,7 +272,8 @@ class Http(AnsweringSystem[HttpNode]):
         return None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
 
     def _query(self, told: Variables) -> str:
-        return urlencode([(key, fill_in(value, told)) for key, value in self.node.params.items()], doseq=True)
+        values = ((key, fill_in(value, told)) for key, value in self.node.params.items())
+        return urlencode([(key, _as_parameter(value)) for key, value in values], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
         from rageval_spec.endpoints.failures import Failure
@@ -266,6 +286,11 @@ class Http(AnsweringSystem[HttpNode]):
             return self._layout.read(content)
         except (UnusableReplyError, RecursionError) as error:
             raise Failure(f"answered {reply.status}, but {error}", reply) from error
+
+
+def _as_parameter(value: Any) -> str | list[str]:
+    """A value of the URL's query; a list becomes several parameters of one name."""
+    return [write_value(item) for item in value] if isinstance(value, (list, tuple)) else write_value(value)
 
 
 def _list_written_keys(template: Any) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,14 +77,24 @@ def list_questions(
     """Yield each query's id and its question, or an error row if the query lacks a required variable."""
     queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
+    named = sorted(wanted - {*VARIABLES})
+    columns = _columns(collection) if named else {}
     for query_id, text in queries.select("query_id", "text").iter_rows():
         known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
         left_out = {name for name in dispensable if known[name] is None}
         told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
-        if told.get("contexts", ()) is None:
-            yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
-            continue
-        yield query_id, Question(digest_of(told), told)
+        row = json.loads(columns.get(query_id, "{}"))
+        told |= {name: row[name] for name in named if name in row}
+        lack = _explain_lack(told, named)
+        yield query_id, Question(digest_of(told), told) if lack is None else AnswerRow(error=f"was not asked: {lack}")
+
+
+def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:
+    """What a query lacks that the system must be told; None if it lacks nothing."""
+    if told.get("contexts", ()) is None:
+        return "the dataset has no reference contexts for this query"
+    absent = [name for name in named if name not in told]
+    return f"the query has no column {absent[0]!r}" if absent else None
 
 
 def digest_of(told: Variables) -> bytes:
@@ -96,6 +106,12 @@ def complete(row: AnswerRow, told: Variables) -> AnswerRow:
     """Fill in the contexts of an answer that names none with those that the system was told."""
     given = told.get("contexts") if row.contexts is None else row.contexts
     return replace(row, contexts=None if given is None else tuple(given))
+
+
+def _columns(collection: Collection) -> dict[str, str]:
+    """The other columns of each query, as JSON."""
+    table = collection.columns
+    return {} if table is None else dict(table.select("query_id", "columns").iter_rows())
 
 
 def _reference_contexts(collection: Collection) -> dict[str, list[str] | None]:

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval_spec.diagnostics import FileFault, suggest
+
 VARIABLES = ("question", "query_id", "contexts")
-"""What a system may be told about a query. `contexts` are the dataset's reference contexts."""
+"""What a system may be told about a query besides its columns. `contexts` are the dataset's reference contexts."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_MOST_SHOWN = 12
 
 Variables = Mapping[str, Any]
 
 
 def list_variables(template: Any) -> set[str]:
-    """The names in double braces in all texts of a template, at any depth.
+    """The names in double braces in all texts of a template, at any depth: of `VARIABLES`, or of columns.
 
     Raises:
-        ValueError: a name is not in `VARIABLES`.
+        ValueError: the braces hold no name.
     """
-    names = {name for text in _texts_of(template) for name in _VARIABLE.findall(text)}
-    for name in sorted(names - set(VARIABLES)):
-        raise ValueError(f"'{{{{ {name} }}}}' is not a variable; write one of {', '.join(VARIABLES)}")
+    names = {name for _, text in _texts_of(template) for name in _VARIABLE.findall(text)}
+    if "" in names:
+        raise ValueError(f"'{{{{ }}}}' holds no name; write one of {', '.join(VARIABLES)}, or a column's name")
     return names
+
+
+def find_unknown(template: Any, key: str, columns: Sequence[str]) -> Iterator[FileFault]:
+    """A fault for each variable that is neither in `VARIABLES` nor one of the questions' columns.
+
+    `key` is the key of the node that holds the template.
+    """
+    known = (*VARIABLES, *(name for name in columns if name not in VARIABLES))
+    for path, text in _texts_of(template):
+        for name in dict.fromkeys(_VARIABLE.findall(text)):
+            if name not in known:
+                near = suggest(name, known)
+                hint = f"{near} The variables are" if near else "the variables are"
+                yield FileFault((key, *path), f"unknown variable {name!r}", f"{hint} {_list(known)}")
 
 
 def fill_in(template: Any, told: Variables) -> Any:
     """Fill in the variables of a template. A text that is only a variable becomes its value, which may be a list."""
     if isinstance(template, dict):
-        return {fill_in(key, told): fill_in(value, told) for key, value in template.items()}
+        return {
+            fill_in(key, told) if isinstance(key, str) else key: fill_in(value, told) for key, value in template.items()
+        }
     if isinstance(template, (list, tuple)):
         return [fill_in(item, told) for item in template]
     if not isinstance(template, str):
@@ -36,20 +56,35 @@ def fill_in(template: Any, told: Variables) -> Any:
     whole = _VARIABLE.fullmatch(template)
     if whole is not None:
         return told[whole[1]]
-    return _VARIABLE.sub(lambda match: _as_text(told[match[1]]), template)
+    return _VARIABLE.sub(lambda match: write_value(told[match[1]]), template)
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else "\n\n".join(value)
+def write_value(value: Any) -> str:
+    """A variable inside a text: texts as they are, several with an empty line between them, null as nothing.
+
+    Numbers, booleans and anything else are written as JSON.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return "\n\n".join(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _texts_of(template: Any) -> Iterator[str]:
+def _texts_of(template: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Each text, with the keys and indexes that lead to it."""
     if isinstance(template, str):
-        yield template
+        yield path, template
     elif isinstance(template, dict):
         for key, value in template.items():
-            yield from _texts_of(key)
-            yield from _texts_of(value)
+            yield from _texts_of(key, (*path, key))
+            yield from _texts_of(value, (*path, key))
     elif isinstance(template, (list, tuple)):
-        for item in template:
-            yield from _texts_of(item)
+        for index, item in enumerate(template):
+            yield from _texts_of(item, (*path, index))
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
