@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.calibration.joining import Item, Joined
-from rageval_spec.calibration.language import NAMES, find_language
+from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rageval_spec.calibration.frequent_words import FREQUENT_WORDS, LETTERS
-from rageval_spec.calibration.language import NAMES
+from rageval_spec.judging.frequent_words import FREQUENT_WORDS, LETTERS
+from rageval_spec.judging.language import NAMES
 
 
 def test_all_words_are_lower_case_and_no_two_languages_have_the_same() -> None:

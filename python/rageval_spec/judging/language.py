@@ -103,7 +103,7 @@ def _find_rare(word: str, letters: Mapping[str, tuple[str, ...]]) -> tuple[str, 
 @cache
 def _list_letters() -> Mapping[str, tuple[str, ...]]:
     """The languages of each letter that few have."""
-    from rageval_spec.calibration.frequent_words import LETTERS
+    from rageval_spec.judging.frequent_words import LETTERS
 
     languages: dict[str, list[str]] = defaultdict(list)
     for language, letters in LETTERS.items():
@@ -115,7 +115,7 @@ def _list_letters() -> Mapping[str, tuple[str, ...]]:
 @cache
 def _list_languages(script: str) -> Mapping[str, tuple[str, ...]]:
     """The languages of each frequent word."""
-    from rageval_spec.calibration.frequent_words import FREQUENT_WORDS
+    from rageval_spec.judging.frequent_words import FREQUENT_WORDS
 
     languages: dict[str, list[str]] = defaultdict(list)
     for language, words in FREQUENT_WORDS[script].items():

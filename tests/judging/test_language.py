@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.calibration.language import find_language
+from rageval_spec.judging.language import find_language
 
 
 @pytest.mark.parametrize(
