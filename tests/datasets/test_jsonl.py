@@ -197,3 +197,49 @@ def test_a_wrong_list_is_named_with_its_line(tmp_path: Path, content: str, messa
     with pytest.raises(DataError) as caught:
         _ = build_dataset("jsonl", tmp_path, path="golden.json").open().queries
     assert str(caught.value).startswith(f"{path}{message}")
+
+
+GOLDEN_SET = {
+    "version": "1.2",
+    "created": "2026-03-01",
+    "metadata": {"reviewed": 2},
+    "test_cases": [
+        {
+            "id": "t1",
+            "query": "why?",
+            "expected_answer": "because",
+            "relevant_doc_ids": ["d1", "d2"],
+            "difficulty": "easy",
+            "category": "cause",
+        },
+        {"id": "t2", "query": "how?", "expected_answer": "so", "relevant_doc_ids": ["d3"], "difficulty": "hard"},
+    ],
+}
+
+
+def test_a_golden_set_is_read_with_what_it_says_about_itself(tmp_path: Path) -> None:
+    (tmp_path / "golden.json").write_text(json.dumps(GOLDEN_SET))
+    collection = build_dataset("jsonl", tmp_path, path="golden.json").open()
+    assert collection.about == {"version": "1.2", "created": "2026-03-01", "metadata": {"reviewed": 2}}
+    assert collection.queries is not None
+    assert collection.queries.rows() == [("t1", "why?"), ("t2", "how?")]
+    assert collection.references is not None
+    assert collection.references["references"].to_list() == [["because"], ["so"]]
+    assert collection.qrels is not None
+    assert collection.qrels.rows() == [("t1", "d1", 1), ("t1", "d2", 1), ("t2", "d3", 1)]
+    assert collection.columns is not None
+    assert json.loads(collection.columns["columns"][0]) == {"difficulty": "easy", "category": "cause"}
+
+
+def test_json_lines_say_nothing_about_themselves(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "a", "query": "why?"}\n')
+    assert build_dataset("jsonl", tmp_path, path="golden.jsonl").open().about == {}
+
+
+def test_columns_of_questions_and_answers_are_rows(tmp_path: Path) -> None:
+    (tmp_path / "golden.json").write_text('{"question": ["why?", "how?"], "answer": ["because", "so"]}')
+    collection = build_dataset("jsonl", tmp_path, path="golden.json").open()
+    assert collection.queries is not None
+    assert collection.queries.rows() == [("1", "why?"), ("2", "how?")]
+    assert collection.references is not None
+    assert collection.references["references"].to_list() == [["because"], ["so"]]

@@ -185,6 +185,7 @@ class Collection:
             module) or raise `DataError`; None if the dataset has no such part. `load_qrels`, `load_references` and
             `load_columns` can also return None, if the part turns out to be absent only when the files are read.
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
+        load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
@@ -196,10 +197,11 @@ class Collection:
     load_references: Callable[[], pl.DataFrame | None] | None = None
     why_no_qrels: str | None = None
     load_columns: Callable[[], pl.DataFrame | None] | None = None
+    load_about: Callable[[], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""
-        for name in ("load_qrels", "load_queries", "load_corpus", "load_references", "load_columns"):
+        for name in ("load_qrels", "load_queries", "load_corpus", "load_references", "load_columns", "load_about"):
             load = getattr(self, name)
             if load is not None and not hasattr(load, "cache_info"):
                 object.__setattr__(self, name, cache(load))
@@ -231,6 +233,14 @@ class Collection:
         Each query's are a JSON object with sorted keys; text, numbers, booleans, lists and objects are as in the file.
         """
         return self.load_columns() if self.load_columns else None
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """What the file of questions says about itself, such as `version`, `created` or `metadata`, as in the file.
+
+        Values that are longer than 10,000 characters as JSON are left out. Empty if the file says nothing.
+        """
+        return self.load_about() if self.load_about else {}
 
     @cached_property
     def repeats_queries(self) -> bool | None:

@@ -16,9 +16,11 @@ from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
-from rageval_spec.reading.json_lines import VARIABLES, json_objects, read_json_lines, text_of
+from rageval_spec.reading.json_lines import VARIABLES, json_objects, read_json_lines, read_remarks, text_of
 from rageval_spec.reading.layouts import (
     CORPUS,
+    QUESTION_IDS,
+    QUESTIONS,
     CorpusColumns,
     corpus_table,
     qrels_table,
@@ -26,8 +28,6 @@ from rageval_spec.reading.layouts import (
 )
 from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
-    QUESTION_IDS,
-    QUESTIONS,
     QuestionColumns,
     QuestionRow,
     list_other_names,
@@ -102,6 +102,7 @@ class Jsonl(FileDataset[JsonlNode]):
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
             load_references=partial(self._load_references, self.context.resolve(self.node.path)),
             load_columns=partial(self._load_columns, self.context.resolve(self.node.path)),
+            load_about=partial(read_remarks, self.context.resolve(self.node.path)),
             why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
         )
 

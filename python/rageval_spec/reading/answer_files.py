@@ -23,8 +23,9 @@ from rageval_spec.reading.answer_rows import (
     read_text,
 )
 from rageval_spec.reading.column_names import refuse_absent
+from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
-from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
+from rageval_spec.reading.questions import answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
 from rageval_spec.wording import make_visible
 

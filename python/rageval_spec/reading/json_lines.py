@@ -1,22 +1,21 @@
-"""JSON Lines (one object per line) or, in a file whose name ends in `.json`, a list of objects."""
+"""JSON Lines (one object per line) or, in a file whose name ends in `.json`, the rows of one JSON document."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of, text_lines
+from rageval_spec.reading.json_documents import NotOneDocumentError, read_document, refuse_constant
 from rageval_spec.reading.recognition import refuse_line
 from rageval_spec.reading.records import Column, Kind, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
     import polars as pl
 
-LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
-"""Keys under which a `.json` file that holds an object may keep its list of objects."""
 VARIABLES = "vars"
 """A key whose object is merged into its row, as promptfoo writes it."""
 NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
@@ -24,10 +23,9 @@ NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and object of each line, or of each item of a list. Blank lines are skipped.
+    """Yield the line number and object of each line, or of each row of a JSON document. Blank lines are skipped.
 
-    The list may be the value of one of `LIST_KEYS`, as DeepEval, promptfoo and others write it. An object's `vars`
-    (promptfoo) are merged into it; its own keys win.
+    An object's `vars` (promptfoo) are merged into it; its own keys win.
 
     Raises:
         DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
@@ -44,6 +42,20 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def is_list(path: Path) -> bool:
     """Whether a file's name says that it may hold a list of objects instead of one object per line."""
     return format_of(path) == "json"
+
+
+def read_remarks(path: Path) -> dict[str, Any]:
+    """What a JSON document says about itself beside its rows, such as its version; nothing for JSON Lines.
+
+    Raises:
+        DataError: it is not JSON.
+    """
+    if not is_list(path):
+        return {}
+    try:
+        return read_document(path).remarks
+    except NotOneDocumentError:
+        return {}
 
 
 def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
@@ -142,7 +154,7 @@ def _parse(path: Path, keys: Mapping[Column, str]) -> pl.DataFrame:
 
 def _json_object(place: str, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise DataError(f"{place}:{error.colno}: not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
@@ -150,10 +162,6 @@ def _json_object(place: str, text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{place}: each line must be a JSON object in braces, not {text.strip()[:60]}")
     return value
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON number; write null")
 
 
 def _line_of_object(path: Path, row: int) -> int:
@@ -171,77 +179,8 @@ def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    text = "\n".join(line for _, line in text_lines(path, longest=None))
     try:
-        whole = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and text.lstrip().startswith("{"):  # JSON Lines under another name
-            yield from _line_objects(path)
-            return
-        raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON: {error}") from error
-    start = _find_list(text, 0)
-    if start is None:
-        yield 1, _check_object(f"{path}:1", whole)
-        return
-    line, counted = 1, 0
-    for offset, item in _items(text, start):
-        line, counted = line + text.count("\n", counted, offset), offset
-        yield line, _check_object(f"{path}:{line}", item)
-
-
-def _check_object(place: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise DataError(f"{place}: expected a list of JSON objects, not {json.dumps(value)[:60]}")
-    return value
-
-
-def _find_list(text: str, at: int) -> int | None:
-    """The offset of the list of objects in valid JSON; None if there is no such list."""
-    start = _skip_space(text, at)
-    if text[start] == "[":
-        return start
-    if text[start] != "{":
-        return None
-    for key, offset, value in _members(text, start):
-        if key in LIST_KEYS and _holds_objects(value):
-            return _find_list(text, offset)
-    return None
-
-
-def _holds_objects(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_objects(value.get(key)) for key in LIST_KEYS)
-    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, dict) for item in value)
-
-
-def _members(text: str, start: int) -> Iterator[tuple[str, int, Any]]:
-    """Key, offset of the value, and value of an object in valid JSON."""
-    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
-    while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        offset = _skip_space(text, _skip_space(text, at) + 1)
-        value, at = decoder.raw_decode(text, offset)
-        yield key, offset, value
-        at = _skip_comma(text, at)
-
-
-def _items(text: str, start: int) -> Iterator[tuple[int, Any]]:
-    """Offset and value of each item of a list in valid JSON."""
-    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
-    while text[at] != "]":
-        value, end = decoder.raw_decode(text, at)
-        yield at, value
-        at = _skip_comma(text, end)
-
-
-def _skip_comma(text: str, at: int) -> int:
-    at = _skip_space(text, at)
-    return _skip_space(text, at + 1) if text[at] == "," else at
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+        rows = read_document(path).rows
+    except NotOneDocumentError:  # JSON Lines under another name
+        rows = _line_objects(path)
+    yield from rows

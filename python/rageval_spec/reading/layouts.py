@@ -32,6 +32,10 @@ RUN = (
     Column("doc_id", ("doc_id", "corpus-id", "docid"), "id"),
     Column("score", ("score",), "number"),
 )
+QUESTION_IDS = ("query_id", "_id", "id", "question_id", "qid")
+"""The names of the ids of questions that are in the same file as their gold answers."""
+QUESTIONS = ("query", "question", "text", "user_input", "input", "prompt")
+"""The names of the texts of such questions."""
 LARGEST_EXACT = 2**53
 """Floats below this represent every integer exactly. This one can also be its rounded neighbour, so it is refused."""
 

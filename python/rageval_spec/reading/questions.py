@@ -20,10 +20,9 @@ from rageval_spec.reading.rows import parse_list
 if TYPE_CHECKING:
     import polars as pl
 
-QUESTION_IDS = ("query_id", "_id", "id", "question_id", "qid")
-QUESTIONS = ("query", "question", "text", "user_input", "input", "prompt")
 REFERENCES = (
     "reference", "ground_truth", "ground_truths", "expected_output", "expectedOutput", "reference_answer", "answers",
+    "expected_answer",
 )  # fmt: skip
 """And `answer`, unless it is a system's answer."""
 REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
@@ -55,8 +54,8 @@ class QuestionColumns(QueryColumns):
         default=None,
         description=(
             "The gold answer, or a list of alternatives. Default: `reference`, `ground_truth`, `ground_truths`, "
-            "`expected_output`, `expectedOutput`, `reference_answer` or `answers`, and `answer` unless it is a "
-            "system's."
+            "`expected_output`, `expectedOutput`, `reference_answer`, `answers` or `expected_answer`, and `answer` "
+            "unless it is a system's."
         ),
     )
     reference_contexts: str | None = Field(

@@ -22,12 +22,13 @@ from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, un
 from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
-from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
+from rageval_spec.reading.json_lines import read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records
+from rageval_spec.reading.row_shapes import LIST_KEYS
 from rageval_spec.reading.rows import RowFormat, first_keys
 from rageval_spec.wording import count_noun
 

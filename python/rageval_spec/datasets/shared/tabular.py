@@ -20,6 +20,8 @@ from rageval_spec.reading.layouts import (
     CORPUS,
     QRELS,
     QUERIES,
+    QUESTION_IDS,
+    QUESTIONS,
     CorpusColumns,
     QrelsColumns,
     corpus_table,
@@ -29,8 +31,6 @@ from rageval_spec.reading.layouts import (
 from rageval_spec.reading.mapping import guess_names, guess_question, list_names, write_mapping
 from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
-    QUESTION_IDS,
-    QUESTIONS,
     QuestionColumns,
     QuestionRow,
     list_other_names,
