@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -355,6 +356,8 @@ def test_what_an_answer_depends_on_is_in_the_key(keys: dict[str, Any]) -> None:
         {"api_key": Secret("x")},
         {"answer": "text"},
         {"contexts": "$.sources[*].text"},
+        {"retrieves": "$.ids", "scores": "$.scores"},
+        {"last_event": "end"},
     ],
 )
 def test_settings_of_asking_and_reading_are_not_in_the_key(keys: dict[str, Any]) -> None:
@@ -423,3 +426,84 @@ def test_equal_questions_with_other_columns_are_asked_separately(serve: Serve) -
     answers = answers_of(system, questions_with_columns(rows))
     assert [row["answer"] for row in answers.values()] == ["x", "y", "x"]
     assert len(service.calls) == 2
+
+
+HITS = {"hits": [{"id": 7, "score": 0.9, "text": "a"}, {"id": "d2", "score": 0.4, "text": "b"}]}
+
+
+def test_a_retriever_gives_documents_and_no_answer(serve: Serve) -> None:
+    service = serve(reply(HITS))
+    row = ask_one(service, retrieves="$.hits[*].id", scores="$.hits[*].score", contexts="$.hits[*].text")
+    row.pop("seconds")
+    assert row == {"context_ids": ["7", "d2"], "scores": [0.9, 0.4], "contexts": ["a", "b"]}
+    row = ask_one(serve(reply({"ids": [["d1", "d2"]], "distances": [[0.1, 0.2]]})), retrieves="ids", scores="distances")
+    assert (row["context_ids"], row["scores"]) == (["d1", "d2"], [0.1, 0.2])
+    assert ask_one(serve(reply({"hits": []})), retrieves="$.hits[*].id")["context_ids"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "message"),
+    [
+        ({"results": []}, {}, "$.hits[*].id finds nothing: the reply has no 'hits'; it has 'results'"),
+        ({"hits": [{"_id": 1}]}, {}, "$.hits[*].id finds nothing: 'hits'[0] has no 'id'; it has '_id'"),
+        ({"hits": None}, {"retrieves": "hits"}, "hits is null"),
+        ({"hits": {"n": 1}}, {"retrieves": "hits"}, "hits must be a list of ids, not an object; it has 'n'"),
+        ({"hits": [{"id": None}]}, {}, "$.hits[*].id[0] must be text or a whole number, not null"),
+        (HITS, {"scores": "$.hits[*].rank"}, "$.hits[*].rank finds nothing: 'hits'[0] has no 'rank'"),
+        ({**HITS, "s": [1]}, {"scores": "s"}, "it has 2 ids and 1 scores"),
+        ({**HITS, "s": ["x", 1]}, {"scores": "s"}, 's[0] must be a number, not "x"'),
+    ],
+)
+def test_a_retrieval_that_cannot_be_read_says_why(serve: Serve, content: Any, keys: Any, message: str) -> None:
+    assert message in ask_one(serve(reply(content)), **{"retrieves": "$.hits[*].id", **keys})["error"]
+
+
+def test_answers_and_retrievals_exclude_each_other() -> None:
+    with pytest.raises(ValidationError, match="gives no answers; remove 'answer' or 'retrieves'"):
+        build("http", url="http://rag.test/", retrieves="$.ids", answer="$.text")
+    with pytest.raises(ValidationError, match="'scores' belong to the ids of 'retrieves'"):
+        build("http", url="http://rag.test/", scores="$.ids")
+
+
+def stream(*events: Any) -> bytes:
+    return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+
+
+PIECES = [{"choices": [{"delta": {"content": text}}]} for text in ("Be", "cause")]
+USAGE = {"choices": [], "usage": {"prompt_tokens": 7}}
+
+
+def test_a_stream_of_events_is_read(serve: Serve) -> None:
+    sources = {"sources": [{"id": "d1", "text": "a"}]}
+    content = stream(sources, *PIECES, USAGE) + b"data: [DONE]\n\n"
+    keys = {"contexts": "$.sources[*].text", "context_ids": "$.sources[*].id"}
+    row = ask_one(serve(reply(content)), **keys)
+    row.pop("seconds")
+    assert row == {"answer": "Because", "contexts": ["a"], "context_ids": ["d1"], "input_tokens": 7}
+
+
+def test_a_stream_that_breaks_off_is_asked_again_and_else_an_error(serve: Serve) -> None:
+    done = stream(*PIECES) + b"data: [DONE]\n\n"
+    service = serve(lambda call: (200, stream(*PIECES) if len(service.calls) < 2 else done))
+    assert ask_one(service)["answer"] == "Because"
+    assert len(service.calls) == 2
+    row = ask_one(serve(reply(stream(*PIECES))))
+    assert set(row) == {"error"}
+    assert "its stream of 2 events has no last event, such as [DONE], so the answer may be cut off" in row["error"]
+    assert row["error"].endswith("(after 3 tries)")
+    short = serve(lambda call: (200, done, {"Content-Length": str(len(done) + 10), "Connection": "close"}))
+    assert "broke the connection: IncompleteRead" in ask_one(short)["error"]
+
+
+def test_naming_the_last_event_later_asks_nothing_again(serve: Serve) -> None:
+    service, kept = serve(reply(stream({"t": "Be"}, {"t": "cause"}))), MemoryAnswers()
+    keys: dict[str, Any] = {"url": service.url, "answers": kept, "retries": 0, "answer": "$.t"}
+    assert "error" in answers_of(build("http", **keys), {"q1": "why?"})["q1"]
+    row = answers_of(build("http", **keys, last_event="close"), {"q1": "why?"})["q1"]
+    assert row["answer"] == "Because"
+    assert len(service.calls) == 1
+
+
+def test_an_error_in_a_stream_is_told(serve: Serve) -> None:
+    row = ask_one(serve(reply(stream(*PIECES, {"error": {"message": "no tokens left"}}))))
+    assert "answered 200, but its stream reports an error: no tokens left" in row["error"]

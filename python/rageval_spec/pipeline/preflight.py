@@ -127,10 +127,12 @@ def _find_self_judging(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     """A diagnostic for each metric of answers, if every system of the spec only retrieves."""
-    if any(system.can_answer for system in parts.systems.values()):
+    systems = parts.systems.values()
+    is_asked = any(system.can_answer for system in systems)
+    if any(system.writes_answers for system in systems):
         return
     for index, (name, metric) in enumerate(parts.metrics.items()):
-        if isinstance(metric, AnswerMetric):
+        if isinstance(metric, AnswerMetric) and not (is_asked and "answer" not in metric.needs):
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "wiring", hint)

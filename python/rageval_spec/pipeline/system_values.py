@@ -111,7 +111,7 @@ class _Cells:
 
 def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Made:
     """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
-    metrics, budget = cells.materials.parts.answer_metrics, cells.materials.budget
+    metrics, budget = _list_answer_metrics(cells), cells.materials.budget
     reads_contexts = any(metric.reads_contexts for metric in metrics.values())
     answered = describe_answers(table, opened.asked, with_contexts=reads_contexts)
     no_answers = _explain_no_answers(answered)
@@ -133,6 +133,14 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
         told = any(note.code == "stopped" for note in cells.notes)
         cells.fail(budget.stopped, remark=not told)
     return cells.tabulate(tables)
+
+
+def _list_answer_metrics(cells: _Cells) -> dict[str, AnswerMetric[Any]]:
+    """The metrics of answers that the system can have: without texts, none that reads them."""
+    parts = cells.materials.parts
+    if parts.systems[cells.system].writes_answers:
+        return parts.answer_metrics
+    return {name: metric for name, metric in parts.answer_metrics.items() if "answer" not in metric.needs}
 
 
 def _explain_no_answers(answered: Answered) -> DataError | None:

@@ -81,6 +81,11 @@ class System(Plugin[N]):
         """The model that writes the answers, as the node names it; None if it does not."""
         return getattr(self.node, "generator", None)
 
+    @property
+    def writes_answers(self) -> bool:
+        """Whether its answers have texts. Those of a retriever that is asked over HTTP only name documents."""
+        return self.can_answer
+
     def content(self) -> dict[str, Any]:
         """The plugin's identity without `generator`, on which no table depends."""
         content = super().content()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,11 @@ class ReplyLayout:
     """The paths of the parts of a reply. A part that is None is looked up at its usual places.
 
     A part with a path must exist, except for tokens and cost. Of the usual places, the first with a value counts.
+
+    Attributes:
+        retrieves: the path of the ids of the documents that a retriever found, best first. Such a reply needs no
+            answer, and only what has a path is read from it.
+        scores: the path of the scores of these documents.
     """
 
     answer: JsonPath | None = None
@@ -33,15 +39,20 @@ class ReplyLayout:
     input_tokens: JsonPath | None = None
     output_tokens: JsonPath | None = None
     cost: JsonPath | None = None
+    retrieves: JsonPath | None = None
+    scores: JsonPath | None = None
 
-    def read(self, content: Any) -> AnswerRow:
-        """The answer in a reply.
+    def read(self, content: Any, answer: str | None = None) -> AnswerRow:
+        """The answer in a reply; `answer` is its text if the reply came in pieces.
 
         Raises:
             UnusableReplyError: it has no answer, or a part has the wrong type.
         """
         try:
-            answer = read_text(self.answer.find(content), self.answer.text) if self.answer else find_answer(content)
+            if self.retrieves is not None:
+                return self._read_retrieval(content, self.retrieves)
+            if answer is None:
+                answer = read_text(self.answer.find(content), self.answer.text) if self.answer else find_answer(content)
             contexts = self._contexts(content)
             ids = self._ids(content, contexts)
             return AnswerRow(
@@ -55,6 +66,22 @@ class ReplyLayout:
             )
         except PathError as error:
             raise UnusableReplyError(str(error)) from None
+
+    def _read_retrieval(self, content: Any, path: JsonPath) -> AnswerRow:
+        ids = read_ids(_find_list(path, content), path.text)
+        contexts = None if self.contexts is None else self._contexts(content)
+        scores = None if self.scores is None else _read_scores(_find_list(self.scores, content), self.scores.text)
+        for found, what in ((contexts and contexts.texts, "contexts"), (scores, "scores")):
+            if found is not None and len(found) != len(ids):
+                raise UnusableReplyError(f"it has {len(ids)} ids and {len(found)} {what}")
+        return AnswerRow(
+            contexts=contexts and contexts.texts,
+            context_ids=ids,
+            scores=scores,
+            input_tokens=_read_number(self.input_tokens, "input_tokens", content, read_count),
+            output_tokens=_read_number(self.output_tokens, "output_tokens", content, read_count),
+            cost=_read_number(self.cost, "cost", content, read_amount),
+        )
 
     def _contexts(self, content: Any) -> Contexts | None:
         if self.contexts is not None:
@@ -72,6 +99,22 @@ class ReplyLayout:
         if contexts is not None and len(ids) != len(contexts.texts):
             raise UnusableReplyError(f"it has {len(contexts.texts)} contexts and {len(ids)} context_ids")
         return ids
+
+
+def _find_list(path: JsonPath, content: Any) -> Any:
+    """A list in a reply; one inside a list, as servers that take many queries at once reply, is that list."""
+    found = path.find(content)
+    if found is None:
+        raise UnusableReplyError(f"{path.text} is null")
+    if isinstance(found, Mapping):
+        raise UnusableReplyError(f"{path.text} must be a list of ids, not an object; it has {list_keys(list(found))}")
+    is_nested = isinstance(found, list) and len(found) == 1 and isinstance(found[0], list)
+    return found[0] if is_nested else found
+
+
+def _read_scores(value: Any, what: str) -> tuple[float, ...]:
+    items = value if isinstance(value, list) else [value]
+    return tuple(read_amount(item, f"{what}[{place}]", low=-math.inf) for place, item in enumerate(items))
 
 
 USUAL: Mapping[str, tuple[JsonPath, ...]] = {

@@ -17,6 +17,7 @@ from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secret import MASK, Secret
 from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
+from rageval_spec.reading.event_streams import CutOffReplyError, assemble, is_stream
 from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from rageval_spec.endpoints.failures import Reply
 
 _BODY = {"question": "{{ question }}"}
-_PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost")
+_PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost", "retrieves", "scores")
+_READING = (*_PARTS, "last_event")
+"""The keys of how a reply is read."""
 _LARGEST_KEPT = 2**20
 """Bytes of a reply."""
 
@@ -65,8 +68,9 @@ class HttpNode(AnsweringNode):
     answer: str | None = Field(
         default=None,
         description=(
-            "The path of the answer in the reply: `$.choices[0].message.content` or `data.answer`. Default: "
-            "where OpenAI, ragas, DeepEval and LangChain put it."
+            "The path of the answer in the reply: `$.choices[0].message.content` or `data.answer`. In a stream of "
+            "server-sent events, the path of each piece of it. Default: where OpenAI, ragas, DeepEval and LangChain "
+            "put it."
         ),
     )
     contexts: str | None = Field(
@@ -89,6 +93,22 @@ class HttpNode(AnsweringNode):
         description="The path of the number of output tokens. Default: `usage.completion_tokens` and similar names.",
     )
     cost: str | None = Field(default=None, description="The path of the cost in US dollars. Default: `cost`.")
+    retrieves: str | None = Field(
+        default=None,
+        description="For a retriever without answers: the path of the ids of the documents that it found, best first: "
+        "`$.hits[*].id`.",
+    )
+    scores: str | None = Field(
+        default=None,
+        description="With `retrieves`, the path of the documents' scores: `$.hits[*].score`. Reports show them; the "
+        "order of the ids is the ranking.",
+    )
+    last_event: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The name of the event that ends an answer in a stream of server-sent events. A stream without it "
+        "is an error. close: nothing but the end of the reply does. Default: `[DONE]` and the usual names.",
+    )
     retries: int = Field(
         default=2,
         ge=0,
@@ -132,6 +152,15 @@ class HttpNode(AnsweringNode):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_retrieves(self) -> HttpNode:
+        answering = [key for key in ("answer", "context_ids") if getattr(self, key) is not None]
+        if self.retrieves is not None and answering:
+            raise ValueError(f"a system with 'retrieves' gives no answers; remove '{answering[0]}' or 'retrieves'")
+        if self.scores is not None and self.retrieves is None:
+            raise ValueError("'scores' belong to the ids of 'retrieves'; add it, such as 'retrieves: $.hits[*].id'")
+        return self
+
     @property
     def request_body(self) -> Any:
         """The template of the request's body or parameters; None if neither is sent."""
@@ -139,7 +168,7 @@ class HttpNode(AnsweringNode):
 
 
 class Http(AnsweringSystem[HttpNode]):
-    """Sends questions to a URL. Any 2xx status is an answer; its body must be JSON.
+    """Sends questions to a URL. Any 2xx status is an answer; its body must be JSON, or server-sent events.
 
     Replies are stored by URL and request, and the paths are applied when they are read, so changing a path sends no
     new requests. A reply in which the paths find no answer is requested again. For a reply of more than 1 MiB, only
@@ -150,7 +179,8 @@ class Http(AnsweringSystem[HttpNode]):
 
     node_type = HttpNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
-    not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_PARTS, "patience"))
+    not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_READING, "patience"))
+    later_keys = AnsweringSystem.later_keys | frozenset({"retrieves", "scores", "last_event"})
 
     def __init__(self, node: HttpNode, context: Context) -> None:
         """Prepare the requests; no connection is opened before the first question."""
@@ -164,6 +194,11 @@ class Http(AnsweringSystem[HttpNode]):
         node = {key: value for key, value in content["node"].items() if key != "api_key"}
         node["headers"] = {name.lower(): _tell_apart(value) for name, value in sorted(self.node.headers.items())}
         return {**content, "node": node}
+
+    @property
+    def writes_answers(self) -> bool:
+        """Whether it is no retriever."""
+        return self.node.retrieves is None
 
     @property
     def variables(self) -> frozenset[str]:
@@ -225,8 +260,12 @@ class Http(AnsweringSystem[HttpNode]):
         try:
             kept = json.loads(head)
             if "row" in kept:
-                return AnswerRow.unpack(json.dumps(kept["row"]).encode()) if kept["paths"] == self._paths else None
-            return replace(self._layout.read(json.loads(reply)), seconds=kept["seconds"])
+                return (
+                    AnswerRow.unpack(json.dumps(kept["row"]).encode())
+                    if _drop_null(kept["paths"]) == self._paths
+                    else None
+                )
+            return replace(self._parse(reply), seconds=kept["seconds"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -242,12 +281,13 @@ class Http(AnsweringSystem[HttpNode]):
         return f"systems.{self.context.name}"
 
     @cached_property
-    def _paths(self) -> dict[str, str | None]:
-        return {part: getattr(self.node, part) for part in _PARTS}
+    def _paths(self) -> dict[str, str]:
+        """The keys of how a reply is read, without those that are not set."""
+        return {part: path for part in _READING if (path := getattr(self.node, part)) is not None}
 
     @cached_property
     def _layout(self) -> ReplyLayout:
-        return ReplyLayout(**{part: None if path is None else parse_path(path) for part, path in self._paths.items()})
+        return ReplyLayout(**{part: parse_path(path) for part, path in self._paths.items() if part in _PARTS})
 
     def _open(self) -> Endpoint:
         from rageval_spec.endpoints.endpoint import Endpoint
@@ -278,14 +318,36 @@ class Http(AnsweringSystem[HttpNode]):
     def _read(self, reply: Reply) -> AnswerRow:
         from rageval_spec.endpoints.failures import Failure
 
+        status = f"answered {reply.status}"
         try:
-            content = json.loads(reply.content)
-        except (ValueError, RecursionError) as error:
-            raise Failure(f"answered {reply.status} with something that is not JSON", reply) from error
-        try:
-            return self._layout.read(content)
+            return self._parse(reply.content)
+        except CutOffReplyError as error:
+            raise Failure(f"{status}, but {error}", reply, is_temporary=True) from error
         except (UnusableReplyError, RecursionError) as error:
-            raise Failure(f"answered {reply.status}, but {error}", reply) from error
+            raise Failure(f"{status}, but {error}", reply) from error
+        except ValueError as error:
+            raise Failure(f"{status} with something that is not JSON", reply) from error
+
+    def _parse(self, content: bytes) -> AnswerRow:
+        """The answer in a reply, which is JSON or a stream of events.
+
+        Raises:
+            UnusableReplyError: it has no answer.
+            ValueError: it is neither.
+        """
+        if not is_stream(content):
+            try:
+                parsed = json.loads(content)
+            except RecursionError as error:
+                raise ValueError("it is nested too deeply") from error
+            return self._layout.read(parsed)
+        found = assemble(content, self._layout.answer, self.node.last_event)
+        return self._layout.read(found.content, found.text)
+
+
+def _drop_null(paths: Mapping[str, str | None]) -> dict[str, str]:
+    """The paths that were set. Earlier versions stored null for the others."""
+    return {part: path for part, path in paths.items() if path is not None}
 
 
 def _as_parameter(value: Any) -> str | list[str]:

@@ -1,0 +1,293 @@
+"""Server-sent events, and the answer that they carry in pieces.
+
+The usual formats are those of OpenAI (chat, completions, responses), Anthropic, Ollama, Text Generation Inference, Dify
+and LangServe, and any whose events are JSON objects or plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rageval_spec.reading.answer_rows import UnusableReplyError
+from rageval_spec.reading.json_path import JsonPath, PathError, parse_path
+
+CLOSE = "close"
+"""What a spec writes in place of the last event's name if only the end of the reply ends its streams."""
+LAST_NAMES = frozenset(
+    {
+        "answer_end", "complete", "completed", "completion", "done", "end", "final", "final_answer", "final_result",
+        "finish", "finished", "message_end", "message_stop", "response.completed", "result", "stop",
+    }
+)  # fmt: skip
+"""Names of events that end an answer, unless an earlier event has the same name."""
+_LAST_DATA = frozenset({"[DONE]", "[done]"})
+_FLAGS = ("done", "finished", "is_final", "final")
+_WHOLE_NAMES = frozenset({"final", "final_answer", "final_result", "result", "completion"})
+"""Names of last events whose text is the whole answer even if it begins differently from the pieces."""
+_SAME_BEGINNING = 16
+_PIECES = tuple(
+    parse_path(path)
+    for path in (
+        "choices[0].delta.content", "choices[0].text", "delta.text", "delta.content", "delta", "message.content",
+        "token.text", "token", "piece", "chunk", "answer", "response", "output", "text", "content",
+    )
+)  # fmt: skip
+"""The usual places of a piece of the answer in an event."""
+_WHOLES = tuple(
+    parse_path(path)
+    for path in ("answer", "response", "output", "output_text", "generated_text", "result", "text", "content")
+)
+"""The usual places of the whole answer in the last event."""
+_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*(?::|(?:data|event|id|retry)[:\r\n])")
+_OBJECT_AFTER_OBJECT = re.compile(rb"\}[ \t]*\r?\n\{")
+_MOST_SHOWN = 8
+
+
+class CutOffReplyError(UnusableReplyError):
+    """A stream without a last event; the answer may be cut off."""
+
+
+class Event(NamedTuple):
+    """An event: its name, "" without one; its data as text; and the data as JSON, None if they are not JSON."""
+
+    name: str
+    text: str
+    value: Any = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, and what the keys `type` and `event` of its data say."""
+        inner = [self.value.get(key) for key in ("type", "event")] if isinstance(self.value, dict) else []
+        return tuple(name for name in (self.name, *inner) if isinstance(name, str) and name)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The content of a stream.
+
+    Attributes:
+        content: the keys of all events that are objects, later ones over earlier ones; and other JSON under the name
+            of its event.
+        text: the answer; None if no event has a piece of it.
+    """
+
+    content: dict[str, Any]
+    text: str | None
+
+
+def is_event_stream(content: bytes) -> bool:
+    """Whether a reply consists of server-sent events. JSON never begins as they do."""
+    return _BEGINNING.match(content) is not None
+
+
+def is_stream(content: bytes) -> bool:
+    """Whether a reply consists of server-sent events, or of several lines that are JSON objects, as Ollama's."""
+    return is_event_stream(content) or (content[:1] == b"{" and _OBJECT_AFTER_OBJECT.search(content) is not None)
+
+
+def parse_events(content: bytes) -> list[Event]:
+    """The events that have data, read as the HTML standard says, or one JSON object on each line.
+
+    An event at the end without its empty line is incomplete and left out, unless it is `[DONE]`.
+
+    Raises:
+        UnusableReplyError: the reply is not UTF-8.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnusableReplyError("its stream of events is not UTF-8") from error
+    lines = re.split(r"\r\n|\r|\n", text)
+    if not is_event_stream(content):
+        return [_read_event("", line) for line in lines if line.strip()]
+    return [*_join_lines(lines)]
+
+
+def assemble(content: bytes, answer: JsonPath | None = None, last: str | None = None) -> Assembled:
+    """The content of a stream.
+
+    Args:
+        content: the reply.
+        answer: the path of each piece of the answer, or of all of it, in the events; None for the usual places.
+        last: the name of the last event, or `CLOSE`; None for the usual names.
+
+    Raises:
+        CutOffReplyError: there is no last event.
+        UnusableReplyError: an event reports an error.
+    """
+    events = parse_events(content)
+    reader = _Reader(answer, last, _find_plain_names(events))
+    for event in events:
+        reader.read(event)
+        if last is not None and reader.has_ended:
+            break
+    if not reader.has_ended and last != CLOSE:
+        raise CutOffReplyError(_explain_end(events, last))
+    return Assembled(reader.content, "".join(reader.pieces) if reader.pieces else None)
+
+
+@dataclass
+class _Reader:
+    """Reads one event after another.
+
+    Attributes:
+        plain_names: the names of events whose data are plain text.
+        has_ended: whether an event said that the answer is complete, and no piece of it came afterwards.
+    """
+
+    answer: JsonPath | None
+    last: str | None
+    plain_names: frozenset[str]
+    content: dict[str, Any] = field(default_factory=dict)
+    pieces: list[str] = field(default_factory=list)
+    has_ended: bool = False
+    seen: set[str] = field(default_factory=set)
+
+    def read(self, event: Event) -> None:
+        _refuse_error(event)
+        is_last = self._is_last(event)
+        self.seen.update(event.names)
+        if event.text not in _LAST_DATA:
+            text = self._find_text(event, is_last=is_last)
+            if text is not None:
+                self._add(text, event, is_last=is_last)
+            self._merge(event, text)
+        self.has_ended = self.has_ended or is_last
+
+    def _is_last(self, event: Event) -> bool:
+        if self.last is not None:
+            return self.last in (*event.names, event.text)
+        if event.text in _LAST_DATA:
+            return True
+        if any(name in LAST_NAMES and name not in self.seen for name in event.names):
+            return True
+        data = event.value
+        return isinstance(data, dict) and (
+            any(data.get(key) is True for key in _FLAGS)
+            or isinstance(data.get("generated_text"), str)
+            or isinstance(_first_choice(data).get("finish_reason"), str)
+        )
+
+    def _find_text(self, event: Event, *, is_last: bool) -> str | None:
+        data = event.value
+        if not isinstance(data, dict):
+            return self._find_plain(event, is_last=is_last)
+        if self.answer is not None:
+            return _find(self.answer, data)
+        kind = str(data.get("type"))
+        if kind.startswith("response."):  # OpenAI's responses have deltas of reasoning and of arguments, too
+            return _find(_DELTA, data) if kind == "response.output_text.delta" else None
+        if _first_choice(data).get("index", 0) != 0:
+            return None
+        places = (*_WHOLES, *_PIECES) if is_last and "choices" not in data else _PIECES
+        return next((text for path in places if (text := _find(path, data)) is not None), None)
+
+    def _find_plain(self, event: Event, *, is_last: bool) -> str | None:
+        """Plain text, which can look like JSON: the piece `[1]` is a citation, and the piece 2024 a year."""
+        if self.answer is not None or (is_last and event.name not in self.plain_names and event.value is None):
+            return None
+        if isinstance(event.value, str) and event.name not in self.plain_names:
+            return event.value
+        is_plain = event.name in self.plain_names or not isinstance(event.value, list)
+        return event.text if is_plain else None
+
+    def _add(self, text: str, event: Event, *, is_last: bool) -> None:
+        joined = "".join(self.pieces).strip()
+        begins_alike = bool(joined) and text.strip().startswith(joined[:_SAME_BEGINNING])
+        if is_last and (begins_alike or _WHOLE_NAMES & {*event.names} or self.last in event.names):
+            self.pieces = [text]
+        else:
+            self.pieces.append(text)
+            self.has_ended = self.has_ended and not text
+
+    def _merge(self, event: Event, text: str | None) -> None:
+        if isinstance(event.value, list) and event.name and text is None:
+            self.content[event.name] = event.value
+        if not isinstance(event.value, dict):
+            return
+        for key, value in _unwrap(event.value).items():
+            earlier = self.content.get(key)
+            if isinstance(value, dict) and isinstance(earlier, dict):
+                self.content[key] = {**earlier, **{name: inner for name, inner in value.items() if inner is not None}}
+            elif value is not None and value != text:
+                self.content[key] = value
+
+
+_DELTA = parse_path("delta")
+
+
+def _join_lines(lines: Sequence[str]) -> Iterator[Event]:
+    name, data = "", list[str]()
+    for line in lines:
+        if not line:
+            if data:
+                yield _read_event(name, "\n".join(data))
+            name, data = "", []
+            continue
+        key, _, value = line.partition(":")
+        if key == "event":
+            name = value.removeprefix(" ")
+        elif key == "data":
+            data.append(value.removeprefix(" "))
+    if data and data[-1].strip() in _LAST_DATA:
+        yield _read_event(name, data[-1])
+
+
+def _read_event(name: str, text: str) -> Event:
+    if text.strip() in _LAST_DATA:
+        return Event(name, text.strip())
+    try:
+        return Event(name, text, json.loads(text))
+    except (ValueError, RecursionError):
+        return Event(name, text)
+
+
+def _find_plain_names(events: Sequence[Event]) -> frozenset[str]:
+    return frozenset(event.name for event in events if event.value is None and event.text not in {*_LAST_DATA, "null"})
+
+
+def _refuse_error(event: Event) -> None:
+    data = event.value if isinstance(event.value, dict) else {}
+    said = data.get("error") or (event.text if "error" in event.names else None)
+    if said:
+        said = said.get("message", said) if isinstance(said, dict) else said
+        shown = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        raise UnusableReplyError(f"its stream reports an error: {shown}")
+
+
+def _first_choice(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _unwrap(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An event's keys, and those of the response or the message in OpenAI's and Anthropic's events."""
+    kind = str(data.get("type"))
+    key = "response" if kind.startswith("response.") else "message" if kind == "message_start" else ""
+    inner = data.get(key)
+    return {**data, **inner} if isinstance(inner, dict) else data
+
+
+def _find(path: JsonPath, data: Any) -> str | None:
+    try:
+        found = path.find(data)
+    except PathError:
+        return None
+    if path.is_plural and isinstance(found, list) and found and all(isinstance(part, str) for part in found):
+        return "".join(found)
+    return found if isinstance(found, str) else None
+
+
+def _explain_end(events: Sequence[Event], last: str | None) -> str:
+    known = list(dict.fromkeys(name for event in events for name in event.names))
+    shown = f"; the events are {', '.join(map(repr, known[:_MOST_SHOWN]))}" if known else ""
+    wanted = f"no event {last!r}" if last is not None else "no last event, such as [DONE]"
+    message = f"its stream of {len(events):,} events has {wanted}, so the answer may be cut off{shown}"
+    if last is not None:
+        return message
+    return f"{message}; name the last event in 'last_event', or write 'last_event: {CLOSE}' if the system sends none"

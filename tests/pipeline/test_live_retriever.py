@@ -1,0 +1,72 @@
+"""A retriever behind a URL through the whole pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec import runner
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.pipeline.preflight import validate
+from rageval_spec.runner import Options, Outcome
+from tests.systems.asking import Service
+from tests.tiny import write_spec
+
+RANKED = {"red": ["d1", "d4"], "yellow": ["d2", "d3"], "sweet": []}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    def find(call: Any) -> tuple[int, Any]:
+        ids = next((ids for word, ids in RANKED.items() if word in call.json["question"]), [])
+        return 200, {"hits": [{"id": name, "score": 1 / place} for place, name in enumerate(ids, 1)]}
+
+    found = Service(find)
+    yield found
+    found.close()
+
+
+def retriever(service: Service) -> dict[str, Any]:
+    return {"use": "http", "url": service.url, "retrieves": "$.hits[*].id", "scores": "$.hits[*].score"}
+
+
+def evaluate(folder: Path, **sections: Any) -> Outcome:
+    return runner.run(write_spec(folder, **sections), Options(output=folder / "out"))
+
+
+def cells(outcome: Outcome) -> dict[tuple[str, str], tuple[Any, int]]:
+    return {(a.system, a.metric): (a.mean, a.scored) for a in outcome.evaluation.aggregates}
+
+
+def test_its_rankings_are_evaluated_and_shown_like_those_of_other_retrievers(tmp_path: Path, service: Service) -> None:
+    systems = {"good": {"use": "file", "path": "data/good.run"}, "live": retriever(service)}
+    outcome = evaluate(tmp_path, systems=systems, metrics=["rr", "precision@1", "latency@p50"])
+    found = cells(outcome)
+    assert found["live", "rr"][1] == found["good", "rr"][1] > 0
+    assert 0 < found["live", "rr"][0] <= 1
+    assert found["live", "latency@p50"][0] > 0
+    live = outcome.evaluation.samples.filter(system="live")
+    assert set(live["status"]) == {"retrieved"}
+    assert live.filter(query_id="q1")["scores"].to_list() == [[1.0, 0.5]]
+    assert not outcome.evaluation.failures
+
+
+def test_metrics_of_texts_are_left_to_systems_that_write(tmp_path: Path, service: Service) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red apple"}\n')
+    systems = {"live": retriever(service), "bot": {"use": "file", "path": "answers.jsonl"}}
+    metrics = ["rr", "is_json"]
+    outcome = evaluate(tmp_path, systems=systems, metrics=metrics)
+    assert {metric for system, metric in cells(outcome) if system == "live"} == {"rr"}
+    assert ("bot", "is_json") in cells(outcome)
+
+
+def test_metrics_of_texts_without_a_system_that_writes_are_an_error(tmp_path: Path, service: Service) -> None:
+    path = write_spec(tmp_path, systems={"live": retriever(service)}, metrics=["rr", "is_json", "latency@p50"])
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == "is_json is a metric of answers, but no system of this spec answers"
+    assert service.calls == []
