@@ -156,11 +156,10 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 @cli.add_later
 def _add_more() -> None:
-    from rageval_spec.commands import questions, records, reviewing
+    from rageval_spec.commands import exchanging, questions, records, reviewing
 
-    questions.add_commands(cli)
-    records.add_history(cli)
-    reviewing.add_review(cli)
+    for add in (exchanging.add_exchange, questions.add_commands, records.add_history, reviewing.add_review):
+        add(cli)
 
 
 @cli.command()

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.tables import ANSWERS
+from rageval_spec.data.tables import ANSWERS, LATER_ANSWERS
 from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError, table_of
 from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.reply_layout import ReplyLayout
@@ -25,6 +25,6 @@ def test_any_reply_is_a_row_that_can_be_kept_or_is_refused(content: Any, layout:
     assert row.answer is not None
     assert AnswerRow.unpack(row.pack()) == row
     table = table_of([("q1", row)])
-    assert tuple(table.columns) == ANSWERS and table["answer"].to_list() == [row.answer]
+    assert tuple(table.columns) == (*ANSWERS, *LATER_ANSWERS) and table["answer"].to_list() == [row.answer]
     for number in (row.input_tokens, row.output_tokens, row.cost):
         assert number is None or (math.isfinite(number) and number >= 0)

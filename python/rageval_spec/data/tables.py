@@ -11,16 +11,17 @@ group: str or null, condition: str or null` |
 | columns | `query_id: str, columns: str`, a JSON object of the question's other columns |
 | answers | `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, \
 scores: list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or \
-null, error: str or null` |
+null, error: str or null, trace: str or null` (`trace` may be absent) |
 | values | `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null` |
 | samples | `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null, \
 references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, \
 rank: i64 or null}] or null, answerable: bool or null, group, condition, error: str or null, seconds: f64 or null, \
 input_tokens, output_tokens: i64 or null, cost: f64 or null, scores: list[f64] or null, columns: str or null, \
-slices: list[str], status: str, cause: str or null` |
+slices: list[str], status: str, cause: str or null, trace: str or null` |
 
 In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
-`columns` is a JSON object of the question's other columns, and `status` is one of `SampleStatus`.
+`columns` is a JSON object of the question's other columns, `status` is one of `SampleStatus`, and `trace` is where a
+tracing tool has the answer, as `trace.TraceLink.dump` writes it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ ANSWERS = (
     "cost",
     "error",
 )
+LATER_ANSWERS = ("trace",)
+"""Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
@@ -87,6 +90,7 @@ SAMPLES = (
     "slices",
     "status",
     "cause",
+    "trace",
 )
 FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
 """The columns that a file of samples always had. The others are null in files of earlier versions."""
@@ -136,14 +140,14 @@ _ROWS_AT_ONCE = 4096
 
 
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """An answers table with all columns of `ANSWERS` and their types; a key that a row lacks becomes null."""
+    """An answers table with all columns of `ANSWERS` and `LATER_ANSWERS` and their types; absent keys become nulls."""
     import polars as pl
 
     texts = pl.List(pl.String)
     kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    schema = {name: kinds.get(name, pl.String) for name in ANSWERS}
-    complete = ({name: row.get(name) for name in ANSWERS} for row in rows)
+    schema = {name: kinds.get(name, pl.String) for name in (*ANSWERS, *LATER_ANSWERS)}
+    complete = ({name: row.get(name) for name in schema} for row in rows)
     frames = [pl.DataFrame(schema=schema)]
     while part := list(islice(complete, _ROWS_AT_ONCE)):  # dicts of all rows would take several times the memory
         frames.append(pl.DataFrame(part, schema=schema))

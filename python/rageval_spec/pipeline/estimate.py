@@ -141,7 +141,8 @@ def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:
         missing = missing.clear()
-    answers = _concatenate(known.select(tables.ANSWERS), _placeholder_answers(missing))
+    supposed = _placeholder_answers(missing).select(tables.ANSWERS)
+    answers = _concatenate(known.select(tables.ANSWERS), supposed)
     return build_samples(asked, answers), missing.height
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.tables import Collection
 
+_OF_ANSWERS = (*tables.ANSWERS, *tables.LATER_ANSWERS, tables.UNFINISHED)
 _KNOWN = ("references", "reference_contexts", "answerable", "group", "condition")
 
 
@@ -51,7 +52,7 @@ class SampleParts:
         The corpus is not kept.
         """
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
-        kept = answers.select(name for name in (*tables.ANSWERS, tables.UNFINISHED) if name in answers.columns)
+        kept = answers.select(name for name in _OF_ANSWERS if name in answers.columns)
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
 
     @classmethod

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_spec.data.trace import TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_columns import AnswerColumns, unwrap
 from rageval_spec.reading.answer_rows import (
@@ -172,7 +173,14 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         output_tokens=reader.read(names.numbers["output_tokens"], read_count),
         cost=reader.read(names.numbers["cost"], read_amount),
         error=error,
+        trace=_read_link(reader.row.get("trace")),
     )
+
+
+def _read_link(found: Any) -> str | None:
+    """Where an imported answer's trace is; None if the row has no such thing, or something else under this name."""
+    link = TraceLink.load(found) if isinstance(found, str) else TraceLink.from_dict(found)
+    return None if link is None else link.dump()
 
 
 def _mend(value: Any) -> Any:

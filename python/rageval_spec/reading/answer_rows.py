@@ -18,6 +18,8 @@ TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "pass
 ID_KEYS = ("doc_id", "document_id", "_id", "id", "docid")
 SCORE_KEYS = ("score", "similarity", "relevance_score")
 _SHOWN = 60
+_LATER = frozenset({"trace"})
+"""Fields of an answer that earlier versions did not store."""
 
 
 class UnusableReplyError(ValueError):
@@ -36,6 +38,7 @@ class AnswerRow:
         seconds: how long it took. Like the other fields, it is None if unknown.
         cost: in US dollars.
         error: why there is no answer.
+        trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
     """
 
     answer: str | None = None
@@ -47,21 +50,23 @@ class AnswerRow:
     output_tokens: int | None = None
     cost: float | None = None
     error: str | None = None
+    trace: str | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name, as JSON types."""
+        """The fields by name, as JSON types. Fields that were added later are left out if they are None."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in values}
+        known = ((key, value) for key, value in values if value is not None or key not in _LATER)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in known}
 
     @classmethod
     def unpack(cls, content: bytes) -> AnswerRow | None:
         """The packed row; None if the content is something else, for example because the store is damaged."""
         try:
             found = json.loads(content)
-            if set(found) != {field.name for field in fields(cls)}:
+            if set(found) | _LATER != {field.name for field in fields(cls)}:
                 return None
             values: dict[str, Any] = {
                 key: tuple(value) if isinstance(value, list) else value for key, value in found.items()

@@ -83,10 +83,10 @@ class QuestionColumns(QueryColumns):
 def answers_in(present: Collection[str]) -> tuple[str, ...]:
     """The names of a file's columns with a system's answers, best first.
 
-    Without a column of references or contexts, `answer` is a gold answer, as in question answering sets.
+    Without a column of references, contexts or traces, `answer` is a gold answer, as in question answering sets.
     """
     found = tuple(name for name in ANSWERS if name in present)
-    if "answer" in present and not found and any(name in present for name in (*REFERENCES, *CONTEXTS)):
+    if "answer" in present and not found and any(name in present for name in (*REFERENCES, *CONTEXTS, "trace")):
         return ("answer",)
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.tables import ANSWERS, Collection
+from rageval_spec.data.tables import ANSWERS, LATER_ANSWERS, Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.reading.answer_rows import AnswerRow
@@ -18,7 +18,7 @@ from tests.systems.shared.scripted import QUESTIONS, Say, echo, scripted
 
 def test_the_table_has_all_columns_and_one_row_per_query_in_order() -> None:
     answering = scripted().answer(collection(QUESTIONS))
-    assert tuple(answering.answers.columns) == ANSWERS
+    assert tuple(answering.answers.columns) == (*ANSWERS, *LATER_ANSWERS)
     assert answering.answers["query_id"].to_list() == list(QUESTIONS)
     assert answering.answers["answer"].to_list() == [text.upper() for text in QUESTIONS.values()]
     assert answering.answers["seconds"].min() is not None

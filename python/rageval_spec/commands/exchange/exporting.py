@@ -1,0 +1,91 @@
+"""`export`: sends the values of an evaluation to a tool, or writes them to a file in its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.commands import console
+from rageval_spec.commands.exchange.settings import read_settings
+from rageval_spec.commands.results import is_results, open_results
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.shared.finding import load
+from rageval_spec.exchange.shared.sending import send_parcels
+from rageval_spec.exchange.shared.target import FileTarget, Target
+from rageval_spec.plugin.context import Context
+from rageval_spec.plugin.report import RESULTS_FOLDER
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.store.disk import write_atomically
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+
+def export_values(
+    word: str,
+    settings: Mapping[str, Any],
+    results: str | None,
+    *,
+    output: Path | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    again: bool = False,
+    quiet: bool = False,
+) -> str:
+    """Export the values of some results; returns what was sent or written.
+
+    Raises:
+        UsageError: an option is wrong, there are no such results, or they have nothing for this tool.
+        RagevalError: the tool did not take them, or the file cannot be written.
+    """
+    kind = load(word).target
+    if kind is None:
+        raise UsageError(f"{word} cannot be exported to")
+    node = read_settings(kind.node_type, settings)
+    evaluation = open_results(results).evaluation
+    with ProgressDisplay(quiet=quiet) as display:
+        display.announce(f"export {word}")
+        exporter = kind(node, Context(word, Path(), progress=display.counting(word), tell=display.tell))
+        try:
+            if isinstance(exporter, FileTarget):
+                return _write(exporter, evaluation, output, force=force)
+            assert isinstance(exporter, Target), "the two kinds of targets"
+            receipt = send_parcels(
+                exporter,
+                evaluation,
+                _folder(results),
+                tool=word,
+                dry_run=dry_run,
+                anew=again,
+                progress=exporter.context.progress,
+                show=lambda summary: console.write(f"{summary}\n"),
+            )
+        finally:
+            exporter.close()
+    return receipt.render()
+
+
+def _folder(results: str | None) -> Path | None:
+    """The results folder; None for a record of the history, which has none."""
+    name = RESULTS_FOLDER if results is None else results
+    if not is_results(name):
+        return None
+    path = Path(name).expanduser()
+    return path.parent if path.is_file() else path
+
+
+def _write(exporter: FileTarget[Any], evaluation: Evaluation, output: Path | None, *, force: bool) -> str:
+    path = Path(exporter.filename) if output is None else output
+    if path.exists() and not force:
+        raise UsageError(f"{path} already exists; name another file with -o, or overwrite it with --force")
+    written = []
+    for name, content in exporter.render_files(evaluation, path.name):
+        place = path.with_suffix("") / name if name else path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(place, content)
+        except OSError as error:
+            raise RagevalError(f"{place}: cannot be written: {error.strerror or error}") from error
+        written.append(place)
+    return "".join(f"{line}\n" for line in (*(f"wrote {place}" for place in written), *exporter.remarks()))

@@ -1,0 +1,299 @@
+"""A trace: one question to a system in production, what it did, and what it answered, as tracing tools record it.
+
+As a row of a file (`to_row`, `from_row`), a trace is both a question and an answer, so the same file can be a dataset
+and a system of a spec:
+
+| key | |
+|---|---|
+| `id` | the id of the question: that of the trace, with the span's if a trace has several questions |
+| `question`, `answer`, `reference` | texts; `answer` is absent if there is none, and `error` says why |
+| `reference_contexts`, `relevant` | the texts and the ids of the documents that contain the reference |
+| `contexts` | the documents that the answer is based on: `{id, text, score}` each, best first |
+| `seconds`, `input_tokens`, `output_tokens`, `cost` | numbers; the cost is in US dollars |
+| `session`, `user`, `model`, `started` | texts; `started` is an ISO 8601 time in UTC |
+| `messages`, `steps`, `feedback`, `metadata` | the conversation, what an agent did, what users said, and the rest |
+| `trace` | where the trace is: `tool`, `trace_id`, and what else that tool needs to find it again |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+StepKind = Literal["retrieval", "rerank", "tool", "model", "agent", "guardrail", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLink:
+    """Where a trace is, so that values can be sent back to it.
+
+    Attributes:
+        tool: the word of the tool in `import` and `export`, such as `phoenix`.
+        trace_id: its id there.
+        span_id: the span that holds the question and the answer; None if the trace as a whole does.
+        project: the project that it belongs to.
+        others: what else the tool needs to find it, by name.
+    """
+
+    tool: str
+    trace_id: str
+    span_id: str | None = None
+    project: str | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, str]:
+        """The link as JSON types; None is left out."""
+        own = {"tool": self.tool, "trace_id": self.trace_id, "span_id": self.span_id, "project": self.project}
+        return {**self.others, **{key: value for key, value in own.items() if value is not None}}
+
+    def dump(self) -> str:
+        """The link as JSON text with sorted keys."""
+        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, found: Any) -> TraceLink | None:
+        """The link in a mapping; None if it is not one."""
+        if not isinstance(found, Mapping) or not all(isinstance(found.get(key), str) for key in ("tool", "trace_id")):
+            return None
+        texts = {str(key): value for key, value in found.items() if isinstance(value, str)}
+        own = {key: texts.pop(key, None) for key in ("tool", "trace_id", "span_id", "project")}
+        return cls(str(own["tool"]), str(own["trace_id"]), own["span_id"], own["project"], texts)
+
+    @classmethod
+    def load(cls, text: str | None) -> TraceLink | None:
+        """The link in JSON text; None if it is not one."""
+        try:
+            return None if text is None else cls.from_dict(json.loads(text))
+        except (ValueError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A retrieved document; what is not known is None."""
+
+    text: str | None = None
+    doc_id: str | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_row(self) -> dict[str, Any]:
+        """The document as a row's context: `id`, `text`, `score`, `metadata`; what is not known is left out."""
+        row = {"id": self.doc_id, "text": self.text, "score": self.score, "metadata": dict(self.metadata) or None}
+        return {key: value for key, value in row.items() if value is not None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Document:
+        """The document that `to_row` wrote."""
+        return cls(row.get("text"), row.get("id"), row.get("score"), row.get("metadata") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that the system did for an answer: a retrieval, a call of a tool or of a model.
+
+    Attributes:
+        name: what the tool calls it.
+        input, output: texts, or JSON as text.
+        documents: the documents that it retrieved, best first; None if it is not a retrieval.
+        seconds: how long it took.
+        error: why it failed.
+    """
+
+    kind: StepKind
+    name: str = ""
+    input: str | None = None
+    output: str | None = None
+    documents: tuple[Document, ...] | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """The step as JSON types; what is not known is left out."""
+        documents = None if self.documents is None else [document.to_row() for document in self.documents]
+        row = {one.name: getattr(self, one.name) for one in fields(self)} | {"documents": documents}
+        return {key: value for key, value in row.items() if value is not None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Step:
+        """The step that `to_row` wrote."""
+        documents = row.get("documents")
+        read = None if documents is None else tuple(map(Document.from_row, documents))
+        return cls(**{**row, "documents": read})
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody said of an answer.
+
+    Attributes:
+        name: what was judged, such as `thumbs`.
+        value: a number; None if there is only a label or a comment.
+        source: who said it: a user, an annotator, or a program.
+    """
+
+    name: str
+    value: float | None = None
+    label: str | None = None
+    comment: str | None = None
+    source: Literal["user", "annotator", "program", "unknown"] = "unknown"
+    author: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """The feedback as JSON types; what is not known is left out."""
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {key: value for key, value in row.items() if value is not None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Feedback:
+        """The feedback that `to_row` wrote."""
+        return cls(**row)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A question and what became of it.
+
+    Attributes:
+        link: where the trace is.
+        query_id: the question's id; by default that of the trace, with the span's after a colon if it has one.
+        answer: the system's text; None if it gave none.
+        documents: the documents that the answer is based on, best first; None if the trace does not say.
+        references: gold answers, if the tool has them.
+        reference_contexts: the texts that contain the gold answer, if the tool has them.
+        relevant: the ids of relevant documents, if the tool has them.
+        error: why there is no answer.
+        seconds, input_tokens, output_tokens, cost: what the answer took; the cost is in US dollars.
+        session, user, model: whose it is, and the model that wrote the answer.
+        started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
+        messages: the conversation, as chat messages; () if there is only the question.
+        steps: what the system did, in order of time.
+        metadata: everything else that the tool knows, as JSON types.
+    """
+
+    link: TraceLink
+    question: str
+    query_id: str = ""
+    answer: str | None = None
+    documents: tuple[Document, ...] | None = None
+    references: tuple[str, ...] = ()
+    reference_contexts: tuple[str, ...] | None = None
+    relevant: tuple[str, ...] | None = None
+    error: str | None = None
+    seconds: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    session: str | None = None
+    user: str | None = None
+    model: str | None = None
+    started: str | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
+    steps: tuple[Step, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        link = self.link
+        return self.query_id or (link.trace_id if link.span_id is None else f"{link.trace_id}:{link.span_id}")
+
+    def to_row(self) -> dict[str, Any]:
+        """The trace as a row of a file: see this module. What is not known is left out."""
+        row = {
+            "id": self.id,
+            "question": self.question,
+            "answer": self.answer,
+            **self._contexts(),
+            "reference": _unwrap(self.references),
+            "reference_contexts": None if self.reference_contexts is None else list(self.reference_contexts),
+            "relevant": None if self.relevant is None else list(self.relevant),
+            **{name: getattr(self, name) for name in _PLAIN},
+            "messages": list(self.messages),
+            "steps": [step.to_row() for step in self.steps],
+            "feedback": [one.to_row() for one in self.feedback],
+            "metadata": dict(self.metadata),
+        }
+        known = {key: value for key, value in row.items() if value is not None and value != {}}
+        lists = {key: value for key, value in known.items() if value != [] or key in _CAN_BE_EMPTY}
+        return {**lists, "trace": self.link.to_dict()}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Trace:
+        """The trace that `to_row` wrote.
+
+        Raises:
+            ValueError: the row has no question or does not say where its trace is.
+        """
+        link = TraceLink.from_dict(row.get("trace"))
+        if link is None or not isinstance(row.get("question"), str):
+            raise ValueError("the row has no question, or no trace with a tool and a trace_id")
+        documents = row.get("documents", row.get("contexts"))
+        reference = row.get("reference")
+        plain: dict[str, Any] = {name: row.get(name) for name in _PLAIN}
+        trace = cls(
+            link,
+            row["question"],
+            answer=row.get("answer"),
+            documents=None if documents is None else tuple(map(_read_document, documents)),
+            references=(reference,) if isinstance(reference, str) else tuple(reference or ()),
+            reference_contexts=_tuple_of(row.get("reference_contexts")),
+            relevant=_tuple_of(row.get("relevant")),
+            **plain,
+            messages=tuple(row.get("messages", ())),
+            steps=tuple(map(Step.from_row, row.get("steps", ()))),
+            feedback=tuple(map(Feedback.from_row, row.get("feedback", ()))),
+            metadata=row.get("metadata", {}),
+        )
+        return trace if trace.id == row.get("id") else replace_id(trace, str(row.get("id", "")))
+
+    def _contexts(self) -> dict[str, Any]:
+        """The documents as contexts with what all of them have; in full beside them if that leaves something out."""
+        if self.documents is None:
+            return {}
+        rows = [document.to_row() for document in self.documents]
+        shared = set.intersection(*(set(row) for row in rows)) if rows else {"text"}
+        kept = [{key: value for key, value in row.items() if key in shared} for row in rows]
+        if "text" not in shared:
+            ids = {"context_ids": [row["id"] for row in rows]} if "id" in shared else {}
+            return {**ids, "documents": rows}
+        return {"contexts": kept} if kept == rows else {"contexts": kept, "documents": rows}
+
+
+_PLAIN = (
+    "error",
+    "seconds",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    "session",
+    "user",
+    "model",
+    "started",
+)
+
+
+_CAN_BE_EMPTY = frozenset({"contexts", "reference_contexts", "relevant", "documents"})
+"""Lists that say something also when they are empty: that there are none."""
+
+
+def replace_id(trace: Trace, query_id: str) -> Trace:
+    """The trace with another id of its question."""
+    from dataclasses import replace
+
+    return replace(trace, query_id=query_id)
+
+
+def _tuple_of(found: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(found)
+
+
+def _read_document(found: Any) -> Document:
+    return Document(text=found) if isinstance(found, str) else Document.from_row(found)
+
+
+def _unwrap(texts: Sequence[str]) -> str | list[str] | None:
+    return None if not texts else texts[0] if len(texts) == 1 else list(texts)

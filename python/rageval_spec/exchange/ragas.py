@@ -1,0 +1,87 @@
+"""ragas: its samples as JSON Lines, in and out, with a column for each metric."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.exchange.shared.files import RowSource
+from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+_NAMES = {
+    "question": ("user_input", "question"),
+    "answer": ("response", "answer"),
+    "contexts": ("retrieved_contexts", "contexts"),
+    "context_ids": ("retrieved_context_ids",),
+    "reference": ("reference", "ground_truth", "ground_truths"),
+    "reference_contexts": ("reference_contexts",),
+    "relevant": ("reference_context_ids",),
+}
+"""What ragas calls each part, the present name first."""
+
+
+class RagasSource(RowSource):
+    """Reads samples of ragas: an `EvaluationDataset`, a `Testset`, or the table of a result."""
+
+    tool = "ragas"
+    summary = "Read samples of ragas: what to_jsonl, to_csv, to_pandas or to_hf_dataset wrote."
+    examples = ("import ragas samples.jsonl -o golden.jsonl",)
+
+    def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parts under their names here; other columns become metadata."""
+        found = {part: next((row[name] for name in names if name in row), None) for part, names in _NAMES.items()}
+        known = {name for names in _NAMES.values() for name in names} | {"id", "query_id"}
+        messages = found["question"] if isinstance(found["question"], list) else None
+        if messages is not None:
+            found["question"] = _last_of(messages, "human")
+            found["answer"] = found["answer"] or _last_of(messages, "ai")
+        return {
+            **found,
+            "id": row.get("query_id", row.get("id")),
+            "messages": messages,
+            "metadata": {name: value for name, value in row.items() if name not in known},
+        }
+
+
+def _last_of(messages: list[Any], kind: str) -> str | None:
+    """The last message of a person or of the system in a conversation."""
+    said = [one.get("content") for one in messages if isinstance(one, Mapping) and one.get("type") == kind]
+    return str(said[-1]) if said else None
+
+
+class RagasTarget(FileTarget[TargetNode]):
+    """Writes samples as `EvaluationDataset.from_jsonl` reads them, with a number for each metric."""
+
+    filename = "ragas.jsonl"
+    summary = "Write answers and values as ragas reads them: JSON Lines of samples, with a column for each metric."
+    examples = ("export ragas rageval-results -o ragas.jsonl",)
+
+    def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """One file with a row for each answer."""
+        lines = []
+        for sample, values in list_rows(evaluation):
+            relevant = sample["relevant"]
+            row = {
+                "user_input": sample["question"],
+                "response": sample["answer"],
+                "retrieved_contexts": sample["contexts"],
+                "retrieved_context_ids": sample["context_ids"],
+                "reference": next(iter(sample["references"]), None),
+                "reference_contexts": sample["reference_contexts"],
+                "reference_context_ids": relevant and [one["doc_id"] for one in relevant if one["relevance"] > 0],
+                "query_id": sample["query_id"],
+                "dataset": sample["dataset"],
+                "system": sample["system"],
+            }
+            scored = {metric: values[metric]["value"] if metric in values else None for metric in evaluation.metrics}
+            lines.append(json.dumps({key: value for key, value in row.items() if value is not None} | scored))
+        yield "", "".join(f"{line}\n" for line in lines).encode()
+
+
+SOURCE = RagasSource
+TARGET = RagasTarget

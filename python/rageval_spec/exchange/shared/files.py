@@ -1,0 +1,141 @@
+"""The base class of sources that read rows of files: one question a row, in the layout of a tool."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from rageval_spec.data.trace import Document, Feedback, Trace, TraceLink
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.exchange.shared.source import Source, SourceNode
+from rageval_spec.plugin import InputFile
+from rageval_spec.reading.answer_rows import (
+    UnusableReplyError,
+    is_missing,
+    read_amount,
+    read_contexts,
+    read_count,
+    read_id,
+    read_ids,
+    read_text,
+)
+from rageval_spec.reading.rows import parse_list, read_rows
+
+_TEXTS = ("answer", "error", "session", "user", "model", "started")
+_NUMBERS = ("seconds", "cost")
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class RowsNode(SourceNode):
+    """A file in the layout of a tool."""
+
+    path: str = Field(description="The file: JSON Lines, a JSON list, CSV or Parquet. Plain, `.gz` or `.zst`.")
+
+
+class RowSource(Source[RowsNode]):
+    """Reads a file row by row. A subclass says in `translate` what the tool's columns are called here."""
+
+    node_type = RowsNode
+    tool: str = ""
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The file."""
+        return (InputFile(self._path, ("path",)),)
+
+    @abstractmethod
+    def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A row with the names of `data/trace.py`: `id`, `question`, `answer`, `contexts`, `context_ids`, and so on.
+
+        Names that the row lacks can be absent or None. `link` can be a `TraceLink`. Other names are ignored.
+        """
+
+    def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The place and the values of each row.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        yield from read_rows(self._path)
+
+    def read(self) -> Iterator[Trace]:
+        """A trace for each row."""
+        if not self._path.is_file():
+            raise UsageError(f"{self.node.path}: no such file")
+        for number, (place, row) in enumerate(self.rows(), 1):
+            try:
+                yield build_trace(self.tool, place, str(number), self.translate(row))
+            except UnusableReplyError as error:
+                raise DataError(f"{place}: {error}") from error
+
+    @property
+    def _path(self) -> Path:
+        return self.context.resolve(self.node.path)
+
+
+def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> Trace:
+    """The trace of a translated row; `number` is its id if it has none.
+
+    Raises:
+        UnusableReplyError: a value is not what it should be, or there is no question.
+        DataError: a list is written in a way that cannot be read.
+    """
+
+    def listed(name: str) -> Any:
+        value = row.get(name)
+        return None if is_missing(value) else parse_list(place, f"'{name}'", value)
+
+    question = row.get("question")
+    if is_missing(question):
+        raise UnusableReplyError("the row has no question")
+    query_id = number if is_missing(row.get("id")) else read_id(row["id"], "'id'")
+    readers: Sequence[tuple[Sequence[str], Callable[[Any, str], Any]]] = (
+        (_TEXTS, read_text),
+        (_NUMBERS, read_amount),
+        (_COUNTS, read_count),
+    )
+    plain: dict[str, Any] = {
+        name: read(row[name], f"'{name}'")
+        for names, read in readers
+        for name in names
+        if not is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
+    }
+    reference, contexts = listed("reference"), listed("reference_contexts")
+    relevant = listed("relevant")
+    return Trace(
+        row.get("link") or TraceLink(tool, query_id),
+        read_text(question, "'question'"),
+        query_id,
+        documents=_read_documents(listed("contexts"), listed("context_ids")),
+        references=() if reference is None else tuple(_read_texts(reference, "'reference'")),
+        reference_contexts=None if contexts is None else read_contexts(contexts, "'reference_contexts'").texts,
+        relevant=None if relevant is None else read_ids(relevant, "'relevant'"),
+        messages=tuple(row.get("messages") or ()),
+        steps=tuple(row.get("steps") or ()),
+        feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
+        metadata={key: value for key, value in (row.get("metadata") or {}).items() if not is_missing(value)},
+        **plain,
+    )
+
+
+def _read_texts(value: Any, what: str) -> list[str]:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return [read_text(item, what) for item in items if not is_missing(item)]
+
+
+def _read_documents(contexts: Any, ids: Any) -> tuple[Document, ...] | None:
+    if contexts is None and ids is None:
+        return None
+    named = None if ids is None else read_ids(ids, "'context_ids'")
+    if contexts is None:
+        return tuple(Document(doc_id=one) for one in named or ())
+    found = read_contexts(contexts, "'contexts'")
+    named = found.ids if named is None else named
+    for what, other in (("ids", named), ("scores", found.scores)):
+        if other is not None and len(other) != len(found.texts):
+            raise UnusableReplyError(f"the row has {len(found.texts)} contexts and {len(other)} {what} of contexts")
+    none: Sequence[None] = [None] * len(found.texts)
+    return tuple(map(Document, found.texts, named or none, found.scores or none))

@@ -1,0 +1,34 @@
+"""`export` on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from tests.command_line import invoke
+from tests.exchange.evaluating import evaluate
+
+
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(toy: ModuleType, tmp_path: Path) -> None:
+    results = evaluate(tmp_path)
+    done = invoke("export", "toy", results, "--dry-run")
+    assert done.stdout.splitlines()[0] == "is_json -> t0"
+    assert done.stdout.splitlines()[-1] == "would send 10 scores to the toy"
+    assert toy.ToyTarget.stored == {}
+    assert invoke("export", "toy", results).stdout == "sent 10 scores to the toy\n"
+
+
+def test_results_without_a_trace_say_how_to_get_one(toy: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "1", "question": "Why?", "reference": "So."}\n')
+    (tmp_path / "answers.jsonl").write_text('{"id": "1", "response": "So."}\n')
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\ndatasets: {golden: {use: jsonl, path: golden.jsonl}}\n"
+        "systems: {bot: {use: file, path: answers.jsonl}}\nmetrics: [exact_match]\n"
+    )
+    invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+    done = invoke("export", "toy", tmp_path / "results")
+    assert done.exit_code == 2
+    assert (
+        "no answer has a trace of toy; evaluate answers that were read from it: systems: {prod: {use: toy}}"
+        in done.stderr
+    )

@@ -1,0 +1,23 @@
+"""A tool for tests of the frame of exchange."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from rageval_spec.commands.exchange import exporting, importing
+from rageval_spec.exchange.shared import finding
+from rageval_spec.exchange.shared.finding import Tool
+from tests.exchange import tool
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The tool of `tests/exchange/tool.py` under the word `toy`, which has stored nothing."""
+    monkeypatch.setattr(finding, "words", lambda: ("toy",))
+    monkeypatch.setattr(finding, "load", lambda word: Tool(word, tool.ToySource, tool.ToyTarget))
+    monkeypatch.setattr(tool.ToyTarget, "stored", {})
+    monkeypatch.setattr(importing, "load", finding.load)
+    monkeypatch.setattr(exporting, "load", finding.load)
+    return tool

@@ -1,0 +1,83 @@
+"""Samples of ragas, in and out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.command_line import invoke
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "user_input": "Where is it?",
+        "response": "In the shed.",
+        "retrieved_contexts": ["It is in the shed.", "a|b"],
+        "retrieved_context_ids": ["d1", "d2"],
+        "reference": "In the shed.",
+        "reference_context_ids": ["d1"],
+        "persona_name": "gardener",
+    },
+    {
+        "user_input": "When?",
+        "response": "Now.",
+        "retrieved_contexts": [],
+        "reference": "At noon.",
+        "persona_name": None,
+    },
+]
+
+
+def write_rows(folder: Path) -> Path:
+    path = folder / "samples.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+def test_samples_become_questions_and_answers(tmp_path: Path) -> None:
+    done = invoke("import", "ragas", write_rows(tmp_path), "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "wrote 2 questions with 2 answers" in done.stdout
+    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert first == {
+        "id": "1",
+        "question": "Where is it?",
+        "answer": "In the shed.",
+        "contexts": [{"id": "d1", "text": "It is in the shed."}, {"id": "d2", "text": "a|b"}],
+        "reference": "In the shed.",
+        "relevant": ["d1"],
+        "metadata": {"persona_name": "gardener"},
+        "trace": {"tool": "ragas", "trace_id": "1"},
+    }
+    assert (second["id"], second["contexts"], "metadata" in second) == ("2", [], False)
+
+
+def test_what_was_imported_can_be_evaluated_and_exported_again(tmp_path: Path) -> None:
+    invoke("import", "ragas", write_rows(tmp_path), "-o", tmp_path / "out.jsonl")
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\ndatasets: {golden: {use: jsonl, path: out.jsonl}}\n"
+        "systems: {bot: {use: file, path: out.jsonl}}\nmetrics: [exact_match, recall@5]\n"
+    )
+    done = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+    assert done.exit_code == 0, done.output
+    done = invoke("export", "ragas", tmp_path / "results", "-o", tmp_path / "back.jsonl")
+    assert done.exit_code == 0, done.output
+    first, second = map(json.loads, (tmp_path / "back.jsonl").read_text().splitlines())
+    kept = (
+        "user_input",
+        "response",
+        "retrieved_contexts",
+        "retrieved_context_ids",
+        "reference",
+        "reference_context_ids",
+    )
+    assert {key: first[key] for key in kept} == {key: ROWS[0][key] for key in kept}
+    assert (first["exact_match"], second["exact_match"], first["recall@5"], second["recall@5"]) == (1.0, 0.0, 1.0, None)
+
+
+def test_a_row_without_a_question_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"user_input": "Why?"}\n{"response": "So."}\n')
+    done = invoke("import", "ragas", tmp_path / "bad.jsonl", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 3
+    assert "bad.jsonl:2: the row has no question" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
