@@ -1,0 +1,159 @@
+"""Checks the types, difficulties and languages of questions against what is wanted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rageval_spec.audit.finding import Check, Finding, Table
+from rageval_spec.audit.languages import NAMES, tell_language
+from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.wording import count_noun, format_percent, list_choices
+
+TYPES: Mapping[str, float] = {"factual": 40, "analytical": 35, "comparative": 15, "procedural": 10}
+DIFFICULTIES: Mapping[str, float] = {"easy": 30, "medium": 50, "hard": 20}
+TOLERANCE = 0.1
+"""How far a share may be from the wanted one."""
+_RARE = 0.1
+"""A language with a smaller share of the questions may be there by mistake."""
+_FEW_TOLD = 20
+
+
+class Wanted(NamedTuple):
+    """The wanted shares of the values of a column.
+
+    Attributes:
+        name: what the column says: `type`.
+        columns: the names that it can have.
+        shares: in percent.
+        option: the option that gives other shares.
+        is_default: whether the user named no shares.
+    """
+
+    name: str
+    columns: Sequence[str]
+    shares: Mapping[str, float]
+    option: str
+    is_default: bool = True
+
+
+TYPE = Wanted("type", ("type", "question_type", "category"), TYPES, "--types")
+DIFFICULTY = Wanted("difficulty", ("difficulty", "level"), DIFFICULTIES, "--difficulty")
+
+
+def check_mix(questions: QuestionSet, wanted: Wanted) -> Check:
+    """The check `types` or `difficulties`: the shares of a column's values next to the wanted ones."""
+    name = {"type": "types", "difficulty": "difficulties"}[wanted.name]
+    title = f"Mix of {name}"
+    values = read_values(questions, wanted.columns)
+    if not values:
+        known = list_choices([f"'{column}'" for column in wanted.columns])
+        skipped = f"no question has a column {known}; add one to know what the set covers"
+        return Check(name, title, skipped=skipped)
+    counts, total = Counter(values.values()), len(questions.questions)
+    missing = total - len(values)
+    known_share = sum(counts[value] for value in wanted.shares) / total
+    if known_share < 0.5 and wanted.is_default:
+        names = ", ".join(value for value, _ in counts.most_common(4))
+        advice = f"name the wanted shares: {wanted.option} '{_suggest(counts)}'"
+        skipped = f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}"
+        return Check(name, title, skipped=skipped, tables=(_tabulate(wanted.name, counts, {}, total, missing),))
+    shares = {value: counts[value] / total for value in {*counts, *wanted.shares}}
+    apart = [
+        value
+        for value in [*wanted.shares, *sorted(counts.keys() - wanted.shares.keys())]
+        if abs(shares[value] - wanted.shares.get(value, 0) / 100) > TOLERANCE
+    ]
+    findings = (_describe(wanted, apart, counts, total),) if apart else ()
+    table = _tabulate(wanted.name, counts, wanted.shares, total, missing)
+    return Check(name, title, findings, tables=(table,))
+
+
+def read_values(questions: QuestionSet, columns: Sequence[str]) -> dict[str, str]:
+    """The value of the first of these columns that any question has, by query id and in lower case."""
+    found: dict[str, dict[str, str]] = {}
+    for question in questions.questions:
+        row = question.read_columns()
+        for column in columns:
+            value = row.get(column)
+            if isinstance(value, str) and value.strip():
+                found.setdefault(column, {})[question.query_id] = value.strip().lower()
+    return next((found[column] for column in columns if column in found), {})
+
+
+def _suggest(counts: Counter[str]) -> str:
+    """The shares as they are, as the option would give them."""
+    common = counts.most_common(6)
+    total = sum(count for _, count in common)
+    shares = [(value, round(100 * count / total)) for value, count in common]
+    return ",".join(f"{value}:{share}" for value, share in shares)
+
+
+def _describe(wanted: Wanted, apart: Sequence[str], counts: Counter[str], total: int) -> Finding:
+    named = [
+        f"{value} {format_percent(counts[value] / total, 0)} instead of {wanted.shares.get(value, 0):g}%"
+        for value in apart
+    ]
+    changes = [
+        f"{count_noun(round(wanted.shares[value] * total / 100) - counts[value], 'more question')} of {wanted.name} {value}"
+        for value in apart
+        if value in wanted.shares and counts[value] < wanted.shares[value] * total / 100
+    ]
+    other = f"name other shares with {wanted.option}"
+    advice = f"at this size it takes {', '.join(changes)}; or {other}" if changes else other
+    details = {"shares": {value: counts[value] / total for value in sorted(counts)}, "wanted": dict(wanted.shares)}
+    return Finding("mix", "warning", f"{wanted.name}: {', '.join(named)}", advice, details=details)
+
+
+def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int, missing: int) -> Table:
+    values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
+    rows = [
+        (value, f"{counts[value]:,}", format_percent(counts[value] / total, 0), f"{wanted[value]:g}%" if value in wanted else "")
+        for value in values[:20]
+    ]
+    if missing:
+        rows.append(("(none)", f"{missing:,}", format_percent(missing / total, 0), ""))
+    return Table((name, "questions", "share", "wanted"), tuple(rows))
+
+
+def check_languages(questions: QuestionSet) -> Check:
+    """The check `languages`: which there are, and questions and references in another one than their neighbours."""
+    title = "Languages"
+    told = {question.query_id: tell_language(question.text) for question in questions.questions}
+    counts = Counter(code for code in told.values() if code is not None)
+    if not counts:
+        return Check("languages", title, skipped="the language of no question can be told from its words")
+    total = sum(counts.values())
+    main, _ = counts.most_common(1)[0]
+    rare = {code for code, count in counts.items() if code != main and count / total < _RARE} if total >= _FEW_TOLD else set()
+    odd = [
+        Finding(
+            "language",
+            "info",
+            f"the question is in {NAMES[code]}, and most are in {NAMES[main]}",
+            "check that it belongs to this set; report languages apart with 'slices: [language]'",
+            (question.row,),
+            details={"language": code},
+        )
+        for question in questions.questions
+        if (code := told[question.query_id]) in rare
+    ]
+    rows = [(NAMES[code], f"{count:,}", format_percent(count / len(told), 0)) for code, count in counts.most_common()]
+    if untold := len(told) - total:
+        rows.append(("(cannot be told)", f"{untold:,}", format_percent(untold / len(told), 0)))
+    table = Table(("language", "questions", "share"), tuple(rows))
+    return Check("languages", title, (*odd, *_find_mismatches(questions, told)), tables=(table,))
+
+
+def _find_mismatches(questions: QuestionSet, told: Mapping[str, str | None]) -> list[Finding]:
+    """References that are clearly in another language than their question. Short ones are mostly names."""
+    found = []
+    for question in questions.questions:
+        own = told[question.query_id]
+        other = tell_language(question.references[0]) if question.references and own is not None else None
+        if other is not None and own is not None and other != own and len(question.references[0].split()) >= 6:
+            message = f"the question is in {NAMES[own]}, and its reference in {NAMES[other]}"
+            advice = "translate one of them; metrics that compare words see two different texts"
+            found.append(Finding("reference_language", "info", message, advice, (question.row,)))
+    return found
