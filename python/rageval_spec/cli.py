@@ -156,9 +156,10 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 @cli.add_later
 def _add_more() -> None:
-    from rageval_spec.commands import exchanging, questions, records, reviewing
+    from rageval_spec.commands import auditing, exchanging, questions, records, reviewing
 
-    for add in (exchanging.add_exchange, questions.add_commands, records.add_history, reviewing.add_review):
+    adders = (questions.add_commands, records.add_history, reviewing.add_review, auditing.add_audit)
+    for add in (exchanging.add_exchange, *adders):
         add(cli)
 
 

@@ -1,1 +1,1 @@
-"""Looks for what is wrong with a test set: with its questions, gold answers and judgements, and with its size and mix."""
+"""Looks for what is wrong with a test set: its questions, gold answers and judgements, its size and its mix."""

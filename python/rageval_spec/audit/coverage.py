@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rageval_spec.audit.finding import Check, Finding, Row
+from rageval_spec.audit.finding import Check, Finding, Row, Severity
 from rageval_spec.audit.question_set import Question, QuestionSet
 
 _MOST_NAMED = 3
@@ -56,7 +56,7 @@ def _is_judged(question: Question) -> bool:
 
 
 def check_judgements(questions: QuestionSet) -> Check:
-    """The check `judgements`: questions without a relevant document, and judged documents that are not in the corpus."""
+    """The check `judgements`: questions without a relevant document, and relevant ones that the corpus lacks."""
     title = "Questions without a relevant document"
     if not questions.has_judgements:
         skipped = "the dataset has no relevance judgements, so retrieval cannot be scored"
@@ -97,5 +97,5 @@ def _find_absent(questions: QuestionSet, known: set[str]) -> Iterator[Finding]:
         message = f"{what}: {named}{more}"
         advice = "no system can find them; judge the documents that the corpus has, or add these"
         details = {"absent": absent, "relevant": len(relevant)}
-        severity = "error" if every else "warning"
+        severity: Severity = "error" if every else "warning"
         yield Finding("absent_document", severity, message, advice, (question.row,), details=details)

@@ -8,7 +8,9 @@ from rageval_spec.audit.finding import Check, Finding
 from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.audit.words import contains, drop_fillers, find_numbers, is_yes_or_no, split_words
 
-_CHOICE = re.compile(r"\b(or|oder|ou|ode|o|u|of|lub|czy|eller|или|або|veya|mı|mi|nebo|sau|hoặc)\b|还是|それとも|أم|या", re.IGNORECASE)
+_CHOICE = re.compile(
+    r"\b(or|oder|ou|ode|o|u|of|lub|czy|eller|или|або|veya|mı|mi|nebo|sau|hoặc)\b|还是|それとも|أم|या", re.IGNORECASE
+)
 _AND = r"\s(?:and|und|et|y|e|en|i|och|ve|и|та|a|și|và|&)\s"
 _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
@@ -31,7 +33,9 @@ def find_leak(question: Question) -> str | None:
     if _CHOICE.search(question.text):
         return None
     asked = drop_fillers(split_words(question.text))
-    return next((text for text in question.references if _stands_in(asked, text) and not _is_listed(question, text)), None)
+    return next(
+        (text for text in question.references if _stands_in(asked, text) and not _is_listed(question, text)), None
+    )
 
 
 def _is_listed(question: Question, reference: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rageval_spec.audit.finding import Check, Finding, Table
-from rageval_spec.audit.languages import NAMES, tell_language
 from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.wording import count_noun, format_percent, list_choices
 
 TYPES: Mapping[str, float] = {"factual": 40, "analytical": 35, "comparative": 15, "procedural": 10}
@@ -95,10 +95,11 @@ def _describe(wanted: Wanted, apart: Sequence[str], counts: Counter[str], total:
         f"{value} {format_percent(counts[value] / total, 0)} instead of {wanted.shares.get(value, 0):g}%"
         for value in apart
     ]
+    lacking = {value: round(wanted.shares.get(value, 0) * total / 100) - counts[value] for value in apart}
     changes = [
-        f"{count_noun(round(wanted.shares[value] * total / 100) - counts[value], 'more question')} of {wanted.name} {value}"
-        for value in apart
-        if value in wanted.shares and counts[value] < wanted.shares[value] * total / 100
+        f"{count_noun(count, 'more question')} of {wanted.name} {value}"
+        for value, count in lacking.items()
+        if count > 0
     ]
     other = f"name other shares with {wanted.option}"
     advice = f"at this size it takes {', '.join(changes)}; or {other}" if changes else other
@@ -109,7 +110,12 @@ def _describe(wanted: Wanted, apart: Sequence[str], counts: Counter[str], total:
 def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int, missing: int) -> Table:
     values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
     rows = [
-        (value, f"{counts[value]:,}", format_percent(counts[value] / total, 0), f"{wanted[value]:g}%" if value in wanted else "")
+        (
+            value,
+            f"{counts[value]:,}",
+            format_percent(counts[value] / total, 0),
+            f"{wanted[value]:g}%" if value in wanted else "",
+        )
         for value in values[:20]
     ]
     if missing:
@@ -120,13 +126,17 @@ def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], tota
 def check_languages(questions: QuestionSet) -> Check:
     """The check `languages`: which there are, and questions and references in another one than their neighbours."""
     title = "Languages"
-    told = {question.query_id: tell_language(question.text) for question in questions.questions}
+    told = {question.query_id: find_language(question.text) for question in questions.questions}
     counts = Counter(code for code in told.values() if code is not None)
     if not counts:
         return Check("languages", title, skipped="the language of no question can be told from its words")
     total = sum(counts.values())
     main, _ = counts.most_common(1)[0]
-    rare = {code for code, count in counts.items() if code != main and count / total < _RARE} if total >= _FEW_TOLD else set()
+    rare = (
+        {code for code, count in counts.items() if code != main and count / total < _RARE}
+        if total >= _FEW_TOLD
+        else set()
+    )
     odd = [
         Finding(
             "language",
@@ -151,7 +161,7 @@ def _find_mismatches(questions: QuestionSet, told: Mapping[str, str | None]) -> 
     found = []
     for question in questions.questions:
         own = told[question.query_id]
-        other = tell_language(question.references[0]) if question.references and own is not None else None
+        other = find_language(question.references[0]) if question.references and own is not None else None
         if other is not None and own is not None and other != own and len(question.references[0].split()) >= 6:
             message = f"the question is in {NAMES[own]}, and its reference in {NAMES[other]}"
             advice = "translate one of them; metrics that compare words see two different texts"

@@ -8,7 +8,7 @@ from rageval_spec.audit.finding import Check, Finding
 from rageval_spec.audit.pairs import Asked, compare
 from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.audit.shingles import find_similar
-from rageval_spec.audit.words import split_words
+from rageval_spec.audit.words import drop_fillers, split_words
 from rageval_spec.wording import count_noun, format_percent
 
 _LEAST_SHARED = 0.6
@@ -26,8 +26,9 @@ def check_overlap(questions: QuestionSet, train: QuestionSet | None, name: str) 
     if train is None:
         return Check("train_overlap", TITLE, skipped="no training questions are named; name a file with --train FILE")
     findings = [_describe(*found) for found in _find_repeats(questions, train)]
-    remark = f"Compared with {count_noun(len(train.questions), 'question')} of {name}. {_describe_documents(questions, train)}"
-    return Check("train_overlap", TITLE, tuple(findings), remark=remark.rstrip())
+    compared = f"Compared with {count_noun(len(train.questions), 'question')} of {name}."
+    remark = f"{compared} {_describe_documents(questions, train)}".rstrip()
+    return Check("train_overlap", TITLE, tuple(findings), remark=remark)
 
 
 def _find_repeats(questions: QuestionSet, train: QuestionSet) -> Iterator[tuple[Question, Question, bool]]:
@@ -43,7 +44,7 @@ def _find_repeats(questions: QuestionSet, train: QuestionSet) -> Iterator[tuple[
         elif words:
             rest.append(question)
     trained = [question for words, question in known.items() if words]
-    texts = [" ".join(split_words(question.text)) for question in (*trained, *rest)]
+    texts = [" ".join(drop_fillers(split_words(question.text))) for question in (*trained, *rest)]
     seen: set[int] = set()
     for later, earlier, _ in find_similar(texts, _LEAST_SHARED):
         if earlier < len(trained) <= later and later not in seen:
@@ -77,4 +78,5 @@ def _describe_documents(questions: QuestionSet, train: QuestionSet) -> str:
     if not known:
         return "No relevant document is also relevant there."
     share = format_percent(known / len(judged), 0)
-    return f"{count_noun(known, 'question')} ({share}) have a relevant document that is also relevant there."
+    has = "has" if known == 1 else "have"
+    return f"{count_noun(known, 'question')} ({share}) {has} a relevant document that is also relevant there."

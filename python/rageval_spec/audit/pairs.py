@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.audit.shingles import find_similar
-from rageval_spec.audit.words import drop_fillers, find_numbers, find_overlap, is_yes_or_no, split_words
+from rageval_spec.audit.words import drop_fillers, find_numbers, find_overlap, is_yes_or_no, split_words, write_digits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,10 +67,8 @@ def find_pairs(questions: Sequence[Asked], embed: Embed | None = None) -> list[P
     return [found[number] for number in sorted(found)]
 
 
-def _find_near(
-    questions: Sequence[Asked], words: Sequence[Sequence[str]], numbers: Sequence[int]
-) -> Iterator[Pair]:
-    texts = [" ".join(words[number]) for number in numbers]
+def _find_near(questions: Sequence[Asked], words: Sequence[Sequence[str]], numbers: Sequence[int]) -> Iterator[Pair]:
+    texts = [" ".join(drop_fillers(words[number])) for number in numbers]
     for later, earlier, share in find_similar(texts, LEAST_SHARED):
         one, other = numbers[later], numbers[earlier]
         if (sameness := compare(questions[one], questions[other])) is not None:
@@ -91,7 +89,7 @@ def compare(one: Asked, other: Asked) -> Literal["wording", "reference"] | None:
 def _find_close(
     questions: Sequence[Asked], words: Sequence[Sequence[str]], numbers: Sequence[int], vectors: NDArray[np.float32]
 ) -> Iterator[Pair]:
-    """Pairs with close vectors, the same numbers and the same gold answer."""
+    """Pairs with close vectors, the same numbers and names, and the same gold answer."""
     from rageval_spec import kernels
 
     if len(numbers) < 2:
@@ -109,9 +107,8 @@ def _asks_the_same(questions: Sequence[Asked], words: Sequence[Sequence[str]], o
 
     if find_numbers(words[one]) != find_numbers(words[other]) or _negates(words[one], words[other]):
         return False
-    names = ({name.casefold() for name in kernels.names(questions[number].text)[1:]} for number in (one, other))
-    first, second = names
-    return (first <= second or second <= first) and share_reference(questions[one], questions[other])
+    first, second = ({name.casefold() for name in kernels.names(questions[number].text)} for number in (one, other))
+    return first == second and share_reference(questions[one], questions[other])
 
 
 def is_same_word(one: str, other: str) -> bool:
@@ -138,10 +135,11 @@ def _is_one_edit(shorter: str, longer: str) -> bool:
     return len(shorter) == len(longer) and swapped == longer
 
 
-_NEGATIONS = frozenset(
+_NEGATION_WORDS = (
     "no not never without none neither nor cannot isn't aren't wasn't weren't doesn't don't didn't can't won't except "
-    "nicht kein keine keinen keiner nie ohne non pas jamais sans sin nunca sem não nunca niet geen zonder не без нет".split()
+    "nicht kein keine keinen keiner nie ohne non pas jamais sans sin nunca sem não niet geen zonder не без нет"
 )
+_NEGATIONS = frozenset(_NEGATION_WORDS.split())
 
 
 def _negates(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -161,8 +159,7 @@ def share_reference(one: Asked, other: Asked) -> bool:
 
 def contradicts(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether the gold answers of two questions cannot mean the same: none of one is like any of the other."""
-    first = [drop_fillers(split_words(text)) for text in one]
-    second = [drop_fillers(split_words(text)) for text in other]
+    first, second = ([write_digits(drop_fillers(split_words(text))) for text in side] for side in (one, other))
     pairs = [(a, b) for a in first for b in second if a and b]
     return bool(pairs) and all(_differs(a, b) for a, b in pairs)
 

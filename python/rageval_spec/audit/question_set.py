@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.finding import Row
-from rageval_spec.errors import DataError
-from rageval_spec.pipeline.queries import has_judgements, queries_to_ask
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ class Question:
 
     Attributes:
         text: "" if the dataset has only judgements.
-        place: where it is written; "" if the dataset does not say.
+        place: where it is written, from the working directory if it is below; "" if the dataset does not say.
         references: its gold answers, each correct by itself.
         relevant: relevance by document id; None without judgements.
         answerable: whether the documents contain an answer; None if the dataset does not say.
@@ -88,19 +88,22 @@ class QuestionSet:
         return {question.query_id: question for question in self.questions}
 
 
-def read_questions(dataset: Dataset[Any]) -> QuestionSet:
-    """The questions of a dataset that an evaluation would ask: all of them, or the judged ones.
+def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequence[str]) -> QuestionSet:
+    """Some questions of a dataset.
+
+    Args:
+        dataset: the dataset.
+        collection: what it opened.
+        asked: the ids of the questions.
 
     Raises:
-        DataError: the dataset cannot be read, or has neither questions nor judgements.
+        DataError: the dataset cannot be read.
     """
-    collection = dataset.open()
     places = _find_places(dataset, collection)
     judged = _group_judgements(collection.qrels)
     references = {} if collection.references is None else dict(_read_references(collection.references))
     columns = {} if collection.columns is None else dict(collection.columns.select("query_id", "columns").iter_rows())
     known = {} if collection.queries is None else dict(collection.queries.select("query_id", "text").iter_rows())
-    asked = _list_asked(collection)
     questions = tuple(
         Question(
             query_id,
@@ -114,24 +117,16 @@ def read_questions(dataset: Dataset[Any]) -> QuestionSet:
     )
     lost = tuple(query_id for query_id in judged if query_id not in known) if known else ()
     has_references = any(question.references for question in questions)
-    return QuestionSet(collection.name, questions, collection, has_references, has_judgements(collection), lost)
-
-
-def _list_asked(collection: Collection) -> Sequence[str]:
-    if collection.queries is not None and collection.queries.height:
-        asked = queries_to_ask(collection).queries
-        assert asked is not None, "queries_to_ask refuses a collection without queries"
-        return asked["query_id"].to_list()
-    if collection.qrels is None or not collection.qrels.height:
-        raise DataError(f"dataset '{collection.name}' has neither questions nor judgements, so there is nothing to audit")
-    return collection.qrels["query_id"].unique(maintain_order=True).to_list()
+    return QuestionSet(collection.name, questions, collection, has_references, bool(judged), lost)
 
 
 def _find_places(dataset: Dataset[Any], collection: Collection) -> dict[str, str]:
     rows = dataset.iterate_questions()
     if rows is None or collection.queries is None:
         return {}
-    return {query_id: place for query_id, (place, _) in zip(collection.queries["query_id"], rows, strict=False)}
+    here = f"{Path.cwd()}{os.sep}"
+    places = (place.removeprefix(here) for place, _ in rows)
+    return dict(zip(collection.queries["query_id"], places, strict=False))
 
 
 def _group_judgements(qrels: pl.DataFrame | None) -> dict[str, dict[str, int]]:
@@ -143,9 +138,12 @@ def _group_judgements(qrels: pl.DataFrame | None) -> dict[str, dict[str, int]]:
 
 def _read_references(references: pl.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
     for row in references.iter_rows(named=True):
-        yield row["query_id"], {
-            "references": tuple(row["references"] or ()),
-            "reference_contexts": tuple(row["reference_contexts"] or ()),
-            "answerable": row["answerable"],
-            "group": row["group"],
-        }
+        yield (
+            row["query_id"],
+            {
+                "references": tuple(row["references"] or ()),
+                "reference_contexts": tuple(row["reference_contexts"] or ()),
+                "answerable": row["answerable"],
+                "group": row["group"],
+            },
+        )

@@ -41,7 +41,9 @@ def check_repeats(questions: QuestionSet, embed: Embed | None, remark: str = "")
     if not questions.has_references:
         skipped = "the dataset has no references"
         return duplicates, Check("contradictions", other, skipped=skipped)
-    return duplicates, Check("contradictions", other, tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart))
+    return duplicates, Check(
+        "contradictions", other, tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart)
+    )
 
 
 def _describe_repeat(pair: Pair, every: Sequence[Question]) -> Finding:

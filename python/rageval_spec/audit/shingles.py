@@ -1,9 +1,9 @@
 """Finds texts that share most of their character sequences, without comparing every text with every other one.
 
-MinHash (Broder, 1997): of each of `_HASHES` hash functions, a text keeps the smallest hash of its shingles, the sequences
-of `_SIZE` characters. Two texts keep the same one with a probability that is the share of shingles that they have in
-common (Jaccard). Texts that agree on a whole band of hashes are candidates, and candidates are compared exactly. A pair
-with a share of 0.7 is a candidate with a probability of 0.988, and one with 0.8 with 0.9998.
+MinHash (Broder, 1997): of each of `_HASHES` hash functions, a text keeps the smallest hash of its shingles, which are
+the sequences of `_SIZE` characters. Two texts keep the same one with a probability that is the share of shingles that
+they have in common (Jaccard). Texts that agree on a whole band of hashes are candidates, and candidates are compared
+exactly. A pair with a share of 0.7 is a candidate with a probability of 0.988, and one with 0.8 with 0.9998.
 """
 
 from __future__ import annotations

@@ -48,7 +48,11 @@ def check_size(questions: QuestionSet, wanted: int, powers: Sequence[Power] | No
     if powers is None:
         remark = f"What drop the questions can show is not known: {why_none}."
         return Check("size", TITLE, tuple(findings), remark=remark)
-    remark = "The smallest drop is one that a paired test finds with a probability of 80%. See plan --power." if powers else ""
+    remark = (
+        "The smallest drop is one that a paired test finds with a probability of 80%. See plan --power."
+        if powers
+        else ""
+    )
     return Check("size", TITLE, tuple(findings), remark=remark, tables=(_tabulate(powers),) if powers else ())
 
 

@@ -14,25 +14,18 @@ _WORD = re.compile(
     r"(?:['\u2019](?=\w)(?:[^\W\d_])+)?"
 )
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
-FILLERS = frozenset(
-    "a an the please pls kindly "  # English
-    "der die das den dem des ein eine einen einem einer eines bitte "
-    "le la les l' un une des s'il plait "
-    "el los las una unos unas por favor "
-    "il lo gli i uno "
-    "o os um uma uns umas "
-    "de het een alstublieft".split()
+_ARTICLES = (
+    "a an the please pls kindly der die das den dem des ein eine einen einem einer eines bitte le la les un une des "
+    "el los las una unos unas il lo gli o os um uma uns umas de het een"
 )
+FILLERS = frozenset(_ARTICLES.split())
 """Articles and courtesies, which a question can have or lack and stay the same."""
-_YES_NO = frozenset(
-    "yes no true false ja nein wahr falsch oui non vrai faux si sì sí sim não nee tak nie evet hayır да нет 是 否".split()
+_TRUTHS = (
+    "yes no true false ja nein wahr falsch oui non vrai faux si sì sí sim não nee tak nie evet hayır да нет 是 否 是的"
 )
-_NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-}  # fmt: skip
+_YES_NO = frozenset(_TRUTHS.split())
+_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS.split())}
 
 
 @lru_cache(maxsize=200_000)
@@ -55,7 +48,12 @@ def drop_fillers(words: Sequence[str]) -> tuple[str, ...]:
 
 def find_numbers(words: Sequence[str]) -> frozenset[str]:
     """The numbers among words; small ones can be written as English words."""
-    return frozenset(_NUMBER_WORDS.get(word, word) for word in words if word[0].isdigit() or word in _NUMBER_WORDS)
+    return frozenset(word for word in write_digits(words) if word[0].isdigit())
+
+
+def write_digits(words: Sequence[str]) -> tuple[str, ...]:
+    """The words, with small English numbers in digits."""
+    return tuple(_NUMBER_WORDS.get(word, word) for word in words)
 
 
 def is_yes_or_no(words: Sequence[str]) -> bool:

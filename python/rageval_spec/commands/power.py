@@ -71,7 +71,7 @@ class _Spread(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Row:
+class Row:
     """What the questions can show of one cell.
 
     `smallest_drop` is None if the questions are too few for any. `max_drop` is an amount; it and
@@ -115,20 +115,32 @@ def plan_power(
     if len(sources) > 2:
         raise UsageError("--from takes one or two evaluations")
     spec = load(path, overrides=options.overrides)
-    spreads = [*_state(spec, sd, options)] if sd is not None else [*_measure(spec, sources)]
+    spreads = [*_state(spec, sd, options)] if sd is not None else [*_measure(spec, _open(sources))]
     if not spreads:
         raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
     rows = [row for spread in spreads for row in _find_rows(spec, spread)]
     return _dump(rows) if form == "json" else _draw(spec, rows, _name(sources) if sd is None else "the stated sd")
 
 
+def measure_power(spec: Spec, opened: Opened) -> list[Row]:
+    """What the questions of an earlier evaluation can show, as `plan_power` tells it.
+
+    Raises:
+        UsageError: the spec has clusters or weights, and the results know nothing of them.
+    """
+    return [row for spread in _measure(spec, [opened]) for row in _find_rows(spec, spread)]
+
+
 def _name(sources: Sequence[str]) -> str:
     return " and ".join(sources) or "the last results"
 
 
-def _measure(spec: Spec, sources: Sequence[str]) -> Iterator[_Spread]:
-    """The spread of each cell, from the values of earlier evaluations."""
-    opened = [open_results(name) for name in sources] or [open_results()]
+def _open(sources: Sequence[str]) -> list[Opened]:
+    return [open_results(name) for name in sources] or [open_results()]
+
+
+def _measure(spec: Spec, opened: Sequence[Opened]) -> Iterator[_Spread]:
+    """The spread of each cell, from the values of earlier evaluations: one, or two whose differences count."""
     cells, designs = _list_cells(opened[0], spec), _list_designs(opened[0], spec)
     if len(opened) == 2:
         base = _list_cells(opened[1], spec)
@@ -219,7 +231,7 @@ def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
             yield _Spread(name, "any", metric.name, "any", asked.height, sd)
 
 
-def _find_rows(spec: Spec, spread: _Spread) -> Iterator[_Row]:
+def _find_rows(spec: Spec, spread: _Spread) -> Iterator[Row]:
     """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
     asked = {
         (gate.alpha or ALPHA, None if gate.max_drop is None else _resolve(read_drop(gate.max_drop), spread))
@@ -230,7 +242,7 @@ def _find_rows(spec: Spec, spread: _Spread) -> Iterator[_Row]:
     for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
         smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
-        yield _Row(*where, alpha, smallest, drop, needed, spread.effect)
+        yield Row(*where, alpha, smallest, drop, needed, spread.effect)
 
 
 def _resolve(drop: Drop, spread: _Spread) -> float | None:
@@ -248,7 +260,7 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
     )
 
 
-def _dump(rows: Sequence[_Row]) -> str:
+def _dump(rows: Sequence[Row]) -> str:
     listed = [dataclasses.asdict(row) for row in rows]
     for row in listed:
         if row["design_effect"] is None:
@@ -257,7 +269,7 @@ def _dump(rows: Sequence[_Row]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _draw(spec: Spec, rows: Sequence[_Row], source: str) -> str:
+def _draw(spec: Spec, rows: Sequence[Row], source: str) -> str:
     cells = [_HEADER, *(_draw_row(row) for row in rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(_HEADER))]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
@@ -269,7 +281,7 @@ def _draw(spec: Spec, rows: Sequence[_Row], source: str) -> str:
     return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
 
 
-def _describe_effects(rows: Sequence[_Row]) -> str:
+def _describe_effects(rows: Sequence[Row]) -> str:
     """How much clusters and weights widen intervals; "" without them."""
     effects = [row.design_effect for row in rows if row.design_effect is not None]
     if not effects:
@@ -282,7 +294,7 @@ def _describe_effects(rows: Sequence[_Row]) -> str:
     )
 
 
-def _draw_row(row: _Row) -> tuple[str, ...]:
+def _draw_row(row: Row) -> tuple[str, ...]:
     smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
     needs = "" if row.max_drop is None else "a max_drop above 0"
     if row.needed is not None:

@@ -1,0 +1,133 @@
+"""Checks for questions that are older than the documents that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.audit.finding import Check, Finding
+from rageval_spec.audit.question_set import Question, QuestionSet
+from rageval_spec.errors import DataError
+from rageval_spec.reading.rows import read_rows
+
+if TYPE_CHECKING:
+    from rageval_spec.plugin import Dataset
+
+TITLE = "Outdated questions"
+_CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")
+_CREATED = ("created", "created_at", "generated_at", "reviewed", "reviewed_at")
+_IDS = ("doc_id", "_id", "id")
+
+
+def check_age(questions: QuestionSet, dataset: Dataset[Any]) -> Check:
+    """The check `outdated`: relevant documents that changed after their question was written.
+
+    Only dates in the files count: the time at which a file was written is often that of a checkout.
+    """
+    made = read_date(questions.collection.about, _CREATED)
+    written = {one.query_id: read_date(one.read_columns(), _CREATED) or made for one in questions.questions}
+    gone = [*_find_gone(questions)]
+    if not any(written.values()):
+        skipped = "neither the set nor its questions say when they were written ('created')"
+        return Check("outdated", TITLE, tuple(gone), skipped=None if gone else skipped)
+    changed = _read_changes(dataset)
+    if not changed:
+        skipped = f"the documents do not say when they changed ({', '.join(_CHANGED[:3])})"
+        return Check("outdated", TITLE, tuple(gone), skipped=None if gone else skipped)
+    late = [_describe(one, written[one.query_id], changed) for one in questions.questions]
+    return Check("outdated", TITLE, (*(found for found in late if found is not None), *gone))
+
+
+def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
+    """The date under the first of these names that has one; those of `metadata` count too."""
+    inner = values.get("metadata")
+    for source in (values, inner if isinstance(inner, Mapping) else {}):
+        for name in names:
+            value = source.get(name)
+            if isinstance(value, date):
+                return value.date() if isinstance(value, datetime) else value
+            if isinstance(value, str) and (found := _parse(value)) is not None:
+                return found
+    return None
+
+
+def _parse(text: str) -> date | None:
+    try:
+        return datetime.fromisoformat(text.strip()).date()
+    except ValueError:
+        return None
+
+
+def _read_changes(dataset: Dataset[Any]) -> dict[str, date]:
+    """When each document changed, by its id, as far as the corpus says it."""
+    changed: dict[str, date] = {}
+    for file in dataset.inputs():
+        if "corpus" in (*file.key, Path(file.path.name).name.split(".")[0]) and file.path.is_file():
+            changed.update(_read_corpus(file.path))
+    return changed
+
+
+def _read_corpus(path: Path) -> Iterator[tuple[str, date]]:
+    try:
+        for _, row in read_rows(path):
+            doc_id = next((str(row[name]) for name in _IDS if row.get(name) is not None), None)
+            changed = read_date(row, _CHANGED)
+            if doc_id is not None and changed is not None:
+                yield doc_id, changed
+    except DataError:
+        return
+
+
+def _describe(question: Question, written: date | None, changed: Mapping[str, date]) -> Finding | None:
+    later = {
+        doc_id: changed[doc_id]
+        for doc_id in sorted(question.relevant_ids)
+        if written is not None and doc_id in changed and changed[doc_id] > written
+    }
+    if not later:
+        return None
+    doc_id, newest = max(later.items(), key=lambda item: item[1])
+    more = f" (and {len(later) - 1} more)" if len(later) > 1 else ""
+    return Finding(
+        "outdated",
+        "warning",
+        f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}",
+        "read the document again, correct the reference if it no longer holds, and date the question anew",
+        (question.row,),
+        details={"documents": {name: str(day) for name, day in later.items()}, "written": str(written)},
+    )
+
+
+def _find_gone(questions: QuestionSet) -> Iterator[Finding]:
+    """Reference contexts that no longer stand in any document of the corpus.
+
+    If hardly any do, the corpus was cut or cleaned in another way, and nothing can be said.
+    """
+    corpus = questions.collection.corpus
+    asked = [question for question in questions.questions if question.reference_contexts]
+    if corpus is None or not asked:
+        return
+    relevant = {doc_id for question in asked for doc_id in question.relevant_ids}
+    texts = {
+        doc_id: _squeeze(f"{title or ''} {text}")
+        for doc_id, title, text in corpus.iter_rows()
+        if not relevant or doc_id in relevant
+    }
+    gone = []
+    for question in asked:
+        own = [texts[doc_id] for doc_id in question.relevant_ids if doc_id in texts]
+        if own and not any(_squeeze(context) in text for context in question.reference_contexts for text in own):
+            gone.append(question)
+    judged = [question for question in asked if any(doc_id in texts for doc_id in question.relevant_ids)]
+    if 2 * len(gone) > len(judged):
+        return
+    for question in gone:
+        message = "its reference context no longer stands in its relevant documents"
+        advice = "read the document again, and correct the reference and its context"
+        yield Finding("context_gone", "warning", message, advice, (question.row,))
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,78 @@
+"""Makes all checks of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.audit.age import check_age
+from rageval_spec.audit.coverage import check_judgements, check_questions, check_references
+from rageval_spec.audit.finding import DatasetAudit
+from rageval_spec.audit.leaks import check_leaks
+from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted, check_languages, check_mix
+from rageval_spec.audit.overlap import check_overlap
+from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.audit.repeats import check_repeats
+from rageval_spec.audit.size import COUNT, Power, check_size
+
+if TYPE_CHECKING:
+    from rageval_spec.audit.pairs import Embed
+    from rageval_spec.plugin import Dataset
+
+
+@dataclass(frozen=True)
+class Material:
+    """What an audit of a dataset works with besides the dataset.
+
+    Attributes:
+        count: how many questions are wanted.
+        types, difficulties: the wanted shares.
+        train: the questions that a system was trained on, and their file.
+        embed: gives the vectors of questions; None to compare only words.
+        compared: how questions are compared, if that is not plain.
+        powers: what the questions can show; None without an evaluation.
+        why_none: why there is no evaluation, and what to do.
+    """
+
+    count: int = COUNT
+    types: Wanted = TYPE
+    difficulties: Wanted = DIFFICULTY
+    train: tuple[QuestionSet, str] | None = None
+    embed: Embed | None = None
+    compared: str = ""
+    powers: Sequence[Power] | None = None
+    why_none: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Material) -> DatasetAudit:
+    """All checks of a dataset, those of single questions first."""
+    about, train = questions.collection.about, material.train
+    checks = (
+        check_questions(questions),
+        *check_repeats(questions, material.embed, material.compared),
+        check_references(questions),
+        check_judgements(questions),
+        check_leaks(questions),
+        check_overlap(questions, train and train[0], train[1] if train else ""),
+        check_age(questions, dataset),
+        check_languages(questions),
+        check_mix(questions, material.types),
+        check_mix(questions, material.difficulties),
+        check_size(questions, material.count, material.powers, material.why_none),
+    )
+    every = questions.questions
+    return DatasetAudit(
+        questions.name,
+        len(every),
+        sum(bool(question.references) for question in every),
+        sum(bool(question.relevant_ids) for question in every),
+        checks,
+        _say(about.get("version")),
+        _say(about.get("created")),
+    )
+
+
+def _say(value: object) -> str | None:
+    return None if value is None or isinstance(value, (dict, list)) else str(value)

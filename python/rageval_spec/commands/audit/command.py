@@ -1,0 +1,142 @@
+"""`rageval-spec audit`: checks the test sets of a spec, with the values of an evaluation where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.audit.auditing import Material, audit_dataset
+from rageval_spec.audit.content import dump_audit
+from rageval_spec.audit.finding import Audit
+from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted
+from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.audit.size import COUNT
+from rageval_spec.commands.audit.evaluated import Found, find_results, list_powers
+from rageval_spec.commands.audit.opening import open_questions, open_train
+from rageval_spec.commands.audit.text import render_audit
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.spec import load
+from rageval_spec.store.disk import write_atomically
+from rageval_spec.wording import list_choices
+
+if TYPE_CHECKING:
+    from rageval_spec.spec.nodes import Spec
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to audit, and how to show it.
+
+    Attributes:
+        spec: the spec's file.
+        overrides: values that replace those of the spec.
+        datasets: only these; none for all.
+        results: the results whose values count; none for the last ones of this spec.
+        train: a file with the questions that a system was trained on.
+        types, difficulties: the wanted shares, as `factual:40,analytical:60`; None for the default ones.
+        count: how many questions are wanted.
+        strict: whether warnings fail, too.
+        form: text, json, html or markdown.
+        output: the file to write; None for standard output.
+    """
+
+    spec: Path
+    overrides: Sequence[str] = ()
+    datasets: Sequence[str] = ()
+    results: Sequence[str] = ()
+    train: Path | None = None
+    types: str | None = None
+    difficulties: str | None = None
+    count: int = COUNT
+    strict: bool = False
+    form: str = "text"
+    output: Path | None = None
+
+
+class Rendered(NamedTuple):
+    """What to print, and the exit code: 1 if there are errors, or with `strict` also warnings."""
+
+    content: bytes
+    exit_code: int
+
+
+def audit(request: Request) -> Rendered:
+    """Audit the datasets of a spec. Nothing is computed by systems and nothing is asked.
+
+    Raises:
+        SpecError: the spec is wrong.
+        UsageError: an option is wrong.
+        DataError: a dataset or a file cannot be read.
+    """
+    spec = load(request.spec, overrides=request.overrides)
+    with ProgressDisplay() as display:
+        audited = _audit(spec, request, display)
+    content = _FORMS[request.form](audited)
+    failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
+    exit_code = GATE_FAILED if failing else PASSED
+    if request.output is None:
+        return Rendered(content, exit_code)
+    return Rendered(_write(request.output, content), exit_code)
+
+
+_FORMS: Mapping[str, Any] = {
+    "text": render_audit,
+    "json": lambda audited: dump_audit(audited).encode("utf-8", "backslashreplace"),
+}
+
+
+def _audit(spec: Spec, request: Request, display: ProgressDisplay) -> Audit:
+    display.announce("read the datasets")
+    parts = build_parts(spec)
+    names = _choose(request.datasets, tuple(parts.datasets))
+    opened = {name: open_questions(parts.datasets[name]) for name in names}
+    found = find_results(spec, request.results)
+    train = None if request.train is None else (open_train(request.train), str(request.train))
+    audits = []
+    for name in names:
+        display.announce(f"audit {name}")
+        material = _prepare(spec, request, opened[name], found)
+        audits.append(audit_dataset(opened[name], parts.datasets[name], replace(material, train=train)))
+    return Audit(spec.name, tuple(audits), tuple(found.names))
+
+
+def _choose(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"--dataset {name}: {suggest(name, known) or f'the spec has {list_choices(known)}'}")
+    return [name for name in known if not wanted or name in wanted]
+
+
+def _prepare(spec: Spec, request: Request, questions: QuestionSet, found: Found) -> Material:
+    return Material(
+        count=request.count,
+        types=_want(TYPE, request.types, questions),
+        difficulties=_want(DIFFICULTY, request.difficulties, questions),
+        powers=list_powers(spec, found, questions.name),
+        why_none=found.why_none,
+    )
+
+
+def _want(wanted: Wanted, text: str | None, questions: QuestionSet) -> Wanted:
+    """The wanted shares that an option gives."""
+    if text is None:
+        return wanted
+    from rageval_spec.audit.mix import read_values
+    from rageval_spec.generation.mixes import read_shares
+
+    known = dict.fromkeys([*wanted.shares, *read_values(questions, wanted.columns).values()])
+    return wanted._replace(shares=read_shares(text.lower(), known, wanted.option), is_default=False)
+
+
+def _write(path: Path, content: bytes) -> bytes:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+    return f"wrote {path}\n".encode("utf-8", "backslashreplace")

@@ -1,0 +1,93 @@
+"""An audit as text: findings under their checks, and what each check came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rageval_spec.audit.finding import SEVERITIES, Audit, Check, DatasetAudit, Finding
+from rageval_spec.reports.shared.console import render_text, tabulate
+from rageval_spec.wording import count_noun, list_names, make_visible
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_SHOWN = 10
+"""The most findings of a check that the text lists; JSON has all."""
+_STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
+_SIGNS = {"found": "!", "clean": "✓", "skipped": "–"}
+_NUMERIC = ("questions", "share", "wanted", "sd", "smallest drop")
+
+
+def render_audit(audit: Audit) -> bytes:
+    """The audit as text for a terminal."""
+    return render_text(lambda _: _draw(audit))
+
+
+def _draw(audit: Audit) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    for dataset in audit.datasets:
+        yield Text(make_visible(f"{audit.name} / {dataset.name}: {describe_dataset(dataset)}"), "bold")
+        yield ""
+        for check in dataset.checks:
+            yield from _draw_check(check)
+    yield Text(make_visible(summarize(audit)), "bold")
+
+
+def describe_dataset(dataset: DatasetAudit) -> str:
+    """How many questions it has, and what they come with."""
+    parts = [count_noun(dataset.questions, "question")]
+    parts += [f"{dataset.with_reference:,} with a reference", f"{dataset.with_relevant:,} with relevant documents"]
+    named = [f"version {dataset.version}"] if dataset.version else []
+    named += [f"created {dataset.created}"] if dataset.created else []
+    return ", ".join(parts + named)
+
+
+def summarize(audit: Audit) -> str:
+    """How many findings there are: `2 errors, 5 warnings`."""
+    counts = [(severity, audit.count(severity)) for severity in SEVERITIES]
+    told = [count_noun(count, severity if severity != "info" else "remark") for severity, count in counts if count]
+    return list_names(told) if told else "nothing found"
+
+
+def _draw_check(check: Check) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    style = {"found": "bold", "clean": "green", "skipped": "dim"}[check.state]
+    count = f" ({len(check.findings):,})" if check.findings else ""
+    reason = f": {check.skipped}" if check.skipped is not None and not check.findings else ""
+    yield Text(make_visible(f"{_SIGNS[check.state]} {check.title}{count}{reason}"), style)
+    if check.remark:
+        yield Padding(Text(make_visible(check.remark), "dim"), (0, 0, 0, 2))
+    advised = ""
+    for finding in check.findings[:MOST_SHOWN]:
+        yield from _draw_finding(finding, advised)
+        advised = finding.advice
+    if (rest := len(check.findings) - MOST_SHOWN) > 0:
+        yield Padding(Text(f"... and {rest:,} more; --format json lists all.", "dim"), (0, 0, 0, 2))
+    for table in check.tables:
+        numbers = {place for place, name in enumerate(table.header) if name in _NUMERIC}
+        yield Padding(tabulate(table.header, table.rows, numbers), (0, 0, 0, 2))
+    if check.findings or check.tables:
+        yield ""
+
+
+def _draw_finding(finding: Finding, advised: str) -> Iterator[RenderableType]:
+    """A finding as linters write it, its question, and what to do unless the last finding said the same."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    line = Text("  ")
+    if finding.rows:
+        line.append(make_visible(f"{finding.rows[0]}: "))
+    line.append(f"{finding.severity}: ", _STYLES[finding.severity])
+    line.append(make_visible(finding.message))
+    line.append(f" [{finding.code}]", "dim")
+    yield line
+    for row in finding.rows[:2]:
+        if row.question:
+            yield Padding(Text(make_visible(row.question), "italic"), (0, 0, 0, 6))
+    if finding.advice != advised:
+        yield Padding(Text(make_visible(f"→ {finding.advice}"), "cyan"), (0, 0, 0, 6))

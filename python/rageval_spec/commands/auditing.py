@@ -1,0 +1,61 @@
+"""The command `audit`. Only click is imported; the command imports what it needs when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+
+
+@click.command("audit")
+@shared.spec_argument
+@click.option("--dataset", "datasets", multiple=True, metavar="DATASET", help="Only this dataset; can be repeated.")
+@click.option(
+    "--results", multiple=True, metavar="RESULTS",
+    help="Results, a label or a record whose values tell more about the questions; can be repeated, to count the "
+    "systems of all of them.  [default: the last results of this spec]",
+)  # fmt: skip
+@click.option(
+    "--train", type=click.Path(path_type=Path), metavar="FILE",
+    help="Questions that a system was trained or tuned on: a file, a BEIR folder, or a split such as "
+    "data/qrels/train.tsv.",
+)  # fmt: skip
+@click.option("--types", metavar="SHARES", help="The wanted mix of types.  [default: factual:40,analytical:35,"
+              "comparative:15,procedural:10]")  # fmt: skip
+@click.option("--difficulty", "difficulties", metavar="SHARES", help="The wanted mix of difficulties.  [default: "
+              "easy:30,medium:50,hard:20]")  # fmt: skip
+@click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many questions are wanted.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="How to show the findings.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the findings to this file.",
+)  # fmt: skip
+def audit(**options: Any) -> int:
+    """Check the test sets of a spec: their questions, references, judgements, mix and size.
+
+    Each finding names the row and what to do. With the results of an evaluation, the audit also says what the
+    questions can show. It asks no system and no model. The exit code is 1 if there are errors.
+
+    \b
+    rageval-spec audit spec.yaml
+    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv --strict
+    """
+    from rageval_spec.commands.audit.command import Request
+    from rageval_spec.commands.audit.command import audit as audit_spec
+
+    rendered = audit_spec(Request(**options))
+    console.write(rendered.content)
+    return rendered.exit_code
+
+
+def add_audit(cli: click.Group) -> None:
+    """Add the command to the program."""
+    cli.add_command(audit)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rageval_spec.audit.age import check_age, read_date
+from rageval_spec.audit.finding import Check
+from rageval_spec.audit.question_set import Question
+from tests.plugins import build_dataset
+from tests.question_sets import ask, wrap
+
+
+def check(folder: Path, changed: str | None, created: str | None) -> Check:
+    document = {"doc_id": "d1", "text": "x"} | ({} if changed is None else {"updated_at": changed})
+    (folder / "corpus.jsonl").write_text(json.dumps(document) + "\n")
+    (folder / "golden.jsonl").write_text('{"id": "q1", "question": "a", "relevant": "d1"}\n')
+    dataset = build_dataset("jsonl", folder, path="golden.jsonl", corpus="corpus.jsonl")
+    about = {} if created is None else {"created": created}
+    return check_age(ask("a", relevant=[{"d1": 1}], about=about), dataset)
+
+
+def test_a_document_that_changed_later_makes_a_question_outdated(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, "2026-02-03T10:00:00Z", "2025-11-01").findings
+    assert (found.code, found.severity) == ("outdated", "warning")
+    assert found.message == "its document 'd1' changed on 2026-02-03, and the question was written on 2025-11-01"
+    assert check(tmp_path, "2025-10-31", "2025-11-01").state == "clean"
+
+
+def test_without_dates_nothing_can_be_said(tmp_path: Path) -> None:
+    no_created, no_changed = check(tmp_path, "2026-02-03", None), check(tmp_path, None, "2025-11-01")
+    assert no_created.skipped is not None and "'created'" in no_created.skipped
+    assert no_changed.skipped is not None and "documents do not say" in no_changed.skipped
+
+
+def test_dates_are_those_of_the_file_or_its_metadata() -> None:
+    assert str(read_date({"metadata": {"created": "2025-01-02"}}, ("created",))) == "2025-01-02"
+    assert read_date({"created": "soon", "other": "2025-01-02"}, ("created",)) is None
+
+
+def test_a_context_that_left_its_document_is_named_unless_most_did(tmp_path: Path) -> None:
+    def build(*contexts: str) -> Check:
+        questions = [
+            Question(f"q{n}", "a", "", ("x",), {"d1": 1}, reference_contexts=(text,)) for n, text in enumerate(contexts)
+        ]
+        (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "a"}\n')
+        return check_age(
+            wrap(questions, {"d1": "The  fee is 5."}), build_dataset("jsonl", tmp_path, path="golden.jsonl")
+        )
+
+    found = build("the fee is 5", "The fee is 5.", "The fee is 4.").findings
+    assert [(one.code, one.rows[0].query_id) for one in found] == [("context_gone", "q2")]
+    assert build("chunk a", "chunk b", "The fee is 5.").state == "skipped"

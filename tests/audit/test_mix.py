@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from rageval_spec.audit.mix import DIFFICULTY, TYPE, check_languages, check_mix
+from tests.question_sets import ask
+
+
+def test_shares_far_from_the_wanted_ones_are_a_warning() -> None:
+    types = ["factual"] * 8 + ["Analytical"] * 2
+    check = check_mix(ask(*map(str, range(10)), columns=[{"type": one} for one in types]), TYPE)
+    (found,) = check.findings
+    assert found.message == (
+        "type: factual 80% instead of 40%, analytical 20% instead of 35%, comparative 0% instead of 15%"
+    )
+    assert "2 more questions of type analytical, 2 more questions of type comparative" in found.advice
+    assert check.tables[0].rows[0] == ("factual", "8", "80%", "40%")
+
+
+def test_shares_near_the_wanted_ones_are_fine() -> None:
+    levels = ["easy"] * 3 + ["medium"] * 5 + ["hard"] * 2
+    questions = ask(*map(str, range(10)), columns=[{"difficulty": one} for one in levels])
+    assert check_mix(questions, DIFFICULTY).state == "clean"
+    wanted = DIFFICULTY._replace(shares={"easy": 100.0}, is_default=False)
+    assert check_mix(questions, wanted).state == "found"
+
+
+def test_other_words_get_a_table_and_the_option_to_write() -> None:
+    questions = ask("a", "b", "c", columns=[{"category": "billing"}, {"category": "billing"}, {"category": "travel"}])
+    check = check_mix(questions, TYPE)
+    assert check.skipped is not None and "--types 'billing:67,travel:33'" in check.skipped
+    assert check.tables[0].rows[-1] == ("travel", "1", "33%", "")
+
+
+def test_without_a_column_the_check_is_skipped() -> None:
+    check = check_mix(ask("a", columns=[{"other": 1}]), DIFFICULTY)
+    assert check.skipped is not None and "'difficulty' or 'level'" in check.skipped
+
+
+def test_a_question_in_another_language_is_named() -> None:
+    english = [f"What is the capital of the country that is number {number}?" for number in range(30)]
+    check = check_languages(ask(*english, "Wie heißt die Hauptstadt von Frankreich und wo liegt sie?"))
+    (found,) = check.findings
+    assert (found.code, found.severity, found.rows[0].query_id) == ("language", "info", "q31")
+    assert check.tables[0].rows[:2] == (("English", "30", "97%"), ("German", "1", "3%"))
+
+
+def test_a_reference_in_another_language_than_its_question_is_named() -> None:
+    answer = "Die Hauptstadt von Frankreich ist Paris, und sie liegt an der Seine."
+    check = check_languages(ask("What is the capital of France and where is it?", references=[answer]))
+    assert [one.code for one in check.findings] == ["reference_language"]
+    assert check_languages(ask("42?")).state == "skipped"

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from rageval_spec.audit.size import Power, check_size
+from tests.question_sets import ask
+
+
+def test_too_few_questions_and_a_gate_that_they_cannot_decide() -> None:
+    power = Power("flat", "ndcg@10", "bm25", 2, 0.3, 0.25, 0.02, 1770)
+    check = check_size(ask("a", "b"), 200, [power], "")
+    assert [(one.code, one.severity) for one in check.findings] == [
+        ("few_questions", "warning"),
+        ("weak_gate", "warning"),
+    ]
+    assert "takes 1,770 questions; there are 2" in check.findings[1].message
+    assert "raise max_drop to 0.250" in check.findings[1].advice
+    assert check.tables[0].rows == (("flat", "ndcg@10", "bm25", "2", "0.300", "0.250"),)
+
+
+def test_without_values_the_check_says_what_is_missing() -> None:
+    check = check_size(ask("a"), 1, None, "'x' has not been evaluated")
+    assert check.state == "clean" and "'x' has not been evaluated" in check.remark
+
+
+def test_a_gate_that_the_questions_can_decide_is_fine() -> None:
+    assert check_size(ask("a"), 1, [Power("s", "m", "b", 500, 0.1, 0.01, 0.02, 300)], "").state == "clean"
