@@ -32,7 +32,7 @@ def test_a_beir_folder_means_its_training_split(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere.csv: no such file"):
+    with pytest.raises(UsageError, match=r"nowhere\.csv: no such file"):
         open_train(tmp_path / "nowhere.csv")
     with pytest.raises(DataError, match=r"empty\.jsonl"):
         open_train(write(tmp_path / "empty.jsonl", ""))
