@@ -46,7 +46,9 @@ def export_values(
     evaluation = open_results(results).evaluation
     with ProgressDisplay(quiet=quiet) as display:
         display.announce(f"export {word}")
-        exporter = kind(node, Context(word, Path(), progress=display.counting(word), tell=display.tell))
+        folder = _folder(results)
+        context = Context(word, Path(), progress=display.counting(word), tell=display.tell, output=folder)
+        exporter = kind(node, context)
         try:
             if isinstance(exporter, FileTarget):
                 return _write(exporter, evaluation, output, force=force)
@@ -54,7 +56,7 @@ def export_values(
             receipt = send_parcels(
                 exporter,
                 evaluation,
-                _folder(results),
+                folder,
                 tool=word,
                 dry_run=dry_run,
                 anew=again,

@@ -25,6 +25,7 @@ class Score:
         link: the answer's trace; None if it was not read from one.
         value: the number; None if the answer could not be scored, and `reason` says why.
         status: `scored`, `unscorable` or `error`.
+        details: what the value was computed from, as JSON text; None if the metric keeps none.
         sample: the answer's row of the samples table.
     """
 
@@ -37,6 +38,7 @@ class Score:
     reason: str | None
     link: TraceLink | None
     sample: Mapping[str, Any]
+    details: str | None = None
 
     @property
     def key(self) -> str:
@@ -74,7 +76,7 @@ class Scores:
             found = True
             for metric, row in values.items():
                 key = sample["dataset"], sample["system"], sample["query_id"], metric
-                yield Score(*key, row["value"], row["status"], row["reason"], link, sample)
+                yield Score(*key, row["value"], row["status"], row["reason"], link, sample, row.get("details"))
         if not found:
             raise UsageError(self._explain_none())
 
