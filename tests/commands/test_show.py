@@ -182,7 +182,7 @@ def test_json_has_a_stable_shape() -> None:
     content = json.loads(show("q1", "--format", "json"))
     assert {key: content[key] for key in content if key != "cards"} == {
         "format_version": 1, "name": "support-bot", "results": "rageval-results", "baseline": None, "total": 3,
-        "matching": 1,
+        "matching": 1, "origins": {},
     }  # fmt: skip
     (card,) = content["cards"]
     assert list(card)[:7] == ["dataset", "system", "query_id", "question", "status", "answer", "error"]

@@ -70,7 +70,8 @@ def show(request: Request, form: Form) -> bytes:
     """The questions that a request chooses, as text, JSON or Markdown in UTF-8.
 
     JSON is an object with `format_version`, `name` (of the evaluation), `results`, `baseline` (or null), `total`,
-    `matching` and `cards`; the keys of a card are the attributes of `Card`.
+    `matching`, `origins` (what each dataset says about itself) and `cards`; the keys of a card are the attributes of
+    `Card`.
 
     Raises:
         UsageError: the query id, or a name in the filter, is unknown, or there are no results.
@@ -84,7 +85,9 @@ def show(request: Request, form: Form) -> bytes:
 
         heading = f"# {escape(_describe(shown))}\n"
         cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)
-        return "\n".join([heading, *cards]).encode("utf-8", "backslashreplace")
+        origins = shown.results.evaluation.origins.items()
+        told = [escape(f"Dataset {name}: {origin.describe()}") + "\n" for name, origin in origins]
+        return "\n".join([heading, *told, *cards]).encode("utf-8", "backslashreplace")
     from rageval_spec.reports.shared.console import render_text
 
     return render_text(lambda _: _draw(shown, full=request.full))
@@ -179,6 +182,7 @@ def _to_json(shown: Shown) -> bytes:
         "baseline": shown.baseline.name if shown.baseline else None,
         "total": shown.total,
         "matching": shown.matching,
+        "origins": {name: asdict(origin) for name, origin in shown.results.evaluation.origins.items()},
         "cards": [asdict(card) for card in shown.cards],
     }
     return dump_visible(content).encode("utf-8", "backslashreplace")
@@ -190,6 +194,8 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
     from rageval_spec.reports.shared.card_text import draw_card, draw_entry
 
     yield Text(make_visible(_describe(shown)), "dim")
+    for name, origin in shown.results.evaluation.origins.items():
+        yield Text(make_visible(f"dataset {name}: {origin.describe()}"), "dim")
     for card in shown.cards:
         yield ""
         if shown.query_id is not None or full:

@@ -23,6 +23,7 @@ from rageval_spec.data.gate_outcome import Verdict as Verdict
 from rageval_spec.data.gate_outcome import rank_outcome as rank_outcome
 from rageval_spec.data.interval import Interval as Interval
 from rageval_spec.data.note import Note
+from rageval_spec.data.origin import Origin
 from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.stopping import Stopping
 
@@ -246,6 +247,7 @@ class Evaluation:
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
+        origins: what each dataset says about its version and how it was made, by name; without those that say nothing.
         labels: the sha256 of the file of each source of labels that a metric names, by the source's name.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
@@ -289,6 +291,7 @@ class Evaluation:
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

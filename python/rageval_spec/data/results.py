@@ -34,6 +34,7 @@ from rageval_spec.data.evaluation import (
 )
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.note import Note
+from rageval_spec.data.origin import Origin
 from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.data.stopping import Stopping
 from rageval_spec.diagnostics import describe_invalid, dump_visible
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
+    "origins",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -91,6 +93,8 @@ class Results:
         designs: with `cluster:`, `weight:` or `weights:` in the spec, which questions of each dataset belong together,
             and what they stand for.
         labels: with `labels:` in a metric, sha256 of the files of people's labels, by name.
+        origins: what datasets say about themselves: version, creation, how they were made, questions that people
+            reviewed, versions of source documents; without those that say nothing.
     """
 
     format_version: int
@@ -127,6 +131,7 @@ class Results:
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
+    origins: dict[str, Origin] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:

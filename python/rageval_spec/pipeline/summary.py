@@ -12,6 +12,7 @@ from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
+from rageval_spec.data.origin import Origin
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.baselines import compare_baselines, find_missing, relate
 from rageval_spec.pipeline.causes import diagnose
@@ -27,6 +28,7 @@ from rageval_spec.pipeline.judging import (
 )
 from rageval_spec.pipeline.labels import Labelled, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.notes import coverage_notes, uncovered_notes
+from rageval_spec.pipeline.origins import find_origin
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.provenance import describe_spec, digest_data, digest_implementations, summarize_metrics
@@ -163,6 +165,7 @@ def _draft(
         spec=describe_spec(spec, metrics),
         stopping=summarize_stopping(spec, execution),
         labels=digest_labels(parts),
+        origins=_find_origins(spec, execution),
         load_fingerprints=load_fingerprints,
         designs=designed.summaries,
         load_question_designs=lambda: dict(designed.designs),
@@ -199,6 +202,14 @@ def _take_fingerprints(execution: Execution) -> Fingerprints:
     evaluated = {one.collection.name: one for one in execution.evaluated}
     evaluated |= {one.dataset: one.evaluated for one in execution.rounds}
     return Fingerprints({name: take_fingerprints(one) for name, one in evaluated.items()})
+
+
+def _find_origins(spec: Spec, execution: Execution) -> dict[str, Origin]:
+    """Where each dataset comes from, by name, as far as it says so."""
+    opened = {one.collection.name: one.collection for one in execution.evaluated}
+    opened |= {one.dataset: one.evaluated.collection for one in execution.rounds}
+    found = ((name, find_origin(node, opened[name])) for name, node in spec.datasets.items() if name in opened)
+    return {name: origin for name, origin in found if origin is not None}
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:

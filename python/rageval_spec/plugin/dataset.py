@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pydantic import Field, field_validator
+
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
@@ -15,6 +17,26 @@ if TYPE_CHECKING:
 class DatasetNode(Node):
     """A block under `datasets:`."""
 
+    version: str | int | None = Field(
+        default=None,
+        exclude_if=lambda version: version is None,
+        description="The version of the dataset: `'2.1'`. Results show it, and `compare` says when it changed. No "
+        "number depends on it. Default: what the file says about itself.",
+    )
+    about: dict[str, Any] | None = Field(
+        default=None,
+        exclude_if=lambda about: about is None,
+        description="What results say about the dataset: `{created: 2026-05-01, made: by hand, reviewed: 180, "
+        "documents: {handbook: v3}}`. No number depends on it. Default: what the file says about itself.",
+    )
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _check_version(cls, version: Any) -> Any:
+        if isinstance(version, float):
+            raise ValueError(f"write the version in quotes, '{version}': as a number, 2.10 would be 2.1")
+        return version
+
     former_columns: ClassVar[Mapping[str, str]] = {}
     """Older keys that name columns, from before `columns:`, and the key of the file whose columns they name; "" is the
     main file. Specs with these keys are still read, with a warning."""
@@ -22,6 +44,13 @@ class DatasetNode(Node):
 
 class Dataset(Plugin[N]):
     """Reads judgements, queries and documents."""
+
+    def content(self) -> dict[str, Any]:
+        """The plugin's identity without `version` and `about`: the content of the files decides, not its name."""
+        content = super().content()
+        for key in ("version", "about"):
+            content["node"].pop(key, None)
+        return content
 
     @property
     def parts(self) -> frozenset[str]:

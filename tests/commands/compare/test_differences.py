@@ -8,6 +8,7 @@ from rageval_spec.commands.compare.differences import list_differences as list_k
 from rageval_spec.commands.compare.differences import list_edited_parts
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
+from rageval_spec.data.origin import Origin
 from rageval_spec.history.comparability import find_comparability
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
 
@@ -40,6 +41,27 @@ def test_edited_data_come_first_then_settings_models_prompts_and_versions() -> N
     ]
     assert list_edited_parts(after, before, "golden", "q1") == ["reference"]
     assert list_edited_parts(after, before, "golden", "q2") == []
+
+
+def test_versions_of_datasets_are_compared_with_what_changed() -> None:
+    def versioned(version: str | None, **digests: str) -> Evaluation:
+        origins = {} if version is None else {"faq": Origin(version)}
+        return replace(evaluation(BEFORE), datasets=("faq",), origins=origins, digests={"faq": digests})
+
+    old = versioned("2.1", questions="a", references="b")
+    assert list_differences(versioned("2.1", questions="a", references="b"), old) == []
+    assert list_differences(versioned("2.1", questions="x", references="y"), old) == [
+        "the dataset faq has version 2.1 before and after, but its questions and references changed"
+    ]
+    assert list_differences(versioned("2.2", questions="x", references="b"), old) == [
+        "the dataset faq had version 2.1 before and has 2.2 now"
+    ]
+    assert list_differences(versioned("2.2", questions="a", references="b"), old) == [
+        "the dataset faq had version 2.1 before and has 2.2 now; its content is the same"
+    ]
+    assert list_differences(versioned("2.1", questions="a"), versioned(None, questions="a")) == [
+        "the dataset faq had version unknown before and has 2.1 now; its content is the same"
+    ]
 
 
 def test_systems_metrics_and_queries_of_one_side_are_named() -> None:

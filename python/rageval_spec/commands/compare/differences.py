@@ -29,6 +29,7 @@ def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Compara
     """
     return [
         *_list_data(evaluation, known),
+        *_list_versions(evaluation, earlier),
         *describe_unlike(evaluation, earlier),
         *_list_systems(evaluation, earlier),
         *_list_absent("metric", evaluation.metrics, earlier.metrics),
@@ -62,6 +63,31 @@ def _list_data(evaluation: Evaluation, known: Comparability) -> Iterator[str]:
             yield f"{where}means were weighted in another way ({weights}); differences weight both sides alike"
     if unknown := describe_unknown(known, "the earlier evaluation"):
         yield unknown
+
+
+def _list_versions(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    """Versions of datasets that changed, and those that did not although the data did, or the other way round."""
+    for dataset in evaluation.datasets:
+        now, before = _find_version(evaluation, dataset), _find_version(earlier, dataset)
+        if now is None and before is None:
+            continue
+        parts = [*_find_edited(evaluation, earlier, dataset)]
+        if now != before:
+            same = "" if parts or not evaluation.digests.get(dataset) else "; its content is the same"
+            yield f"the dataset {dataset} had version {before or 'unknown'} before and has {now or 'unknown'} now{same}"
+        elif parts:
+            yield f"the dataset {dataset} has version {now} before and after, but its {list_names(parts)} changed"
+
+
+def _find_version(evaluation: Evaluation, dataset: str) -> str | None:
+    origin = evaluation.origins.get(dataset)
+    return None if origin is None else origin.version
+
+
+def _find_edited(evaluation: Evaluation, earlier: Evaluation, dataset: str) -> Iterator[str]:
+    """The parts whose digests differ; the same questions are needed, because digests are of the evaluated ones."""
+    now, before = evaluation.digests.get(dataset, {}), earlier.digests.get(dataset, {})
+    yield from (part for part, digest in now.items() if before.get(part, digest) != digest)
 
 
 def _list_systems(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:

@@ -241,11 +241,12 @@ def describe_provenance(evaluation: Evaluation) -> str:
         f"model {name}: {', '.join(f'{key} {fact}' for key, fact in facts.items())}"
         for name, facts in evaluation.models.items()
     ]
+    origins = [f"dataset {name}: {origin.describe()}" for name, origin in evaluation.origins.items()]
     digest = f"spec sha256 {evaluation.spec_digest}"
     prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.prompts.items()]
     judging = [f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.judging.items()]
     replies = [f"replies of {name}: {counts}" for name, counts in evaluation.replies.items()]
-    told = (*versions, digest, *models, *judging, *replies, *prompts, *settings.splitlines())
+    told = (*versions, digest, *origins, *models, *judging, *replies, *prompts, *settings.splitlines())
     lines = [make_visible(line) for line in told]
     fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))
     return "\n".join((fence, *lines, fence))
