@@ -16,7 +16,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Thread, main_thread
+from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import NoReturn
 
@@ -84,6 +84,37 @@ def explained(explain: Callable[[], str]) -> Iterator[None]:
         raise Interrupted(getattr(error, "number", signal.SIGINT), explain()) from error
     finally:
         _EXPLANATIONS.remove(explain)
+
+
+@contextmanager
+def stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """The first signal inside this context calls `stop` instead of ending the program; the next one ends it.
+
+    `stop` runs in the main thread between two of its steps, so it should only set a flag. Outside the main thread, and
+    on systems without these signals, this does nothing.
+    """
+    if os.name != "posix" or current_thread() is not main_thread():
+        yield
+        return
+    descriptor = signal.set_wakeup_fd(-1)
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+
+    def restore() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+
+    def take(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as Python calls handlers
+        restore()
+        stop()
+
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, take)
+    try:
+        yield
+    finally:
+        restore()
 
 
 def watch(program: str) -> None:

@@ -1,0 +1,238 @@
+"""The names of spans' attributes: which attribute means what, in which convention, from which version to which.
+
+OpenTelemetry's conventions for generative AI change often, and programs in production emit older ones for years. So
+every name that was ever in use stays in this table. Where a span has several attributes of one meaning, the first in
+the table counts. A tool with names of its own adds them here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+GEN_AI, OPENINFERENCE, OPENLLMETRY = "OpenTelemetry GenAI", "OpenInference", "OpenLLMetry"
+MLFLOW, LANGFUSE, COMMON = "MLflow", "Langfuse", "in common use"
+VERSIONS: Final[Mapping[str, str]] = {GEN_AI: "1.40", OPENINFERENCE: "0.1.42"}
+"""The newest version of each convention that the table knows."""
+EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
+
+
+class Name(NamedTuple):
+    """An attribute of a span.
+
+    Attributes:
+        since: the first version of the convention that has it; "" for one without versions. The oldest that the table
+            distinguishes is 1.26.
+        deprecated: the first version that advises against it; "" if none does.
+        is_prefix: the attribute is a list of objects, flattened as `llm.input_messages.0.message.role`.
+        is_json: a text value is JSON, also if it looks like plain text.
+    """
+
+    attribute: str
+    convention: str
+    since: str = ""
+    deprecated: str = ""
+    is_prefix: bool = False
+    is_json: bool = False
+
+
+def _flat(attribute: str, convention: str, since: str = "", deprecated: str = "") -> Name:
+    return Name(attribute, convention, since, deprecated, is_prefix=True)
+
+
+NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
+    "kind": (
+        Name("openinference.span.kind", OPENINFERENCE),
+        Name("gen_ai.operation.name", GEN_AI, "1.27"),
+        Name("traceloop.span.kind", OPENLLMETRY),
+        Name("llm.request.type", OPENLLMETRY),
+        Name("langfuse.observation.type", LANGFUSE),
+        Name("mlflow.spanType", MLFLOW, is_json=True),
+    ),
+    "input": (
+        Name("input.value", OPENINFERENCE),
+        Name("langfuse.observation.input", LANGFUSE),
+        Name("langfuse.trace.input", LANGFUSE),
+        Name("mlflow.spanInputs", MLFLOW, is_json=True),
+        Name("traceloop.entity.input", OPENLLMETRY),
+        Name("gen_ai.tool.call.arguments", GEN_AI, "1.38"),
+        Name("tool.parameters", OPENINFERENCE),
+    ),
+    "output": (
+        Name("output.value", OPENINFERENCE),
+        Name("langfuse.observation.output", LANGFUSE),
+        Name("langfuse.trace.output", LANGFUSE),
+        Name("mlflow.spanOutputs", MLFLOW, is_json=True),
+        Name("traceloop.entity.output", OPENLLMETRY),
+        Name("gen_ai.tool.call.result", GEN_AI, "1.38"),
+    ),
+    "input_messages": (
+        Name("gen_ai.input.messages", GEN_AI, "1.37"),
+        _flat("llm.input_messages", OPENINFERENCE),
+        _flat("gen_ai.prompt", OPENLLMETRY),
+        Name("gen_ai.prompt", GEN_AI, "1.26", "1.28"),
+        _flat("llm.prompts", OPENINFERENCE),
+    ),
+    "output_messages": (
+        Name("gen_ai.output.messages", GEN_AI, "1.37"),
+        _flat("llm.output_messages", OPENINFERENCE),
+        _flat("gen_ai.completion", OPENLLMETRY),
+        Name("gen_ai.completion", GEN_AI, "1.26", "1.28"),
+        _flat("llm.choices", OPENINFERENCE),
+    ),
+    "query": (
+        Name("gen_ai.retrieval.query.text", GEN_AI, "1.40"),
+        Name("reranker.query", OPENINFERENCE),
+    ),
+    "documents": (
+        _flat("reranker.output_documents", OPENINFERENCE),
+        _flat("retrieval.documents", OPENINFERENCE),
+        Name("gen_ai.retrieval.documents", GEN_AI, "1.40"),
+    ),
+    "input_tokens": (
+        Name("gen_ai.usage.input_tokens", GEN_AI, "1.27"),
+        Name("llm.token_count.prompt", OPENINFERENCE),
+        Name("gen_ai.usage.prompt_tokens", GEN_AI, "1.26", "1.27"),
+        Name("llm.usage.prompt_tokens", OPENLLMETRY),
+    ),
+    "output_tokens": (
+        Name("gen_ai.usage.output_tokens", GEN_AI, "1.27"),
+        Name("llm.token_count.completion", OPENINFERENCE),
+        Name("gen_ai.usage.completion_tokens", GEN_AI, "1.26", "1.27"),
+        Name("llm.usage.completion_tokens", OPENLLMETRY),
+    ),
+    "cost": (
+        Name("llm.cost.total", OPENINFERENCE),
+        Name("gen_ai.usage.cost", COMMON),
+        Name("gen_ai.usage.total_cost", COMMON),
+    ),
+    "input_cost": (Name("llm.cost.prompt", OPENINFERENCE),),
+    "output_cost": (Name("llm.cost.completion", OPENINFERENCE),),
+    "model": (
+        Name("gen_ai.response.model", GEN_AI, "1.26"),
+        Name("llm.response.model_name", OPENINFERENCE),
+        Name("llm.model_name", OPENINFERENCE),
+        Name("gen_ai.request.model", GEN_AI, "1.26"),
+        Name("llm.request.model_name", OPENINFERENCE),
+        Name("langfuse.observation.model.name", LANGFUSE),
+    ),
+    "session": (
+        Name("session.id", OPENINFERENCE),
+        Name("gen_ai.conversation.id", GEN_AI, "1.34"),
+        Name("langfuse.session.id", LANGFUSE),
+        Name("traceloop.association.properties.session_id", OPENLLMETRY),
+        Name("mlflow.trace.session", MLFLOW, is_json=True),
+    ),
+    "user": (
+        Name("user.id", OPENINFERENCE),
+        Name("enduser.id", COMMON),
+        Name("langfuse.user.id", LANGFUSE),
+        Name("traceloop.association.properties.user_id", OPENLLMETRY),
+        Name("mlflow.trace.user", MLFLOW, is_json=True),
+    ),
+    "name": (
+        Name("gen_ai.tool.name", GEN_AI, "1.31"),
+        Name("tool.name", OPENINFERENCE),
+        Name("gen_ai.agent.name", GEN_AI, "1.31"),
+        Name("agent.name", OPENINFERENCE),
+        Name("traceloop.entity.name", OPENLLMETRY),
+    ),
+    "metadata": (Name("metadata", OPENINFERENCE),),
+    "tags": (Name("tag.tags", OPENINFERENCE), Name("langfuse.trace.tags", LANGFUSE)),
+    "feedback": (
+        _flat("annotations", OPENINFERENCE),
+        _flat("evaluations", OPENINFERENCE),
+        _flat("trace.annotations", OPENINFERENCE),
+        _flat("trace.evaluations", OPENINFERENCE),
+    ),
+    "project": (Name("openinference.project.name", OPENINFERENCE), Name("service.name", GEN_AI, "1.26")),
+}
+"""The attributes of each meaning, the first of which counts. `project` is an attribute of the resource."""
+
+EVALUATION: Final[Mapping[str, str]] = {
+    "name": "gen_ai.evaluation.name",
+    "value": "gen_ai.evaluation.score.value",
+    "label": "gen_ai.evaluation.score.label",
+    "comment": "gen_ai.evaluation.explanation",
+}
+"""The attributes of the event `gen_ai.evaluation.result`, in the GenAI conventions since 1.38."""
+
+PROMPT_EVENTS: Final = ("gen_ai.content.prompt", "gen_ai.user.message")
+"""Events with which a span carried its input between 1.27 and 1.36."""
+COMPLETION_EVENTS: Final = ("gen_ai.content.completion", "gen_ai.choice", "gen_ai.assistant.message")
+
+KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("llm", "chat", "text_completion", "generate_content", "completion", "chat_model"), "model"),
+    **dict.fromkeys(("generation", "decision"), "model"),
+    **dict.fromkeys(("retriever", "retrieval"), "retrieval"),
+    **dict.fromkeys(("reranker", "rerank"), "rerank"),
+    **dict.fromkeys(("tool", "execute_tool"), "tool"),
+    **dict.fromkeys(("agent", "invoke_agent"), "agent"),
+    **dict.fromkeys(("chain", "workflow", "task", "invoke_workflow"), "chain"),
+    "guardrail": "guardrail",
+    "evaluator": "evaluator",
+    **dict.fromkeys(("embedding", "embeddings", "prompt", "parser", "memory", "create_agent"), "other"),
+}
+"""What a span's kind means, by its name in lower case. Other kinds mean nothing here."""
+
+_WANTED: Final = {meaning: tuple((name.attribute, name.is_json) for name in names if not name.is_prefix)
+                  for meaning, names in NAMES.items()}  # fmt: skip
+
+
+def find(attributes: Mapping[str, Any], meaning: str) -> Any:
+    """The value of the first attribute of a meaning that is there and not empty, or None."""
+    for attribute, is_json in _WANTED[meaning]:
+        value = attributes.get(attribute)
+        if value is not None and value != "":
+            return load_json(value) if is_json else value
+    return None
+
+
+def find_all(attributes: Mapping[str, Any], meaning: str) -> Iterator[list[dict[str, Any]]]:
+    """The lists of objects of a meaning, each list that is there: flattened, or one attribute with JSON or a list."""
+    for name in NAMES[meaning]:
+        found = attributes.get(name.attribute)
+        if isinstance(found, str) and found[:1] in "[{":
+            found = load_json(found)
+        if isinstance(found, Mapping):
+            found = [found]
+        if isinstance(found, list) and found and all(isinstance(item, Mapping) for item in found):
+            yield [flatten(item) for item in found]
+        elif name.is_prefix and (gathered := gather(attributes, f"{name.attribute}.")):
+            yield gathered
+
+
+def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """The objects of a flattened list, in order: `prefix0.document.id` becomes `document.id` of the first."""
+    found: dict[int, dict[str, Any]] = {}
+    skipped = len(prefix)
+    for key, value in attributes.items():
+        if key.startswith(prefix):
+            index, _, field = key[skipped:].partition(".")
+            if index.isdecimal() and len(index) < 9:
+                found.setdefault(int(index), {})[field] = value
+    return [found[index] for index in sorted(found)]
+
+
+def flatten(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the keys of a flattened one: `{"document": {"id": 1}}` becomes `{"document.id": 1}`."""
+    flat: dict[str, Any] = {}
+    for key, value in found.items():
+        if key in ("document", "message", "annotation", "evaluation", "prompt", "completion") and isinstance(
+            value, dict
+        ):
+            flat.update({f"{key}.{inner}": one for inner, one in value.items()})
+        else:
+            flat[str(key)] = value
+    return flat
+
+
+def load_json(value: Any) -> Any:
+    """JSON in a text; the text itself if it is none, and any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value

@@ -1,0 +1,262 @@
+"""Spans of OTLP as JSON: `{"resourceSpans": [...]}`, with keys in camelCase or snake_case.
+
+Collectors and SDKs differ: ids are hexadecimal (OTLP) or base64 (protobuf's own JSON), 64-bit numbers are numbers or
+texts, enumerations are numbers or names. All of these are read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rageval_spec.exchange.shared.otlp.protobuf_spans import MOST_DEPTH
+from rageval_spec.exchange.shared.spans import Event, Link, Span
+from rageval_spec.reading.json_values import name_kind
+
+TRACE_DIGITS, SPAN_DIGITS = 32, 16
+_HEX = frozenset("0123456789abcdef")
+_STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2, "UNSET": 0, "OK": 1, "ERROR": 2}
+_KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
+_HIGHEST = 1 << 64
+
+
+class JsonSpanError(ValueError):
+    """JSON that is not the spans it should be; the message begins with the path of the value."""
+
+
+def is_otlp(found: Any) -> bool:
+    """Whether a JSON value has the keys of an OTLP request, or of one part of it."""
+    return isinstance(found, Mapping) and bool(
+        found.keys() & {"resourceSpans", "resource_spans", "scopeSpans", "scope_spans"}
+    )
+
+
+def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], None] | None = None) -> Iterator[Span]:
+    """The spans of a request, in order; `place` begins the place of each.
+
+    With `reject`, spans with a fault are passed over; it gets the error of each.
+
+    Raises:
+        JsonSpanError: a value has the wrong type, or a span has no valid ids.
+    """
+    if not isinstance(found, Mapping):
+        raise JsonSpanError(f'{name_kind(found)} where an OTLP request was expected: {{"resourceSpans": [...]}}')
+    several = _list(found, "resourceSpans", "") if _has(found, "resourceSpans") else [found]
+    for number, one in enumerate(several):
+        path = f"resourceSpans[{number}]" if _has(found, "resourceSpans") else ""
+        group = _object(one, path)
+        resource = _attributes(_child(group, "resource"), f"{path}.resource")
+        for count, scope in enumerate(_list(group, "scopeSpans", path)):
+            inner = f"{path}.scopeSpans[{count}]".lstrip(".")
+            for index, span in enumerate(_list(_object(scope, inner), "spans", inner)):
+                where = f"{inner}.spans[{index}]"
+                try:
+                    read = _read_span(_object(span, where), where, resource, f"{place}{where}")
+                except JsonSpanError as error:
+                    if reject is None:
+                        raise
+                    reject(error)
+                else:
+                    yield read
+
+
+def _read_span(found: Mapping[str, Any], path: str, resource: Mapping[str, Any], place: str) -> Span:
+    status = _child(found, "status")
+    code = status.get("code", 0)
+    parent = found.get("parentSpanId", found.get("parent_span_id"))
+    return Span(
+        read_id(found.get("traceId", found.get("trace_id")), TRACE_DIGITS, f"{path}.traceId"),
+        read_id(found.get("spanId", found.get("span_id")), SPAN_DIGITS, f"{path}.spanId"),
+        read_id(parent, SPAN_DIGITS, f"{path}.parentSpanId") if _is_parent(parent) else None,
+        _text(found.get("name"), f"{path}.name"),
+        _time(_get(found, "startTimeUnixNano"), f"{path}.startTimeUnixNano"),
+        _time(_get(found, "endTimeUnixNano"), f"{path}.endTimeUnixNano"),
+        _attributes(found, path),
+        tuple(_read_event(event, f"{path}.events[{n}]") for n, event in enumerate(_list(found, "events", path))),
+        tuple(_read_link(link, f"{path}.links[{n}]") for n, link in enumerate(_list(found, "links", path))),
+        _STATUS.get(code, 0) if isinstance(code, str) else code if isinstance(code, int) else 0,
+        _text(status.get("message"), f"{path}.status.message"),
+        resource,
+        _read_kind(found.get("kind")),
+        place,
+    )
+
+
+def _is_parent(parent: Any) -> bool:
+    return parent not in (None, "") and parent != "0" * SPAN_DIGITS
+
+
+def _read_kind(kind: Any) -> int:
+    if isinstance(kind, str):
+        return _KINDS.get(kind.removeprefix("SPAN_KIND_"), 0)
+    return kind if isinstance(kind, int) and 0 <= kind < 6 else 0
+
+
+def _read_event(found: Any, path: str) -> Event:
+    event = _object(found, path)
+    time = _time(_get(event, "timeUnixNano"), f"{path}.timeUnixNano")
+    return Event(_text(event.get("name"), f"{path}.name"), time, _attributes(event, path))
+
+
+def _read_link(found: Any, path: str) -> Link:
+    link = _object(found, path)
+    trace_id = read_id(_get(link, "traceId"), TRACE_DIGITS, f"{path}.traceId")
+    span_id = read_id(_get(link, "spanId"), SPAN_DIGITS, f"{path}.spanId")
+    return Link(trace_id, span_id, _attributes(link, path))
+
+
+def read_id(found: Any, digits: int, path: str) -> str:
+    """An id as hexadecimal digits in lower case, from those, with or without `0x`, or from base64.
+
+    Raises:
+        JsonSpanError: it is neither, has another length, or is zero.
+    """
+    if isinstance(found, str):
+        text = found.lower().removeprefix("0x")
+        if len(text) == digits and _HEX.issuperset(text):
+            if text.strip("0"):
+                return text
+            raise JsonSpanError(f"{path}: the id has only zeros")
+        if len(found) == -(-digits // 6) * 4:
+            try:
+                decoded = base64.b64decode(found, validate=True)
+            except (binascii.Error, ValueError):
+                decoded = b""
+            if len(decoded) == digits // 2 and any(decoded):
+                return decoded.hex()
+    shown = repr(found[:40]) if isinstance(found, str) else name_kind(found)
+    raise JsonSpanError(f"{path}: {shown} where {digits} hexadecimal digits were expected")
+
+
+def _attributes(found: Mapping[str, Any], path: str) -> dict[str, Any]:
+    listed = found.get("attributes")
+    if listed is None:
+        return {}
+    if isinstance(listed, Mapping):  # not OTLP, but written by programs that flatten it
+        return dict(listed)
+    read: dict[str, Any] = {}
+    for number, item in enumerate(_list(found, "attributes", path)):
+        if not isinstance(item, Mapping) or not isinstance(key := item.get("key", ""), str):
+            raise JsonSpanError(f"{path}.attributes[{number}]: {name_kind(item)} where a key and a value were expected")
+        value = item.get("value")
+        if type(value) is dict and len(value) == 1 and type(text := value.get("stringValue")) is str:
+            read[key] = text
+        else:
+            read[key] = _value(value, f"{path}.attributes[{number}].value", 0)
+    return read
+
+
+def _value(found: Any, path: str, depth: int) -> Any:
+    if found is None:
+        return None
+    if depth > MOST_DEPTH:
+        raise JsonSpanError(f"{path[:200]}: more than {MOST_DEPTH} lists and objects inside one another")
+    for key, value in _object(found, path).items():
+        if value is None:
+            continue
+        if key in ("stringValue", "string_value"):
+            return _text(value, path)
+        if key in ("boolValue", "bool_value"):
+            return bool(value)
+        if key in ("intValue", "int_value"):
+            return _integer(value, path)
+        if key in ("doubleValue", "double_value"):
+            return _double(value, path)
+        if key in ("arrayValue", "array_value"):
+            items = _list(_object(value, path), "values", path)
+            return [_value(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(items)]
+        if key in ("kvlistValue", "kvlist_value"):
+            return _pairs(_list(_object(value, path), "values", path), path, depth)
+        if key in ("bytesValue", "bytes_value"):
+            return _bytes(value, path)
+    return None
+
+
+def _pairs(items: list[Any], path: str, depth: int) -> dict[str, Any]:
+    pairs = [(_object(item, path), f"{path}[{number}]") for number, item in enumerate(items)]
+    return {_text(pair.get("key"), inner): _value(pair.get("value"), inner, depth + 1) for pair, inner in pairs}
+
+
+def _bytes(value: Any, path: str) -> bytes:
+    try:
+        return base64.b64decode(_text(value, path), validate=True)
+    except (binascii.Error, ValueError):
+        raise JsonSpanError(f"{path}: the bytes are not base64") from None
+
+
+def _integer(value: Any, path: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isascii():
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise JsonSpanError(f"{path}: {_show(value)} where a whole number was expected")
+
+
+def _double(value: Any, path: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    raise JsonSpanError(f"{path}: {_show(value)} where a number was expected")
+
+
+def _time(value: Any, path: str) -> int:
+    if value is None or value == "":
+        return 0
+    number = _integer(value, path)
+    if not 0 <= number < _HIGHEST:
+        raise JsonSpanError(f"{path}: {number} where nanoseconds since 1970 were expected")
+    return number
+
+
+def _text(value: Any, path: str) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise JsonSpanError(f"{path}: {name_kind(value)} where a text was expected")
+
+
+def _show(value: Any) -> str:
+    return repr(value[:40]) if isinstance(value, str) else name_kind(value)
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+
+
+_SNAKES = {key: _snake(key) for key in (
+    "resourceSpans", "scopeSpans", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "traceId", "spanId",
+)}  # fmt: skip
+
+
+def _get(found: Mapping[str, Any], key: str) -> Any:
+    value = found.get(key)
+    return found.get(_SNAKES.get(key, key)) if value is None else value
+
+
+def _has(found: Mapping[str, Any], key: str) -> bool:
+    return _get(found, key) is not None
+
+
+def _child(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = found.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(found: Mapping[str, Any], key: str, path: str) -> list[Any]:
+    value = _get(found, key)
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    raise JsonSpanError(f"{f'{path}.{key}'.lstrip('.')}: {name_kind(value)} where a list was expected")
+
+
+def _object(found: Any, path: str) -> Mapping[str, Any]:
+    if isinstance(found, Mapping):
+        return found
+    raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")
