@@ -18,3 +18,14 @@ def evaluate(folder: Path) -> Path:
     done = invoke("run", folder / "spec.yaml", "-o", folder / "results")
     assert done.exit_code == 0, done.output
     return folder / "results"
+
+
+def evaluate_file(folder: Path, name: str, metrics: str) -> Path:
+    """The results folder of an evaluation of an imported file."""
+    (folder / "spec.yaml").write_text(
+        f"version: 1\ndatasets: {{golden: {{use: jsonl, path: {name}}}}}\n"
+        f"systems: {{bot: {{use: file, path: {name}, holds: answers}}}}\nmetrics: {metrics}\n"
+    )
+    done = invoke("run", folder / "spec.yaml", "-o", folder / "results")
+    assert done.exit_code == 0, done.output
+    return folder / "results"

@@ -43,10 +43,12 @@ def import_traces(word: str, settings: Mapping[str, Any], output: Path | None, *
         display.announce(f"import {word}")
         source = kind(node, Context(word, Path(), progress=display.counting(word), tell=display.tell))
         try:
-            count, answers = _write(source, output, display)
-            remarks = source.remarks()
+            count, answers, repeated = _write(source, output, display)
+            remarks = [*source.remarks()]
         finally:
             source.close()
+    if repeated:
+        remarks.append(f"{count_noun(repeated, 'row')} with the id of an earlier one left out")
     return "".join(f"{line}\n" for line in (*_describe(word, count, answers, output), *remarks))
 
 
@@ -59,13 +61,17 @@ def _choose_file(word: str, output: Path | None, *, force: bool) -> Path:
     return output
 
 
-def _write(source: Source[Any], output: Path, display: ProgressDisplay) -> tuple[int, int]:
-    """The number of rows that were written, and how many of them have an answer. A failure leaves no file."""
-    count = answers = 0
+def _write(source: Source[Any], output: Path, display: ProgressDisplay) -> tuple[int, int, int]:
+    """How many rows were written, how many of them have an answer, and how many repeated an id and were left out.
+
+    A failure leaves no file.
+    """
+    count = answers = repeated = 0
     seen: set[str] = set()
     with _open_new(output) as stream:
         for trace in source.read():
             if trace.id in seen:
+                repeated += 1
                 continue
             seen.add(trace.id)
             stream.write(_dump(trace))
@@ -75,7 +81,7 @@ def _write(source: Source[Any], output: Path, display: ProgressDisplay) -> tuple
                 display.announce(f"import {source.context.name}: {count_noun(count, 'question')}")
         if not count:
             raise RagevalError(f"{source.context.name}: there is nothing to import in what the options name")
-    return count, answers
+    return count, answers, repeated
 
 
 def _dump(trace: Trace) -> bytes:

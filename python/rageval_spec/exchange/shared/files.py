@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,14 @@ from rageval_spec.reading.answer_rows import (
     read_ids,
     read_text,
 )
-from rageval_spec.reading.rows import parse_list, read_rows
+from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.questions import (
+    REFERENCE_CONTEXTS,
+    REFERENCES,
+    answers_in,
+    contexts_in,
+)
+from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 
 _TEXTS = ("answer", "error", "session", "user", "model", "started")
 _NUMBERS = ("seconds", "cost")
@@ -65,15 +74,60 @@ class RowSource(Source[RowsNode]):
         """A trace for each row."""
         if not self._path.is_file():
             raise UsageError(f"{self.node.path}: no such file")
+        yield from self.read_all()
+
+    def read_all(self) -> Iterator[Trace]:
+        """A trace for each of `rows`.
+
+        Raises:
+            DataError: a row cannot be read; the message has its place.
+        """
+        is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
+            filled = {name: value for name, value in row.items() if value != ""} if is_table else row
             try:
-                yield build_trace(self.tool, place, str(number), self.translate(row))
+                yield build_trace(self.tool, place, str(number), self.translate(filled))
             except UnusableReplyError as error:
                 raise DataError(f"{place}: {error}") from error
 
     @property
     def _path(self) -> Path:
         return self.context.resolve(self.node.path)
+
+
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "id": QUESTION_IDS,
+    "question": QUESTIONS,
+    "context_ids": ("context_ids", "retrieved_context_ids"),
+    "relevant": ("relevant", "relevant_doc_ids", "reference_context_ids"),
+    "reference_contexts": REFERENCE_CONTEXTS,
+    **{name: (name,) for name in (*_TEXTS[1:], *_NUMBERS, *_COUNTS)},
+}
+
+
+def translate_known(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the column names that question answering sets and evaluation tools usually have."""
+    answers, contexts = answers_in(row), contexts_in(row)
+    references = (*REFERENCES, *(() if "answer" in answers else ("answer",)))
+    known = {**_KNOWN, "answer": answers, "contexts": contexts, "reference": references}
+    if "context" not in contexts:
+        known["reference_contexts"] = (*REFERENCE_CONTEXTS, "context")
+    found = {part: next((row[name] for name in names if name in row), None) for part, names in known.items()}
+    read = {name for names in known.values() for name in names}
+    return {**found, "metadata": add_metadata(row, read, "metadata")}
+
+
+def add_metadata(row: Mapping[str, Any], read: Collection[str], *nested: str) -> dict[str, Any]:
+    """The columns that no part is read from; those called as one of `nested` are objects whose content is added."""
+    found: dict[str, Any] = {}
+    for name in nested:
+        value = row.get(name)
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, Mapping):
+            found |= value
+            read = {*read, name}
+    return found | {name: value for name, value in row.items() if name not in read and not is_missing(value)}
 
 
 def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> Trace:

@@ -1,0 +1,120 @@
+"""DeepEval: its goldens, test cases and test runs as files, in and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.trace import Feedback, Step
+from rageval_spec.exchange.shared.files import RowSource, add_metadata
+from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+JOINED = "|"
+"""What DeepEval writes between contexts in CSV and JSON Lines."""
+_NAMES = {
+    "question": ("input",),
+    "answer": ("actual_output", "actualOutput"),
+    "contexts": ("retrieval_context", "retrievalContext"),
+    "reference": ("expected_output", "expectedOutput"),
+    "reference_contexts": ("context",),
+    "id": ("name",),
+    "input_tokens": ("input_token_count",),
+    "output_tokens": ("output_token_count",),
+    "cost": ("token_cost", "evaluationCost"),
+    "seconds": ("completion_time", "completionTime"),
+}
+"""What DeepEval calls each part: in goldens, then in test runs."""
+_READ = frozenset({"metricsData", "tools_called", "toolsCalled", "success", "runDuration", "order", "flaky"})
+
+
+class DeepEvalSource(RowSource):
+    """Reads goldens, test cases and the results of test runs."""
+
+    tool = "deepeval"
+    summary = "Read goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
+    examples = ("import deepeval goldens.json -o golden.jsonl", "import deepeval test_run_20260301_120000.json")
+
+    def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parts under their names here. Joined contexts are split; metrics of a test run become feedback."""
+        found = {part: next((row[name] for name in names if name in row), None) for part, names in _NAMES.items()}
+        for part in ("contexts", "reference_contexts"):
+            found[part] = _split(found[part])
+        known = {name for names in _NAMES.values() for name in names} | _READ
+        return {
+            **found,
+            "steps": [*_list_tools(row.get("tools_called") or row.get("toolsCalled"))],
+            "feedback": [*_list_metrics(row.get("metricsData"))],
+            "metadata": add_metadata(row, known, "additional_metadata", "additionalMetadata"),
+        }
+
+
+def _split(contexts: Any) -> Any:
+    """The contexts of a text in which DeepEval joined them. A list, or a list written as text, stays as it is."""
+    if not isinstance(contexts, str) or contexts == "" or contexts.lstrip().startswith("["):
+        return contexts
+    return contexts.split(JOINED)
+
+
+def _list_tools(found: Any) -> Iterator[Step]:
+    """The calls of tools; in CSV and JSON Lines they can be JSON as text."""
+    try:
+        calls = json.loads(found) if isinstance(found, str) and found else found
+    except (ValueError, RecursionError):
+        return
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping):
+            given = call.get("input_parameters", call.get("inputParameters"))
+            output = call.get("output")
+            yield Step("tool", str(call.get("name") or ""), _write(given), _write(output))
+
+
+def _list_metrics(found: Any) -> Iterator[Feedback]:
+    for metric in found if isinstance(found, list) else ():
+        if isinstance(metric, Mapping) and metric.get("name"):
+            score = metric.get("score")
+            value = float(score) if isinstance(score, (int, float)) else None
+            yield Feedback(str(metric["name"]), value, comment=metric.get("reason") or None, source="program")
+
+
+def _write(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class DeepEvalTarget(FileTarget[TargetNode]):
+    """Writes test cases as `EvaluationDataset.add_test_cases_from_json_file` reads them."""
+
+    filename = "deepeval.json"
+    summary = "Write answers as test cases of DeepEval: a JSON list, with the value of each metric as a custom column."
+    examples = ("export deepeval rageval-results -o deepeval.json",)
+
+    def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """One file with an object for each answer."""
+        cases = []
+        for sample, values in list_rows(evaluation):
+            columns = {metric: "" if one["value"] is None else repr(one["value"]) for metric, one in values.items()}
+            cases.append(
+                {
+                    "name": sample["query_id"],
+                    "input": sample["question"],
+                    "actual_output": sample["answer"],
+                    "expected_output": next(iter(sample["references"]), None),
+                    "context": sample["reference_contexts"],
+                    "retrieval_context": sample["contexts"],
+                    "token_cost": sample["cost"],
+                    "custom_column_key_values": {
+                        "dataset": sample["dataset"],
+                        "system": sample["system"],
+                        **columns,
+                    },
+                }
+            )
+        yield "", json.dumps(cases, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+SOURCE = DeepEvalSource
+TARGET = DeepEvalTarget

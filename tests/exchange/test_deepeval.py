@@ -1,0 +1,102 @@
+"""Goldens, test cases and test runs of DeepEval, in and out. The files have the shape that DeepEval 4.3.1 writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import invoke
+from tests.exchange.evaluating import evaluate_file
+
+GOLDEN = {
+    "input": "Where is it?",
+    "actual_output": "In the shed.",
+    "expected_output": "Shed.",
+    "retrieval_context": ["r1", "r2"],
+    "context": ["c1", "c2"],
+    "name": None,
+    "additional_metadata": {"kind": "easy"},
+}
+CASE = {
+    "name": "n1",
+    "input": "Where is it?",
+    "actualOutput": "Shed.",
+    "expectedOutput": "Shed.",
+    "retrievalContext": ["r1|x", "r2"],
+    "toolsCalled": [{"name": "search", "inputParameters": {"q": "it"}, "output": "found"}],
+    "metricsData": [{"name": "Exact Match", "score": 1.0, "success": True, "reason": "They match."}],
+}
+
+
+def read(folder: Path, name: str, content: str) -> list[dict[str, Any]]:
+    (folder / name).write_text(content)
+    done = invoke("import", "deepeval", folder / name, "-o", folder / "out.jsonl", "--force")
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+
+
+def test_contexts_are_split_where_deepeval_joins_them(tmp_path: Path) -> None:
+    joined = GOLDEN | {"retrieval_context": "r1|r2", "context": "c1|c2"}
+    names = [name for name in joined if name != "additional_metadata"]
+    table = ",".join(names) + "\n" + ",".join(str(joined[name] or "") for name in names) + "\n"
+    for name, content in (
+        ("g.json", json.dumps([GOLDEN])),
+        ("g.jsonl", json.dumps(joined) + "\n"),
+        ("g.csv", table),
+    ):
+        (row,) = read(tmp_path, name, content)
+        assert row["contexts"] == [{"text": "r1"}, {"text": "r2"}], name
+        assert (row["reference_contexts"], row["reference"], row["answer"]) == (["c1", "c2"], "Shed.", "In the shed.")
+
+
+def test_a_bar_inside_a_list_is_text(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, "run.json", json.dumps({"testCases": [CASE], "metricsScores": []}))
+    assert row["contexts"] == [{"text": "r1|x"}, {"text": "r2"}]
+
+
+def test_a_test_run_keeps_its_metrics_and_tools(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, "run.json", json.dumps({"testCases": [CASE]}))
+    assert row["id"] == "n1"
+    assert row["feedback"] == [{"name": "Exact Match", "value": 1.0, "comment": "They match.", "source": "program"}]
+    assert row["steps"] == [{"kind": "tool", "name": "search", "input": '{"q": "it"}', "output": "found"}]
+
+
+def test_an_empty_field_of_a_table_is_no_answer(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, "g.csv", "input,actual_output,retrieval_context\nWhen?,,\n")
+    assert set(row) == {"id", "question", "trace"}
+
+
+def test_metadata_of_goldens_is_kept(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, "g.json", json.dumps([GOLDEN | {"comments": "x"}]))
+    assert row["metadata"] == {"kind": "easy", "comments": "x"}
+
+
+def test_answers_become_test_cases(tmp_path: Path) -> None:
+    read(tmp_path, "g.json", json.dumps([GOLDEN, {"input": "When?", "actual_output": "Now."}]))
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    done = invoke("export", "deepeval", results, "-o", tmp_path / "cases.json")
+    assert done.exit_code == 0, done.output
+    first, second = json.loads((tmp_path / "cases.json").read_text())
+    kept = ("input", "actual_output", "expected_output", "retrieval_context", "context")
+    assert {key: first[key] for key in kept} == {key: GOLDEN[key] for key in kept}
+    assert first["custom_column_key_values"] == {"dataset": "golden", "system": "bot", "exact_match": "0.0"}
+    assert second["custom_column_key_values"]["exact_match"] == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[{"input": "Why?"}, {"actual_output": "So."}]', "the row has no question"),
+        ('[{"input": "Why?", "retrieval_context": 5}]', "'contexts' must be a list"),
+        ('[{"input": "Why?"', "g.json"),
+        ("<html>no</html>", "g.json"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "g.json").write_text(content)
+    done = invoke("import", "deepeval", tmp_path / "g.json", "-o", tmp_path / "out.jsonl")
+    assert (done.exit_code, (tmp_path / "out.jsonl").exists()) == (3, False)
+    assert message in done.stderr
