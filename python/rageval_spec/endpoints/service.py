@@ -56,13 +56,19 @@ class Service:
         timeout: float = TIMEOUT,
         url_key: str = "url",
         clock: Clock | None = None,
+        secrets: Sequence[Secret] = (),
     ) -> None:
         """Open nothing yet. `where` begins every message; `url_key` is the setting to correct if the URL is wrong.
+
+        `secrets` are masked in messages and replies as the secrets of headers are: the parts of an encoded header.
 
         Raises:
             UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
         """
-        self._endpoint = Endpoint(url, where, headers=headers or {}, timeout=timeout, url_key=url_key)
+        hidden = [secret.reveal() for secret in secrets]
+        self._endpoint = Endpoint(
+            url, where, headers=headers or {}, timeout=timeout, url_key=url_key, further_secrets=hidden
+        )
         self._tries = Tries(limits, clock or Clock(), str)
         self._url_key = url_key
 

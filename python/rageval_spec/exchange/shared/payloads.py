@@ -1,0 +1,278 @@
+"""Finds the question, the answer and the documents in what a tool recorded as input and output of a step.
+
+What is recorded has no fixed form: plain text, JSON as text, the arguments of a function, chat messages, a chain's
+mapping, a retriever's documents. These functions know the usual forms of LangChain, LlamaIndex, OpenAI and of the
+tools' own decorators. They never fail; what they do not recognise is None.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rageval_spec.data.trace import Document
+
+QUESTION_KEYS = (
+    "question", "query", "user_input", "input", "user_query", "prompt", "message", "search_query", "text", "content",
+    "q",
+)  # fmt: skip
+ANSWER_KEYS = (
+    "answer", "response", "actual_output", "output", "output_text", "completion", "result", "generation", "message",
+    "content", "text", "generated_text", "choices", "generations", "return_value",
+)  # fmt: skip
+DOCUMENT_KEYS = (
+    "documents", "contexts", "retrieved_contexts", "retrieval_context", "source_documents", "context", "docs",
+    "sources", "nodes", "source_nodes", "results", "matches", "hits", "chunks", "passages", "output",
+)  # fmt: skip
+TEXT_KEYS = ("text", "page_content", "pageContent", "content", "document", "chunk", "passage", "body", "snippet")
+ID_KEYS = ("id", "doc_id", "document_id", "documentId", "docId", "chunk_id", "id_", "_id", "node_id")
+SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score", "rerank_score")
+_USERS, _SYSTEMS = frozenset({"user", "human"}), frozenset({"assistant", "ai", "model", "bot"})
+_INNER = ("node", "document", "kwargs", "payload")
+"""Keys whose object holds a document, beside its score."""
+_DEEPEST = 6
+
+
+def parse_text(content: Any) -> Any:
+    """What a text holds: its JSON if it is an object, a list or a quoted text, else the text itself."""
+    if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "[", '"'):
+        return content
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+
+
+def find_question(content: Any) -> str | None:
+    """The question in a recorded input; of chat messages, the last one of the user."""
+    return _find(content, QUESTION_KEYS, _USERS, 0)
+
+
+def find_answer(content: Any) -> str | None:
+    """The answer in a recorded output; of chat messages, the last one of the model."""
+    return _find(content, ANSWER_KEYS, _SYSTEMS, 0)
+
+
+def list_messages(content: Any) -> tuple[Mapping[str, Any], ...]:
+    """The chat messages in a recorded input, as `{role, content}`; () if it holds no more than a question."""
+    content = parse_text(content)
+    if isinstance(content, Mapping):
+        content = parse_text(content.get("messages", content.get("chat_history")))
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], list):
+        content = content[0]
+    if not isinstance(content, list) or not content or not all(map(_is_message, content)):
+        return ()
+    found = [{"role": _role(item), "content": _message_text(item) or ""} for item in content]
+    return tuple(found) if len(found) > 1 else ()
+
+
+def find_documents(content: Any) -> tuple[Document, ...] | None:
+    """The documents that a retriever recorded as its output, best first; None if it holds no list of them."""
+    return _find_documents(content, 0)
+
+
+def find_contexts(content: Any) -> tuple[Document, ...] | None:
+    """The documents that a whole answer names under a key such as `contexts`; None without such a key."""
+    content = parse_text(content)
+    if not isinstance(content, Mapping):
+        return None
+    for key in DOCUMENT_KEYS[:6]:
+        if isinstance(parse_text(content.get(key)), list):
+            return _find_documents(content[key], 1)
+    return None
+
+
+def read_number(found: Any) -> float | None:
+    """A finite number, also one that is written as text; None for anything else."""
+    if isinstance(found, bool) or not isinstance(found, int | float | str):
+        return None
+    try:
+        number = float(found)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def read_count(found: Any) -> int | None:
+    """A number that is a count: not negative, and rounded; None for anything else."""
+    number = read_number(found)
+    return None if number is None or number < 0 or number >= 2**53 else round(number)
+
+
+def read_time(found: Any) -> datetime | None:
+    """A moment in UTC: a `datetime`, or ISO 8601 text, in UTC if it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(found.strip()) if isinstance(found, str) else found
+        if not isinstance(moment, datetime):
+            return None
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def write_time(moment: datetime | None) -> str | None:
+    """The moment as ISO 8601 text with `Z`."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def read_text(found: Any) -> str | None:
+    """A text that is not empty; a number becomes text; None for anything else."""
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return str(found)
+    return found if isinstance(found, str) and found else None
+
+
+def write_text(found: Any) -> str | None:
+    """A text as it is, anything else as JSON; None for null."""
+    return found if isinstance(found, str) or found is None else json.dumps(clean(found), ensure_ascii=False)
+
+
+def clean(found: Any, depth: int = 0) -> Any:
+    """JSON types only: NaN and infinities become null, other types their text, and what nests too deeply "..."."""
+    if found is None or isinstance(found, bool | str | int):
+        return found
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    if depth > 20:
+        return "..."
+    if isinstance(found, Mapping):
+        return {str(key): clean(value, depth + 1) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [clean(value, depth + 1) for value in found]
+    return str(found)
+
+
+def _find(content: Any, keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
+    content = parse_text(content)
+    if isinstance(content, str):
+        return content
+    if depth > _DEEPEST:
+        return None
+    if isinstance(content, list):
+        return _find_in_list(content, keys, roles, depth)
+    return _find_in_mapping(content, keys, roles, depth) if isinstance(content, Mapping) else None
+
+
+def _find_in_mapping(content: Mapping[str, Any], keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
+    if _is_message(content):
+        return _message_text(content)
+    tried = [content[key] for key in keys if content.get(key) not in (None, "", [], {})]
+    messages = parse_text(content.get("messages"))
+    for value in (*([messages] if isinstance(messages, list) else []), *tried, *_arguments(content)):
+        if (found := _find(value, keys, roles, depth + 1)) is not None:
+            return found
+    texts = [value for value in content.values() if isinstance(value, str) and value]
+    return texts[0] if len(texts) == 1 and len(content) == 1 else None
+
+
+def _arguments(content: Mapping[str, Any]) -> Iterator[Any]:
+    """The arguments of a function whose call was recorded: `{"args": [...], "kwargs": {...}}`."""
+    for key in ("kwargs", "args"):
+        value = content.get(key)
+        if isinstance(value, Mapping):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, str | Mapping | list))
+
+
+def _find_in_list(content: list[Any], keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
+    said = [item for item in content if _is_message(item)]
+    if said:
+        wanted = [item for item in said if _role(item) in roles]
+        texts = [text for item in wanted if (text := _message_text(item))]
+        return texts[-1] if texts else None
+    parts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    if parts and len(parts) == len(content):
+        return "".join(part for part in parts if isinstance(part, str)) or None
+    return _find(content[0], keys, roles, depth + 1) if content and not isinstance(content[0], str) else _first(content)
+
+
+def _first(content: Sequence[Any]) -> str | None:
+    return content[0] if len(content) == 1 and isinstance(content[0], str) else None
+
+
+def _is_message(item: Any) -> bool:
+    return _role(item) is not None
+
+
+def _role(item: Any) -> str | None:
+    """The role of a chat message in OpenAI's, LangChain's or LlamaIndex's form; None if it is no message."""
+    if isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        role = item[0].lower()
+        return role if role in _USERS | _SYSTEMS | {"system", "tool"} else None
+    if not isinstance(item, Mapping):
+        return None
+    role = item.get("role")
+    if isinstance(role, str) and ("content" in item or "parts" in item or "tool_calls" in item):
+        return role.lower()
+    if item.get("type") in ("human", "ai", "system", "tool") and "content" in item:
+        return str(item["type"])
+    name = item["id"][-1] if isinstance(item.get("id"), list) and item["id"] and "kwargs" in item else None
+    return {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool"}.get(
+        str(name).replace("Chunk", "")
+    )
+
+
+def _message_text(item: Any) -> str | None:
+    if isinstance(item, list | tuple):
+        return str(item[1])
+    if isinstance(item.get("kwargs"), Mapping) and "content" not in item:
+        item = item["kwargs"]
+    content = item.get("content", item.get("parts"))
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = (
+            part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)
+        )
+        return "".join(text for text in texts if isinstance(text, str)) or None
+    return None
+
+
+def _find_documents(content: Any, depth: int) -> tuple[Document, ...] | None:
+    content = parse_text(content)
+    if isinstance(content, list):
+        if len(content) == 1 and isinstance(content[0], list) and _read_document(content[0]) is None:
+            content = content[0]
+        read = [document for item in content if (document := _read_document(item)) is not None]
+        return tuple(read) if len(read) == len(content) or read else None
+    if not isinstance(content, Mapping) or depth > 2:
+        return None
+    for key in DOCUMENT_KEYS:
+        if key in content and (found := _find_documents(content[key], depth + 1)) is not None:
+            return found
+    return None
+
+
+def _read_document(item: Any) -> Document | None:
+    item = parse_text(item)
+    if isinstance(item, str):
+        return Document(text=item)
+    if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str | Mapping):
+        document, score = _read_document(item[0]), read_number(item[1])
+        return document and Document(document.text, document.doc_id, score, document.metadata)
+    if not isinstance(item, Mapping):
+        return None
+    nothing: Mapping[str, Any] = {}
+    inner = next((item[key] for key in _INNER if isinstance(item.get(key), Mapping)), nothing)
+    metadata = next((one["metadata"] for one in (item, inner) if isinstance(one.get("metadata"), Mapping)), nothing)
+    text = _pick((item, inner), TEXT_KEYS, _plain)
+    doc_id = _pick((item, inner, metadata), ID_KEYS, read_text) or _pick((metadata, item), ("source", "url"), read_text)
+    if text is None and doc_id is None:
+        return None
+    return Document(text, doc_id, _pick((item, inner, metadata), SCORE_KEYS, read_number), clean(metadata))
+
+
+def _plain(found: Any) -> str | None:
+    return found if isinstance(found, str) else None
+
+
+def _pick(places: Iterable[Mapping[str, Any]], keys: Sequence[str], read: Any) -> Any:
+    for place in places:
+        for key in keys:
+            if (found := read(place.get(key))) is not None:
+                return found
+    return None
