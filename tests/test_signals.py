@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rageval_spec.signals import Interrupted, describe, exit_code, explained, understand
+from rageval_spec.signals import Interrupted, describe, exit_code, explained, stopping, understand
 from tests.tiny import write_collection
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no such signals")
@@ -300,3 +300,49 @@ def test_the_interrupt_behind_another_exception_is_found() -> None:
     replaced.__cause__ = Interrupted(signal.SIGTERM)
     assert understand(replaced).number == signal.SIGTERM
     assert understand(RuntimeError("aborted")).number == signal.SIGINT
+
+
+STOPPED = """
+import time
+from rageval_spec.signals import stopping, watch
+watch("program")
+stops = []
+with stopping(lambda: stops.append(1)):
+    open("asked", "w").close()
+    while not stops:
+        time.sleep(0.01)
+time.sleep(2)  # longer than the grace of a signal that ends the program
+print("written", flush=True)
+open("again", "w").close()
+time.sleep(600)
+"""
+
+
+def test_a_signal_can_end_a_wait_and_the_next_one_ends_the_program(tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", STOPPED], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        for name in ("asked", "again"):
+            until = time.monotonic() + HANG
+            while not (tmp_path / name).exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=HANG)
+    finally:
+        program.kill()
+    assert out == "written\n" and program.returncode in (-signal.SIGINT, exit_code(signal.SIGINT), 1), err
+
+
+def test_outside_the_main_thread_signals_are_as_they_were() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[object] = []
+
+    def run() -> None:
+        with stopping(lambda: None):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before] == [signal.getsignal(signal.SIGINT)]

@@ -143,7 +143,7 @@ def _make_parameters(fields: dict[str, FieldInfo]) -> Iterator[click.Parameter]:
                 type=str,
                 required=field.is_required(),
                 nargs=-1 if many else 1,
-                metavar="PATH..." if many else "PATH",
+                metavar="PATH..." if many else "PATH" if field.is_required() else "[PATH]",
             )
         else:
             yield _make_option(name, field, kind)

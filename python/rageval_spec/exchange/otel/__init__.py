@@ -1,0 +1,7 @@
+"""OpenTelemetry: spans in files or over OTLP/HTTP as traces; values as spans, events and metrics."""
+
+from __future__ import annotations
+
+from rageval_spec.exchange.otel.source import OtelSource
+
+SOURCE = OtelSource

@@ -1,0 +1,204 @@
+"""Reads traces from the spans of files, or receives spans over OTLP/HTTP until it is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event as Flag
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from pydantic import Field, model_validator
+
+from rageval_spec.exchange.shared.otlp.files import SpanFiles, list_files
+from rageval_spec.exchange.shared.source import Source, WindowNode
+from rageval_spec.exchange.shared.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans import SECOND
+from rageval_spec.exchange.shared.windows import parse_moment
+from rageval_spec.plugin import InputFile
+from rageval_spec.signals import stopping
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.trace import Trace
+    from rageval_spec.plugin import Context
+
+USUAL_PORT = 4318
+SPOOL_FOLDER = Path(".rageval/received")
+_TICK = 0.2
+_SHOWN_EVERY = 2000
+
+
+class OtelFilesNode(WindowNode):
+    """Spans in files."""
+
+    path: str = Field(
+        description=(
+            "A file of spans, or a folder of such files: OTLP as protobuf or JSON, or spans as console exporters write "
+            "them; plain or gzip."
+        ),
+    )
+
+
+class OtelNode(WindowNode):
+    """Spans in files, or received over OTLP/HTTP."""
+
+    path: str | None = Field(
+        default=None,
+        description="A file of spans, or a folder of such files: OTLP as protobuf or JSON; plain or gzip.",
+    )
+    listen: str | None = Field(
+        default=None,
+        description=(
+            "Receive spans at this address over OTLP/HTTP until Ctrl-C, then write their traces: `127.0.0.1:4318`, or "
+            "only a port."
+        ),
+    )
+    seconds: float | None = Field(default=None, gt=0, description="With --listen: stop after so many seconds.")
+    spool: str | None = Field(
+        default=None,
+        description=(
+            "With --listen: the file that keeps the spans until their traces are written, so that a kill loses none. "
+            "Default: a file in `.rageval/received`."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> OtelNode:
+        if (self.path is None) == (self.listen is None):
+            raise ValueError("name either a file or folder of spans, or an address to --listen at")
+        if self.listen is None and (self.seconds is not None or self.spool is not None):
+            raise ValueError("--seconds and --spool belong to --listen")
+        if self.listen is not None:
+            split_address(self.listen)
+        return self
+
+
+N = TypeVar("N", bound=WindowNode)
+
+
+class SpanSource(Source[N]):
+    """Reads the traces of spans that may come in any order, from any number of files."""
+
+    def __init__(self, node: N, context: Context) -> None:
+        """Read nothing yet."""
+        super().__init__(node, context)
+        self._files = SpanFiles()
+        self._reader = SpanReader("otel")
+
+    def remarks(self) -> Sequence[str]:
+        """What was left out."""
+        return [*self._files.remarks(), *self._reader.remarks()]
+
+    def _read_files(self, paths: Sequence[Path]) -> Iterator[Trace]:
+        """The traces of files, ordered by their beginning."""
+        from rageval_spec.exchange.shared.otlp.span_store import SpanStore
+
+        store = SpanStore()
+        try:
+            for number, path in enumerate(paths):
+                store.add(self._files.read(path))
+                self._show(number + 1, len(paths), "files")
+            since, until = (self._bound(name) for name in ("since", "until"))
+            for spans in store.read_traces(since or 0, until, self.node.limit):
+                yield from self._reader.read(spans)
+        finally:
+            store.close()
+
+    def _bound(self, name: str) -> int | None:
+        text = getattr(self.node, name)
+        return None if text is None else round(parse_moment(text, datetime.now(UTC)).timestamp()) * SECOND
+
+    def _show(self, done: int, total: int, unit: str) -> None:
+        if total > 1 and self.context.progress is not None:
+            self.context.progress(done, total, unit)
+
+
+class OtelFiles(SpanSource[OtelFilesNode]):
+    """Reads the traces of files."""
+
+    node_type = OtelFilesNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files; the path itself if it has none."""
+        path = self.context.resolve(self.node.path)
+        if not path.is_dir():
+            return (InputFile(path, ("path",)),)
+        return tuple(InputFile(file, ("path",)) for file in list_files(path))
+
+    def read(self) -> Iterator[Trace]:
+        """The traces, ordered by their beginning."""
+        yield from self._read_files(list_files(self.context.resolve(self.node.path)))
+
+
+class OtelSource(SpanSource[OtelNode]):
+    """Reads the traces of files, or of what is sent to an address."""
+
+    node_type = OtelNode
+    summary = "Read the traces of OpenTelemetry spans, from files or as they are sent."
+    examples: ClassVar[Sequence[str]] = (
+        "import otel spans.jsonl.gz -o traces.jsonl",
+        "import otel --listen 127.0.0.1:4318 -o traces.jsonl",
+    )
+
+    def read(self) -> Iterator[Trace]:
+        """The traces, ordered by their beginning; of what is received, once receiving has ended."""
+        if self.node.listen is None:
+            yield from self._read_files(list_files(self.context.resolve(str(self.node.path))))
+        else:
+            yield from self._receive(*split_address(self.node.listen))
+
+    def _receive(self, host: str, port: int) -> Iterator[Trace]:
+        from rageval_spec.exchange.otel.receiver import Receiver
+        from rageval_spec.exchange.otel.spool import Spool
+
+        tell = self.context.tell
+        spool = Spool(self._choose_spool(host, port))
+        try:
+            if spool.found:
+                before = count_noun(spool.found, "request")
+                tell(f"{before} that were received before and not yet written are kept in {spool.path}")
+            receiver = Receiver(host, port, spool, tell)
+            tell(f"receiving spans at {receiver.url}; Ctrl-C ends this and writes the traces")
+            self._wait(receiver)
+            spool.close()
+            receiver.close()
+            received = f"{count_noun(receiver.spans, 'span')} in {count_noun(receiver.requests, 'request')}"
+            tell(f"received {received}" + (f"; {receiver.rejected:,} rejected" if receiver.rejected else ""))
+            yield from self._read_files([spool.path])
+            spool.retire()
+        finally:
+            spool.close()
+
+    def _choose_spool(self, host: str, port: int) -> Path:
+        if self.node.spool is not None:
+            return self.context.resolve(self.node.spool)
+        return self.context.resolve(SPOOL_FOLDER / f"{host.replace(':', '-')}-{port}.otlp")
+
+    def _wait(self, receiver: Any) -> None:
+        """Return after the first signal, or once the time is over."""
+        ended = Flag()
+        until = None if self.node.seconds is None else monotonic() + self.node.seconds
+        shown = 0
+        with stopping(ended.set), suppress(KeyboardInterrupt):
+            while not ended.wait(_TICK) and (until is None or monotonic() < until):
+                if self.context.progress is not None and receiver.spans >= shown + _SHOWN_EVERY:
+                    shown = receiver.spans
+                    self.context.progress(shown, shown + 1, "spans")
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """The host and the port of `127.0.0.1:4318`, `[::1]:4318`, `:4318`, `4318` or `localhost`.
+
+    Raises:
+        ValueError: it is none of these; the message says what to write.
+    """
+    host, separator, port = text.strip().rpartition(":")
+    if not separator:
+        host, port = ("", text.strip()) if text.strip().isdecimal() else (text.strip(), str(USUAL_PORT))
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16) or "/" in host or " " in host:
+        raise ValueError(f"{text!r} is not an address; write a host and a port: 127.0.0.1:{USUAL_PORT}")
+    return host, int(port)
