@@ -156,10 +156,10 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 @cli.add_later
 def _add_more() -> None:
-    from rageval_spec.commands import auditing, exchanging, questions, records, reviewing
+    from rageval_spec.commands import auditing, exchanging, questions, records, reviewing, starting
 
     adders = (questions.add_commands, records.add_history, reviewing.add_review, auditing.add_audit)
-    for add in (exchanging.add_exchange, *adders):
+    for add in (starting.add_init, exchanging.add_exchange, *adders):
         add(cli)
 
 
@@ -376,24 +376,6 @@ def prune(folder: Path, **rules: Any) -> int:
     from rageval_spec.commands.store import prune_store
 
     console.write(prune_store(folder, **rules))
-    return PASSED
-
-
-@cli.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
-def init(folder: Path, force: bool) -> int:
-    """Write commented specs and sample data, ready to run: one spec for retrieval, one for answers.
-
-    \b
-    rageval-spec init example
-    """
-    from rageval_spec.commands.init import ANSWERS, write_sample
-    from rageval_spec.commands.schema import render_schema
-
-    path = write_sample(folder, render_schema(), force=force)
-    other = path.with_name(ANSWERS)
-    console.show(f"wrote {path} and {other}, their schema and sample data; now try: {PROGRAM} run {path}\n")
     return PASSED
 
 

@@ -1,0 +1,1 @@
+"""Writes a first spec for files that a user already has."""
