@@ -10,6 +10,7 @@ import pytest
 
 from tests.command_line import invoke
 from tests.exchange.evaluating import evaluate_file
+from tests.exchange.peers import run_peer
 
 GOLDEN = {
     "input": "Where is it?",
@@ -100,3 +101,29 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, message: str
     done = invoke("import", "deepeval", tmp_path / "g.json", "-o", tmp_path / "out.jsonl")
     assert (done.exit_code, (tmp_path / "out.jsonl").exists()) == (3, False)
     assert message in done.stderr
+
+
+PEER = """
+import json, sys
+from deepeval.dataset import EvaluationDataset, Golden
+folder = json.loads(sys.argv[1])
+golden = Golden(input="Where?", actual_output="Shed.", context=["c1", "c2"], retrieval_context=["r1", "r2"])
+for kind in ("json", "csv", "jsonl"):
+    EvaluationDataset(goldens=[golden]).save_as(file_type=kind, directory=folder, file_name="theirs")
+dataset = EvaluationDataset()
+names = ("input", "actual_output", "expected_output", "context", "retrieval_context")
+dataset.add_test_cases_from_json_file(f"{folder}/cases.json", *names)
+cases = [[one.input, one.actual_output, one.context, one.retrieval_context] for one in dataset.test_cases]
+print(json.dumps(cases))
+"""
+
+
+def test_deepeval_reads_what_is_exported_and_writes_what_is_imported(tmp_path: Path) -> None:
+    read(tmp_path, "g.json", json.dumps([GOLDEN]))
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    invoke("export", "deepeval", results, "-o", tmp_path / "cases.json")
+    (case,) = run_peer("deepeval", "deepeval==4.3.1", PEER, str(tmp_path))
+    assert case == [GOLDEN["input"], GOLDEN["actual_output"], GOLDEN["context"], GOLDEN["retrieval_context"]]
+    for kind in ("json", "csv", "jsonl"):
+        (row,) = read(tmp_path, f"theirs.{kind}", (tmp_path / f"theirs.{kind}").read_text())
+        assert (row["contexts"], row["reference_contexts"]) == ([{"text": "r1"}, {"text": "r2"}], ["c1", "c2"]), kind

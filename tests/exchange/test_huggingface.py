@@ -11,6 +11,7 @@ import pytest
 
 from tests.command_line import invoke
 from tests.exchange.evaluating import evaluate_file
+from tests.exchange.peers import run_peer
 
 ROWS = [
     {"id": "1", "question": "Where?", "answer": "Shed.", "contexts": ["a", "b|c"], "ground_truth": "Shed."},
@@ -89,3 +90,23 @@ def test_answers_become_a_folder_with_a_card(tmp_path: Path) -> None:
     assert frame["exact_match"].to_list() == [1.0, 0.0]
     assert frame["contexts"].to_list() == [["a", "b|c"], []]
     assert "path: data/test-*.parquet" in (tmp_path / "answers" / "README.md").read_text()
+
+
+PEER = """
+import json, sys
+from datasets import load_dataset
+folder = json.loads(sys.argv[1])
+found = load_dataset(f"{folder}/answers", split="test", cache_dir=f"{folder}/cache")
+found.save_to_disk(f"{folder}/saved")
+print(json.dumps(found.to_list()))
+"""
+
+
+def test_datasets_reads_what_is_exported_and_writes_what_is_imported(tmp_path: Path) -> None:
+    save(tmp_path / "set", ROWS)
+    read(tmp_path / "set")
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    invoke("export", "huggingface", results, "-o", tmp_path / "answers.parquet")
+    first, second = run_peer("ragas", "datasets==5.2.0", PEER, str(tmp_path))
+    assert (first["contexts"], second["contexts"], first["exact_match"]) == (["a", "b|c"], [], 1.0)
+    assert read(tmp_path / "saved") == ["1", "2"]

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.command_line import invoke
+from tests.exchange.evaluating import evaluate_file
+from tests.exchange.peers import run_peer
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -81,3 +83,29 @@ def test_a_row_without_a_question_is_named(tmp_path: Path) -> None:
     assert done.exit_code == 3
     assert "bad.jsonl:2: the row has no question" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
+
+
+PEER = """
+import json, sys
+from ragas import EvaluationDataset
+folder = json.loads(sys.argv[1])
+data = EvaluationDataset.from_jsonl(f"{folder}/back.jsonl")
+data.to_csv(f"{folder}/theirs.csv")
+data.to_jsonl(f"{folder}/theirs.jsonl")
+print(json.dumps([sample.model_dump() for sample in data.samples]))
+"""
+
+
+def test_ragas_reads_what_is_exported_and_writes_what_is_imported(tmp_path: Path) -> None:
+    write_rows(tmp_path)
+    invoke("import", "ragas", tmp_path / "samples.jsonl", "-o", tmp_path / "out.jsonl")
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    invoke("export", "ragas", results, "-o", tmp_path / "back.jsonl")
+    first, _ = run_peer("ragas", "ragas==0.4.3", PEER, str(tmp_path))
+    kept = [name for name in ROWS[0] if name != "persona_name"]
+    assert {name: first[name] for name in kept} == {name: ROWS[0][name] for name in kept}
+    for name in ("theirs.csv", "theirs.jsonl"):
+        done = invoke("import", "ragas", tmp_path / name, "-o", tmp_path / "again.jsonl", "--force")
+        assert done.exit_code == 0, done.output
+        row = json.loads((tmp_path / "again.jsonl").read_text().splitlines()[0])
+        assert row["contexts"] == [{"id": "d1", "text": "It is in the shed."}, {"id": "d2", "text": "a|b"}], name
