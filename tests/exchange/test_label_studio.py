@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from tests.command_line import invoke
 from tests.exchange.evaluating import evaluate_file
+from tests.exchange.peers import run_peer
 
 TASK = {
     "id": 17,
@@ -58,3 +59,21 @@ def test_tasks_fit_the_setup_that_is_written_with_them(tmp_path: Path) -> None:
     (prediction,) = task["predictions"][0]["result"]
     assert {prediction["from_name"], prediction["to_name"]} <= names
     assert prediction["value"] == {"number": 1.0}
+
+
+PEER = """
+import json, sys
+from label_studio_sdk.label_interface import LabelInterface
+folder = json.loads(sys.argv[1])
+setup = LabelInterface(open(f"{folder}/tasks/tasks.xml").read())
+tasks = json.load(open(f"{folder}/tasks.json"))
+fits = [setup.validate_task({"data": task["data"]}) for task in tasks]
+print(json.dumps(fits + [setup.validate_prediction(one) for task in tasks for one in task["predictions"]]))
+"""
+
+
+def test_label_studio_accepts_tasks_and_predictions(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"id": "1", "question": "Where?", "answer": "Shed.", "reference": "Shed."}\n')
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match, latency@p50]")
+    invoke("export", "label_studio", results, "-o", tmp_path / "tasks.json")
+    assert run_peer("label_studio", "label-studio-sdk==2.1.2", PEER, str(tmp_path)) == [True, True]

@@ -89,8 +89,7 @@ def _make_task(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]
 
 def _write_setup(metrics: tuple[str, ...]) -> str:
     controls = "".join(
-        f"  <Header value={quoteattr(metric)}/>\n"
-        f'  <Number name={quoteattr(metric)} toName="answer" min="0" max="1" step="0.01"/>\n'
+        f'  <Header value={quoteattr(metric)}/>\n  <Number name={quoteattr(metric)} toName="answer"/>\n'
         for metric in metrics
     )
     return (
