@@ -26,9 +26,10 @@ from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.judging import list_asked_models
 from rageval_spec.pipeline.label_matches import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.narrowing import narrow_datasets
-from rageval_spec.pipeline.parts import Parts, build_parts
+from rageval_spec.pipeline.parts import Parts, build_parts, stop_calls
 from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
+from rageval_spec.pipeline.preparation import explain_interrupt, prepare_datasets, prepare_models
 from rageval_spec.pipeline.redaction import redact_failures
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select
@@ -37,7 +38,7 @@ from rageval_spec.pipeline.stopping import Stopper
 from rageval_spec.pipeline.summary import judge
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.pipeline.work import Work
-from rageval_spec.plugin import ChatModel, Context, Engine, Report
+from rageval_spec.plugin import Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.context import Origin
 from rageval_spec.plugin.report import RESULTS_FOLDER
@@ -177,7 +178,8 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             )
             warnings = (*spec.warnings, *check_wiring(spec, parts))
             parts = narrow_datasets(parts, options.queries)
-            _prepare_models(parts, display)
+            prepare_models(parts, display)
+            prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
             engine = _engine(spec, options)
@@ -209,14 +211,10 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
 
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
+    explain = partial(explain_interrupt, work.parts, work.budget, keeps_replies=keeps_replies)
     try:
-        with signals.explained(lambda: _explain_interrupt(work, keeps_replies=keeps_replies)):
+        with stop_calls(work.parts), signals.explained(explain):
             return execute(work)
-    except BaseException:
-        for model in work.parts.models.values():
-            if isinstance(model, ChatModel):
-                model.stop()
-        raise
     finally:
         _remember_asked(work)
 
@@ -228,14 +226,6 @@ def _remember_asked(work: Work) -> None:
         from rageval_spec.store.chat_models import add_asked
 
         add_asked(work.store.folder, asked)
-
-
-def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:
-    """What was spent and how to continue; "" if the evaluation asks nothing whose replies are stored."""
-    if not work.budget.calls and not work.parts.asked_models:
-        return ""
-    rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
-    return "; ".join(filter(None, (work.budget.describe(), rest)))
 
 
 def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
@@ -301,13 +291,6 @@ def _expect(spec: Spec, parts: Parts, limit: int | None) -> Expectation:
     asking = [name for name in parts.datasets if any(system.answers_on(name) for system in parts.systems.values())]
     reasons = {name: reason for name in asking if (reason := stopper.explain_all(name)) is not None}
     return replace(expected, least=expect(parts, limit, stopper.take_first), asked_completely=reasons)
-
-
-def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
-    """Download missing models before the plan is made, because their files are part of the keys."""
-    for name, model in parts.asked_models.items():
-        display.announce(f"find the model {name}")
-        model.prepare()
 
 
 def _load(source: Path | Spec, options: Options) -> tuple[Spec, tuple[Note, ...]]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.calibrated import CalibratedJudge
 from rageval_spec.pipeline.estimate import ModelCalls, add_up
-from rageval_spec.pipeline.parts import Parts, build_parts
+from rageval_spec.pipeline.parts import Parts, build_parts, stop_calls
 from rageval_spec.pipeline.preflight import check_wiring
-from rageval_spec.plugin import ChatModel, Judge
+from rageval_spec.pipeline.preparation import prepare_models
+from rageval_spec.plugin import Judge
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.store.folder import open_store
 from rageval_spec.wording import list_choices
@@ -49,16 +50,9 @@ def open_parts(
         budget = spec.limits.budget() if budget is None else budget
         parts = build_parts(spec, display.counting, opened.answers, opened.fingerprint, budget, display.tell)
         check_wiring(spec, parts)
-        for name, model in parts.asked_models.items():
-            display.announce(f"find the model {name}")
-            model.prepare()
-        try:
+        prepare_models(parts, display)
+        with stop_calls(parts):
             yield parts
-        except BaseException:
-            for model in parts.models.values():
-                if isinstance(model, ChatModel):
-                    model.stop()
-            raise
 
 
 def find_asked(parts: Parts, metric: str) -> AskedJudge:

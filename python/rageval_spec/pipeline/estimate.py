@@ -120,8 +120,9 @@ def expect(
     brief_judges(metrics)
     estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
     for dataset in parts.datasets.values():
+        estimate |= dataset.estimate()
         answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
-        asked = choose(queries_to_ask(dataset.open(), limit)) if answering else None
+        asked = choose(queries_to_ask(dataset.foresee(), limit)) if answering else None
         for name, system in answering.items():
             assert asked is not None, "there are systems to ask"
             samples, missing = _add_placeholders(system, asked)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rageval_spec import registry
 from rageval_spec.plugin import (
     AnswerMetric,
     Answers,
+    ChatModel,
     Context,
     Dataset,
     InputFile,
@@ -62,11 +64,11 @@ class Parts:
 
     @property
     def asked_models(self) -> dict[str, Model[Any]]:
-        """The models that a system, a judge or a metric asks, and those that these models ask in turn.
+        """The models that a dataset, a system, a judge or a metric asks, and those that these models ask in turn.
 
         Other models of the spec are neither fetched nor listed.
         """
-        parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
+        parts = (*self.datasets.values(), *self.sources.values(), *self.systems.values(), *self.judges.values())
         new = {name for part in parts for name in names_in(part.node, "models")}
         new.update(name for metric in self.metrics.values() for name in metric.asked_models())
         asked: set[str] = set()
@@ -138,6 +140,18 @@ def build_parts(
         metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
     )
+
+
+@contextmanager
+def stop_calls(parts: Parts) -> Iterator[None]:
+    """If the block raises, end the calls of chat models that are waiting or under way."""
+    try:
+        yield
+    except BaseException:
+        for model in parts.models.values():
+            if isinstance(model, ChatModel):
+                model.stop()
+        raise
 
 
 def apply_calibration(judge: Judge[Any]) -> Judge[Any]:

@@ -166,8 +166,10 @@ def _dataset_steps(
     limit: int | None,
 ) -> Iterable[Step]:
     plugin = parts.datasets[dataset]
-    content = {**_content("datasets", plugin), "limit": limit}
-    opening = Step("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), dataset=dataset)
+    content = {**number_names(_content("datasets", plugin), plugin.node), "limit": limit}
+    asked = tuple(step for section, steps in shared.items() for name, step in steps.items()
+                  if name in names_in(plugin.node, section))  # fmt: skip
+    opening = Step("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), asked, dataset=dataset)
     yield opening
     retrievals: dict[str, Step] = {}
     evaluations: dict[str, Step] = {}

@@ -97,7 +97,9 @@ def _explain_model(name: str, spec: Spec) -> str | None:
 
 def _keep_needed(selected: Spec, whole: Spec) -> Spec:
     """The selected spec with only the sources, models and judges that it needs."""
-    roots = (*selected.systems.values(), *(metric.node for metric in selected.metrics))
+    roots = (
+        *selected.datasets.values(), *selected.systems.values(), *(metric.node for metric in selected.metrics)
+    )  # fmt: skip
     needed = _find_needed(roots, whole)
     return replace(
         selected,

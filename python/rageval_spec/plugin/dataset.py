@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from rageval_spec.data.assessment import Estimate
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
@@ -74,6 +75,23 @@ class Dataset(Plugin[N]):
             DataError: the file cannot be read.
         """
         return None
+
+    def prepare(self) -> None:
+        """Make what the dataset does not have yet, such as questions that a model writes.
+
+        `run` calls this before it plans, and after it has prepared the models; `validate` and `plan` never do.
+
+        Raises:
+            RagevalError: it cannot be made, or only a part of it; the message says how to continue.
+        """
+
+    def estimate(self) -> Estimate:
+        """The calls that `prepare` would make and whose replies are not stored yet. Makes no call."""
+        return Estimate()
+
+    def foresee(self) -> Collection:
+        """The collection as an estimate reads it: with supposed questions for those that `prepare` has yet to make."""
+        return self.open()
 
     @abstractmethod
     def open(self) -> Collection:

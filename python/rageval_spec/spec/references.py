@@ -16,7 +16,7 @@ from rageval_spec.spec.places import KeyPath, Place, cut, nearest_place, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence
 
 _SECTIONS: tuple[ReferredSection, ...] = get_args(ReferredSection)
-_NAMING = {"systems", "models", "judges", "metrics"}
+_NAMING = {"datasets", "systems", "models", "judges", "metrics"}
 """Sections whose blocks can name others."""
 _MOST_NAMES_SHOWN = 12
 

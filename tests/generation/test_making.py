@@ -1,0 +1,179 @@
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.generation.writing import NAMES, QUESTIONS, Workshop, find_name, find_type, write_draft
+from tests.models.chat_endpoint import refusal
+from tests.models.endpoint import Answer
+
+
+def test_as_many_questions_as_ordered_in_the_wanted_mix(workshop: Workshop) -> None:
+    made = workshop.make("count: 20, multi_hop: 0, unanswerable: 10")
+    assert Counter(row["type"] for row in made.rows) == {
+        "factual": 8, "analytical": 7, "comparative": 3, "procedural": 2
+    }  # fmt: skip
+    assert Counter(row["kind"] for row in made.rows) == {"single": 18, "unanswerable": 2}
+    assert (made.stopped, made.shortages, made.rejected) == (None, (), ())
+    assert len({row["query_id"] for row in made.rows}) == 20
+    assert len({document for row in made.rows for document in row["relevant_documents"]}) == 18
+
+
+def test_a_rejected_question_is_replaced_by_one_about_another_chunk(workshop: Workshop) -> None:
+    write = workshop.writer.draft
+    workshop.writer.draft = lambda asked: (  # type: ignore[method-assign]
+        {**write(asked), "suitable": False, "why_not": "I would rather not."} if "Ember" in asked else write(asked)
+    )
+    made = workshop.make("count: 20, per_chunk: 2")
+    assert len(made.rows) == 20
+    assert [(row["reason"], row["detail"], row["chunks"]) for row in made.rejected] == [
+        ("unsuitable", "I would rather not.", ["ember.md"])
+    ]
+    (replaced,) = [row for row in made.rows if row["made"]["slot"] == made.rejected[0]["slot"]]
+    assert replaced["made"]["attempt"] == 2
+
+
+def test_the_second_question_about_a_chunk_is_shown_the_first(workshop: Workshop) -> None:
+    workshop.make("count: 26, per_chunk: 2")
+    drafts = [body["messages"][-1]["content"] for body in workshop.writer.bodies]
+    repeated = [asked for asked in drafts if asked.startswith("Write one") and "exist already" in asked]
+    assert repeated
+    for asked in repeated:
+        assert any(question.format(name=find_name(asked)) in asked for question in QUESTIONS.values())
+
+
+def test_a_corpus_that_is_too_small_gives_fewer_and_says_so(workshop: Workshop) -> None:
+    made = workshop.make("count: 100, per_chunk: 1, types: 'factual:100'")
+    assert len(made.rows) == 20
+    assert made.shortages == ("80 questions: no chunk is left to ask about (20 chunks, at most 1 question each)",)
+    assert made.stopped is None
+
+
+def test_without_chunks_that_belong_together_questions_over_several_are_missing(workshop: Workshop) -> None:
+    made = workshop.make("count: 10, multi_hop: 30")
+    assert len(made.rows) == 7
+    assert any("3 questions over several chunks: the chunks have nothing in common" in one for one in made.shortages)
+
+
+def test_a_type_that_no_passage_can_give_falls_short(workshop: Workshop) -> None:
+    write = workshop.writer.draft
+    workshop.writer.draft = lambda asked: (  # type: ignore[method-assign]
+        {**write(asked), "suitable": False} if find_type(asked) == "procedural" else write(asked)
+    )
+    made = workshop.make("count: 10, attempts: 3")
+    assert len(made.rows) == 9
+    assert made.shortages == ("1 question: none passed the checks in 3 attempts",)
+    assert made.reasons == {"unsuitable": 3}
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "detail"),
+    [
+        ("I'm sorry, but I can't help with that.", "unreadable", "cannot be read"),
+        ("<html><body>502 Bad Gateway</body></html>", "unreadable", "cannot be read"),
+        ({"question": ""}, "unreadable", "'suitable' is missing"),
+    ],
+)
+def test_nonsense_is_asked_again_and_then_rejected(workshop: Workshop, said: Any, reason: str, detail: str) -> None:
+    write = workshop.writer.draft
+    workshop.writer.draft = lambda asked: said if "Fathom" in asked else write(asked)  # type: ignore[method-assign]
+    made = workshop.make("count: 20, per_chunk: 2")
+    assert len(made.rows) == 20
+    (rejected,) = made.rejected
+    assert rejected["reason"] == reason
+    assert detail in rejected["detail"]
+    assert rejected["reply"]
+    assert sum("Fathom" in str(body["messages"][1]) for body in workshop.writer.bodies) >= 3, "it was retried"
+
+
+@pytest.mark.parametrize(
+    "answer", [refusal("no such model", 404), Answer(b"<html>Bad gateway</html>", 502), Answer({"error": "busy"}, 429)]
+)
+def test_an_endpoint_that_never_answers_ends_it_at_once(workshop: Workshop, answer: Answer) -> None:
+    workshop.writer.draft = lambda asked: answer  # type: ignore[method-assign]
+    path = workshop.write_spec()
+    path.write_text(path.read_text("utf-8").replace("retries: 0", "retries: 0, patience: 0"), "utf-8")
+    made = workshop.make("count: 10")
+    assert not made.rows
+    assert made.stopped is not None
+    assert str(answer.status) in made.stopped
+    assert made.reasons == {"no_reply": 10}
+    assert workshop.writer.count("check") == 0
+
+
+def test_a_limit_leaves_what_is_done_and_the_next_time_goes_on(workshop: Workshop) -> None:
+    first = workshop.make("count: 10", "max_calls: 17, concurrency: 1")
+    assert first.stopped is not None
+    assert "max_calls" in first.stopped
+    assert not first.rows, "a question counts when all its checks are done"
+    paid = len(workshop.writer.bodies)
+    assert paid == 17
+    second = workshop.make("count: 10", "max_calls: 1000, concurrency: 1")
+    assert (len(second.rows), second.stopped) == (10, None)
+    assert len(workshop.writer.bodies) == 30, "nothing was asked twice"
+
+
+def test_more_questions_keep_those_that_are_paid(workshop: Workshop) -> None:
+    first = workshop.make("count: 5")
+    paid = len(workshop.writer.bodies)
+    second = workshop.make("count: 10")
+    assert second.rows[:5] == first.rows
+    assert len(workshop.writer.bodies) - paid == 15
+
+
+def test_another_seed_asks_about_other_chunks(workshop: Workshop) -> None:
+    first, second = ([row["relevant"] for row in workshop.make(f"count: 5, seed: {seed}").rows] for seed in (13, 14))
+    assert first != second
+
+
+def test_the_order_of_replies_does_not_matter(workshop: Workshop) -> None:
+    first = workshop.make("count: 12", "concurrency: 1")
+    other = Workshop(workshop.folder / "other")
+    try:
+        assert other.make("count: 12", "concurrency: 16") == first
+    finally:
+        other.server.close()
+
+
+def test_several_passages_are_asked_about_together(workshop: Workshop) -> None:
+    add_makers(workshop)
+
+    def write(asked: str) -> Any:
+        if "needs all 2 passages" not in asked and "pump delivers" not in asked:
+            return {**write_draft("", ""), "suitable": False}
+        if "needs all 2 passages" not in asked:
+            return type(workshop.writer).draft(workshop.writer, asked)
+        name = find_name(asked)
+        question = f"In which year did two brothers found the firm that makes the {name} pump?"
+        return write_draft(question, "In 1921.", *write_quotes(asked, name))
+
+    workshop.writer.draft = write  # type: ignore[method-assign]
+    workshop.writer.check = lambda asked: {  # type: ignore[method-assign]
+        "answer": "", "reason": "", "stands_alone": "yes",
+        "answerable": "no" if "did two brothers found" in asked and asked.count("</passage>") == 1 else "yes",
+    }  # fmt: skip
+    made = workshop.make("count: 10, multi_hop: 30, within: 0")
+    several = [row for row in made.rows if row["kind"] == "multi_hop"]
+    assert len(several) == 3
+    assert {*made.reasons} <= {"unsuitable"}
+    for row in several:
+        assert len(row["relevant"]) == len(row["relevant_documents"]) == len(row["sources"]) == 2
+        assert {one["chunk"] for one in row["evidence"]} == {*row["relevant"]}
+
+
+def add_makers(workshop: Workshop) -> None:
+    """For each pump, the name of its maker, and a document about the maker that shares only this name."""
+    for name in NAMES:
+        path = workshop.folder / "corpus" / f"{name.lower()}.md"
+        path.write_text(f"{path.read_text('utf-8')}\nIt is made by {name}works Industries.\n", "utf-8")
+        about = (
+            f"{name}works Industries began in 1921, when two brothers who had repaired ships opened a workshop beside "
+            "their mother's bakery. Today ninety people work there, mostly on Fridays."
+        )
+        path.with_name(f"about {path.name}").write_text(about, "utf-8")
+
+
+def write_quotes(asked: str, name: str) -> list[str]:
+    """A quote from each passage, in the order of the passages."""
+    quotes = [f"It is made by {name}works Industries", "began in 1921"]
+    return sorted(quotes, key=asked.index)
