@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.age import check_age
 from rageval_spec.audit.coverage import check_judgements, check_questions, check_references
-from rageval_spec.audit.finding import DatasetAudit
+from rageval_spec.audit.finding import Check, DatasetAudit
+from rageval_spec.audit.items import (
+    DISCRIMINATION,
+    FAILED,
+    SOLVED,
+    check_discrimination,
+    check_failed,
+    check_solved,
+)
 from rageval_spec.audit.leaks import check_leaks
+from rageval_spec.audit.measured import Measured, Outputs
 from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted, check_languages, check_mix
 from rageval_spec.audit.overlap import check_overlap
 from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.audit.repeats import check_repeats
 from rageval_spec.audit.size import COUNT, Power, check_size
+from rageval_spec.audit.unjudged import TITLE as UNJUDGED
+from rageval_spec.audit.unjudged import check_unjudged
 
 if TYPE_CHECKING:
     from rageval_spec.audit.pairs import Embed
@@ -32,7 +43,9 @@ class Material:
         embed: gives the vectors of questions; None to compare only words.
         compared: how questions are compared, if that is not plain.
         powers: what the questions can show; None without an evaluation.
-        why_none: why there is no evaluation, and what to do.
+        measured: the values of systems, of the metric that tells which questions they fail; None without any.
+        outputs: what systems made of each question; None without an evaluation.
+        why_none: why there are no values, and what to do.
     """
 
     count: int = COUNT
@@ -42,8 +55,9 @@ class Material:
     embed: Embed | None = None
     compared: str = ""
     powers: Sequence[Power] | None = None
+    measured: Measured | None = None
+    outputs: Outputs | None = None
     why_none: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Material) -> DatasetAudit:
@@ -61,6 +75,7 @@ def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Mater
         check_mix(questions, material.types),
         check_mix(questions, material.difficulties),
         check_size(questions, material.count, material.powers, material.why_none),
+        *_check_evaluated(questions, material),
     )
     every = questions.questions
     return DatasetAudit(
@@ -71,6 +86,26 @@ def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Mater
         checks,
         _say(about.get("version")),
         _say(about.get("created")),
+    )
+
+
+def _check_evaluated(questions: QuestionSet, material: Material) -> tuple[Check, ...]:
+    """The checks that need the values of an evaluation."""
+    measured, why = material.measured, material.why_none
+    if material.outputs is None:
+        unjudged = Check("unjudged", UNJUDGED, skipped=why)
+    else:
+        unjudged = check_unjudged(questions, material.outputs)
+    if measured is not None and len(measured.systems) > 1:
+        failed = check_failed(questions, measured, material.outputs or {})
+        return unjudged, failed, check_solved(questions, measured), check_discrimination(questions, measured)
+    if measured is not None:
+        why = f"the results have one system, '{measured.systems[0]}'; this takes two or more"
+    return (
+        unjudged,
+        Check("every_system_fails", FAILED, skipped=why),
+        Check("every_system_solves", SOLVED, skipped=why),
+        Check("discrimination", DISCRIMINATION, skipped=why),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rageval_spec.audit.finding import Check, Finding, Table
 from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.audit.words import split_words
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.wording import count_noun, format_percent, list_choices
 
@@ -127,16 +128,16 @@ def check_languages(questions: QuestionSet) -> Check:
     """The check `languages`: which there are, and questions and references in another one than their neighbours."""
     title = "Languages"
     told = {question.query_id: find_language(question.text) for question in questions.questions}
+    main = next(iter(Counter(code for code in told.values() if code is not None).most_common(1)), ("", 0))[0]
+    for question in questions.questions:
+        code = told[question.query_id]
+        if code is not None and code != main and not _is_clear(question.text, code, main):
+            told[question.query_id] = None
     counts = Counter(code for code in told.values() if code is not None)
     if not counts:
         return Check("languages", title, skipped="the language of no question can be told from its words")
     total = sum(counts.values())
-    main, _ = counts.most_common(1)[0]
-    rare = (
-        {code for code, count in counts.items() if code != main and count / total < _RARE}
-        if total >= _FEW_TOLD
-        else set()
-    )
+    rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
     odd = [
         Finding(
             "language",
@@ -156,13 +157,27 @@ def check_languages(questions: QuestionSet) -> Check:
     return Check("languages", title, (*odd, *_find_mismatches(questions, told)), tables=(table,))
 
 
+def _is_clear(text: str, told: str, other: str) -> bool:
+    """Whether a text has many more frequent words of one language than of another, or is in another script."""
+    from rageval_spec.judging.frequent_words import FREQUENT_WORDS
+
+    words = set(split_words(text))
+    counts = []
+    for code in (told, other):
+        frequent = next((set(known[code].split()) for known in FREQUENT_WORDS.values() if code in known), set[str]())
+        counts.append(len(words & frequent))
+    return not counts[1] if not counts[0] else counts[0] >= 2 * counts[1] + 2
+
+
 def _find_mismatches(questions: QuestionSet, told: Mapping[str, str | None]) -> list[Finding]:
     """References that are clearly in another language than their question. Short ones are mostly names."""
     found = []
     for question in questions.questions:
         own = told[question.query_id]
         other = find_language(question.references[0]) if question.references and own is not None else None
-        if other is not None and own is not None and other != own and len(question.references[0].split()) >= 6:
+        if other is None or own is None or other == own or len(question.references[0].split()) < 6:
+            continue
+        if _is_clear(question.references[0], other, own):
             message = f"the question is in {NAMES[own]}, and its reference in {NAMES[other]}"
             advice = "translate one of them; metrics that compare words see two different texts"
             found.append(Finding("reference_language", "info", message, advice, (question.row,)))

@@ -29,6 +29,10 @@ from rageval_spec.commands import options as shared
 @click.option("--difficulty", "difficulties", metavar="SHARES", help="The wanted mix of difficulties.  [default: "
               "easy:30,medium:50,hard:20]")  # fmt: skip
 @click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many questions are wanted.")
+@click.option(
+    "--metric", metavar="METRIC",
+    help="The metric that tells which questions systems fail and solve.  [default: the first of the spec]",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,

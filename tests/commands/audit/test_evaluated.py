@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.audit.evaluated import find_results, list_powers
+from rageval_spec.audit.unjudged import check_unjudged
+from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
+from rageval_spec.commands.audit.opening import open_questions
 from rageval_spec.errors import UsageError
+from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.spec import load
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.wording import format_number
 from tests.command_line import invoke
 from tests.tiny import write_spec
 
@@ -35,3 +40,46 @@ def test_named_results_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     powers = list_powers(spec, found, dataset)
     assert powers is not None and {power.system for power in powers} == {"bm25", "flat"}
     assert list_powers(spec, found, "other") == []
+
+
+def open_tiny(tmp_path: Path, **sections: object) -> tuple[Spec, Parts, Found]:
+    sections = {"systems": SYSTEMS, "metrics": ["num_ret", "ndcg@10", "bpref", "judged@10"]} | sections
+    path = write_spec(tmp_path, **sections)
+    assert invoke("run", path, "-q", "-o", tmp_path / "out").exit_code == 0
+    spec = load(path)
+    return spec, build_parts(spec), find_results(spec, [str(tmp_path / "out")])
+
+
+def test_the_first_metric_with_a_best_value_tells_what_fails(tmp_path: Path) -> None:
+    spec, parts, found = open_tiny(tmp_path)
+    (dataset,) = spec.datasets
+    measured = measure(spec, parts, found, dataset, None)
+    assert measured is not None
+    assert (measured.metric, measured.systems, measured.best, measured.fails_at) == ("ndcg@10", ("bm25", "flat"), 1, 0)
+    other = measure(spec, parts, found, dataset, "bpref")
+    assert other is not None and other.metric == "bpref"
+    with pytest.raises(UsageError, match=r"--metric num_ret: write one of"):
+        measure(spec, parts, found, dataset, "num_ret")
+    assert measure(spec, parts, found, "other", None) is None
+
+
+def test_systems_of_several_results_are_told_apart(tmp_path: Path) -> None:
+    spec, parts, found = open_tiny(tmp_path)
+    (dataset,) = spec.datasets
+    assert invoke("run", tmp_path / "spec.yaml", "-q", "-o", tmp_path / "more").exit_code == 0
+    twice = find_results(spec, [*found.names, str(tmp_path / "more")])
+    measured = measure(spec, parts, twice, dataset, None)
+    assert measured is not None and measured.systems[0] == f"bm25 ({found.names[0]})"
+    assert len(measured.systems) == 4
+
+
+def test_values_from_the_first_ten_documents_are_those_of_the_evaluation(tmp_path: Path) -> None:
+    spec, parts, found = open_tiny(tmp_path)
+    (dataset,) = spec.datasets
+    outputs = list_outputs(found, dataset)
+    assert outputs is not None
+    table = check_unjudged(open_questions(parts.datasets[dataset]), outputs).tables[0]
+    means = {(one.system, one.metric): one.mean for one in found.opened[0].evaluation.aggregates}
+    for row in table.rows:
+        for metric, number in zip(("ndcg@10", "bpref", "judged@10"), row[1:4], strict=True):
+            assert number == format_number(means[row[0], metric] or 0.0), (row[0], metric)

@@ -13,7 +13,7 @@ from rageval_spec.audit.finding import Audit
 from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted
 from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.audit.size import COUNT
-from rageval_spec.commands.audit.evaluated import Found, find_results, list_powers
+from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
 from rageval_spec.commands.audit.opening import open_questions, open_train
 from rageval_spec.commands.audit.text import render_audit
 from rageval_spec.diagnostics import suggest
@@ -25,6 +25,7 @@ from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
+    from rageval_spec.pipeline.parts import Parts
     from rageval_spec.spec.nodes import Spec
 
 
@@ -40,6 +41,7 @@ class Request:
         train: a file with the questions that a system was trained on.
         types, difficulties: the wanted shares, as `factual:40,analytical:60`; None for the default ones.
         count: how many questions are wanted.
+        metric: the metric that tells which questions systems fail; None for the first of the spec.
         strict: whether warnings fail, too.
         form: text, json, html or markdown.
         output: the file to write; None for standard output.
@@ -53,6 +55,7 @@ class Request:
     types: str | None = None
     difficulties: str | None = None
     count: int = COUNT
+    metric: str | None = None
     strict: bool = False
     form: str = "text"
     output: Path | None = None
@@ -100,7 +103,7 @@ def _audit(spec: Spec, request: Request, display: ProgressDisplay) -> Audit:
     audits = []
     for name in names:
         display.announce(f"audit {name}")
-        material = _prepare(spec, request, opened[name], found)
+        material = _prepare(spec, parts, request, opened[name], found)
         audits.append(audit_dataset(opened[name], parts.datasets[name], replace(material, train=train)))
     return Audit(spec.name, tuple(audits), tuple(found.names))
 
@@ -112,13 +115,17 @@ def _choose(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     return [name for name in known if not wanted or name in wanted]
 
 
-def _prepare(spec: Spec, request: Request, questions: QuestionSet, found: Found) -> Material:
+def _prepare(spec: Spec, parts: Parts, request: Request, questions: QuestionSet, found: Found) -> Material:
+    measured = measure(spec, parts, found, questions.name, request.metric)
+    nothing = f"the results have no values of questions of '{questions.name}'"
     return Material(
         count=request.count,
         types=_want(TYPE, request.types, questions),
         difficulties=_want(DIFFICULTY, request.difficulties, questions),
         powers=list_powers(spec, found, questions.name),
-        why_none=found.why_none,
+        measured=measured,
+        outputs=list_outputs(found, questions.name),
+        why_none=found.why_none or nothing,
     )
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rageval_spec.audit.measured import Measured, Outputs, combine, read_outputs
 from rageval_spec.audit.size import Power
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.power import measure_power
 from rageval_spec.commands.results import Opened, is_results, open_results
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.history.finding import PREVIOUS, Places, find_record
+from rageval_spec.plugin import AnswerMetric, Metric
 from rageval_spec.plugin.report import RESULTS_FOLDER
+from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.parts import Parts
     from rageval_spec.spec.nodes import Spec
 
 
@@ -75,3 +83,79 @@ def list_powers(spec: Spec, found: Found, dataset: str) -> list[Power] | None:
         for row in rows
         if row.dataset == dataset
     ]
+
+
+def measure(spec: Spec, parts: Parts, found: Found, dataset: str, wanted: str | None) -> Measured | None:
+    """The values of all systems on a dataset, of one metric.
+
+    Args:
+        spec: the spec.
+        parts: its plugins.
+        found: the results.
+        dataset: the dataset's name.
+        wanted: the metric; None for the first of the spec whose values have a best and a worst.
+
+    Returns:
+        None if no system has values of such a metric.
+
+    Raises:
+        UsageError: the spec has no such metric, or its values have no best and worst.
+    """
+    if wanted is not None and (wanted not in parts.metrics or not _has_ends(parts.metrics[wanted])):
+        known = [name for name, metric in parts.metrics.items() if _has_ends(metric)]
+        raise UsageError(f"--metric {wanted}: {suggest(wanted, known) or f'write one of {list_choices(known)}'}")
+    names = [wanted] if wanted is not None else [name for name, one in parts.metrics.items() if _has_ends(one)]
+    for name in names:
+        columns = dict(_read_columns(found, dataset, name))
+        if columns:
+            return _orient(name, parts.metrics[name], columns, spec.diagnosis.wrong_below)
+    return None
+
+
+def _has_ends(metric: Metric[Any]) -> bool:
+    return metric.higher_is_better is not None and metric.bounds[1] is not None
+
+
+def _read_columns(found: Found, dataset: str, metric: str) -> Iterator[tuple[str, dict[str, float]]]:
+    import polars as pl
+
+    for opened, end in zip(found.opened, _list_ends(found), strict=True):
+        values = opened.evaluation.values
+        wanted = (pl.col("dataset") == dataset) & (pl.col("metric") == metric) & (pl.col("status") == "scored")
+        rows = values.filter(wanted).select("system", "query_id", "value")
+        for (system,), part in rows.group_by(["system"], maintain_order=True):
+            yield f"{system}{end}", dict(part.select("query_id", "value").iter_rows())
+
+
+def _list_ends(found: Found) -> list[str]:
+    """What tells systems of several results apart: nothing if there is one."""
+    return [f" ({name})" if len(found.opened) > 1 else "" for name in found.names]
+
+
+def _orient(name: str, metric: Metric[Any], columns: dict[str, dict[str, float]], wrong_below: float) -> Measured:
+    """The values so that high ones are good. An answer below `wrong_below` fails, and a ranking at the lowest value."""
+    low, high = metric.bounds
+    assert high is not None, "only metrics with a highest value are measured"
+    sign = 1.0 if metric.higher_is_better else -1.0
+    worst, best = (low, high) if sign > 0 else (-high, -low)
+    fails_at = worst
+    if isinstance(metric, AnswerMetric):
+        fails_at = math.nextafter(worst + wrong_below * (best - worst), -math.inf)
+    turned = {system: {query: sign * value for query, value in own.items()} for system, own in columns.items()}
+    return combine(name, turned, best, fails_at)
+
+
+def list_outputs(found: Found, dataset: str) -> Outputs | None:
+    """What the systems made of each question of a dataset; None without results."""
+    if not found.opened:
+        return None
+    return read_outputs(_read_samples(found, dataset))
+
+
+def _read_samples(found: Found, dataset: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    import polars as pl
+
+    columns = ("dataset", "system", "query_id", "answer", "context_ids", "relevant")
+    for opened, end in zip(found.opened, _list_ends(found), strict=True):
+        rows = opened.evaluation.select_samples(*columns)
+        yield end, rows.filter(pl.col("dataset") == dataset)

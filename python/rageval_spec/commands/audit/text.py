@@ -16,7 +16,10 @@ MOST_SHOWN = 10
 """The most findings of a check that the text lists; JSON has all."""
 _STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 _SIGNS = {"found": "!", "clean": "✓", "skipped": "–"}
-_NUMERIC = ("questions", "share", "wanted", "sd", "smallest drop")
+_NUMERIC = (
+    "questions", "share", "wanted", "sd", "smallest drop", "ndcg@10", "bpref", "judged@10",
+    "questions without a judged document",
+)  # fmt: skip
 
 
 def render_audit(audit: Audit) -> bytes:

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rageval_spec.audit.items import (
+    check_discrimination,
+    check_failed,
+    check_solved,
+    correlate_with_rest,
+    find_bounds,
+    select_negative,
+)
+from rageval_spec.audit.measured import Measured, Output, combine
+from tests.question_sets import ask
+
+
+def measure(*rows: list[float]) -> Measured:
+    systems = [f"s{number}" for number in range(len(rows[0]))]
+    columns = {
+        system: {f"q{number + 1}": row[place] for number, row in enumerate(rows)}
+        for place, system in enumerate(systems)
+    }
+    return combine("ndcg@10", columns, 1.0, 0.0)
+
+
+def test_failed_questions_come_with_the_likeliest_label_error_first() -> None:
+    corpus = {"d1": "museum hours", "d2": "refunds of a subscription"}
+    questions = ask(
+        "opening hours museum",
+        "refunds of a subscription",
+        "who?",
+        relevant=[{"d1": 1}, {"d1": 1}, {"d1": 1}],
+        corpus=corpus,
+    )
+    outputs = {
+        "q1": [Output("s0", ("d2",), None), Output("s1", ("d3",), None)],
+        "q2": [Output("s0", ("d2",), None), Output("s1", ("d2",), None)],
+    }
+    check = check_failed(questions, measure([0.0, 0.0], [0.0, 0.0], [0.0, 0.1]), outputs)
+    assert [(one.rows[0].query_id, one.severity) for one in check.findings] == [("q2", "warning"), ("q1", "info")]
+    assert check.findings[0].details["suspicion"] == 1.0
+    assert "all 2 systems fail it: 2 of 2 systems put 'd2' first" in check.findings[0].message
+    assert check.remark == "By ndcg@10, of 3 questions and 2 systems."
+
+
+def test_solved_questions_have_the_highest_value_everywhere() -> None:
+    check = check_solved(ask("a", "b"), measure([1.0, 1.0], [1.0, 0.9]))
+    assert [one.rows[0].query_id for one in check.findings] == ["q1"]
+    assert check.remark.startswith("50% of 2 questions say nothing")
+
+
+def test_the_item_rest_correlation_leaves_the_question_itself_out() -> None:
+    drawn = np.random.default_rng(7)
+    values = drawn.random((6, 5))
+    expected = [
+        np.corrcoef(row, np.delete(values, place, axis=0).mean(axis=0))[0, 1] for place, row in enumerate(values)
+    ]
+    assert correlate_with_rest(values) == pytest.approx(expected)
+    equal = correlate_with_rest(np.array([[0.5, 0.5], [0.1, 0.9], [0.2, 0.8]]))
+    assert np.isnan(equal[0]) and equal[1] == pytest.approx(1.0)
+    assert np.isnan(correlate_with_rest(np.array([[0.1, 0.9]]))).all()
+
+
+def test_a_question_on_which_better_systems_do_worse_is_named_with_its_interval() -> None:
+    ability = np.linspace(0.1, 0.9, 12)
+    rows = [list(ability + 0.02 * (number % 3)) for number in range(8)]
+    check = check_discrimination(ask(*"abcdefghi"), measure(*rows, list(1 - ability)))
+    (found,) = check.findings
+    assert (found.code, found.rows[0].query_id) == ("negative_discrimination", "q9")
+    assert found.details["systems"] == 12 and found.details["high"] < 0
+    assert check.tables[0].rows[0] == ("below 0", "1", "11%")
+
+
+def test_chance_is_rarely_named() -> None:
+    drawn = np.random.default_rng(3)
+    named = sum(len(select_negative(correlate_with_rest(drawn.random((200, 6))), 6)) > 0 for _ in range(40))
+    assert named <= 6
+
+
+def test_few_systems_are_said_to_be_few() -> None:
+    few = check_discrimination(ask("a", "b"), measure([0.1, 0.2, 0.3], [0.1, 0.2, 0.4]))
+    assert few.skipped is not None and few.skipped.startswith("3 systems;") and "--results A --results B" in few.skipped
+    some = check_discrimination(ask("a", "b"), measure([0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.4, 0.3]))
+    assert "With so few" in some.remark
+
+
+def test_bounds_are_fishers() -> None:
+    assert find_bounds(0.5, 12) == pytest.approx((-0.104, 0.834), abs=1e-3)
