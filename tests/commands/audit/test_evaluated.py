@@ -42,9 +42,8 @@ def test_named_results_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert list_powers(spec, found, "other") == []
 
 
-def open_tiny(tmp_path: Path, **sections: object) -> tuple[Spec, Parts, Found]:
-    sections = {"systems": SYSTEMS, "metrics": ["num_ret", "ndcg@10", "bpref", "judged@10"]} | sections
-    path = write_spec(tmp_path, **sections)
+def open_tiny(tmp_path: Path) -> tuple[Spec, Parts, Found]:
+    path = write_spec(tmp_path, systems=SYSTEMS, metrics=["num_ret", "ndcg@10", "bpref", "judged@10"])
     assert invoke("run", path, "-q", "-o", tmp_path / "out").exit_code == 0
     spec = load(path)
     return spec, build_parts(spec), find_results(spec, [str(tmp_path / "out")])
