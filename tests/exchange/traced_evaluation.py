@@ -21,9 +21,13 @@ USEFUL = (
 )
 
 
-def evaluate(traces: Sequence[Trace], shift: float = 0.0, **changes: Any) -> Evaluation:
-    """An evaluation of the traces' answers: a judged metric with claims, and ndcg@10. An answer that is not there is
-    unscorable."""
+def evaluate(
+    traces: Sequence[Trace], shift: float = 0.0, details: Mapping[str, Any] | None = None, **changes: Any
+) -> Evaluation:
+    """An evaluation of the traces' answers: a judged metric with `details`, by default claims, and ndcg@10.
+
+    A value without an answer is unscorable.
+    """
     samples, values = [], []
     for number, trace in enumerate(traces):
         documents = trace.documents or ()
@@ -40,7 +44,8 @@ def evaluate(traces: Sequence[Trace], shift: float = 0.0, **changes: Any) -> Eva
         }
         samples.append(sample(trace.id, **more))
         faithful = None if trace.answer is None else (number % 10) / 10 + shift
-        told = {"details": {"claims": list(CLAIMS)}} if faithful is not None else {"reason": "there is no answer"}
+        judged = details or {"claims": list(CLAIMS)}
+        told = {"details": judged} if faithful is not None else {"reason": "there is no answer"}
         values.append(value(trace.id, "faithfulness", faithful, **told))
         values.append(value(trace.id, "ndcg@10", 0.25))
     settled = {

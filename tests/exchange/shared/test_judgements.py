@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from rageval_spec.data.trace import Document, Trace, TraceLink
 from rageval_spec.exchange.shared.judgements import Judgements
@@ -13,7 +14,7 @@ TRACES = [
 ]
 
 
-def judge(**changes: object) -> tuple[Judgements, list[Score]]:
+def judge(**changes: Any) -> tuple[Judgements, list[Score]]:
     evaluation = evaluate(TRACES, 0.5, **changes)
     return Judgements(evaluation), list(Scores(evaluation, "toy"))
 

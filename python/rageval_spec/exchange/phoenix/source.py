@@ -1,0 +1,192 @@
+"""Reads the traces of a project, or the examples of a dataset, from Phoenix."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from rageval_spec.endpoints.service import ServiceError
+from rageval_spec.errors import UsageError
+from rageval_spec.exchange.phoenix.annotations import RETRIEVER
+from rageval_spec.exchange.phoenix.examples import read_example
+from rageval_spec.exchange.phoenix.server import API_KEY, URL, Address, Pairs, Phoenix, validate_url
+from rageval_spec.exchange.phoenix.spans import add_annotations, read_span
+from rageval_spec.exchange.shared.source import Source, WindowNode
+from rageval_spec.exchange.shared.span_traces import SpanReader
+from rageval_spec.exchange.shared.span_values import documents_of
+from rageval_spec.exchange.shared.windows import format_moment, parse_moment
+from rageval_spec.plugin.secret import Secret
+
+if TYPE_CHECKING:
+    from rageval_spec.data.trace import Trace
+    from rageval_spec.exchange.shared.spans import Span
+    from rageval_spec.plugin import Context
+
+TOOL = "phoenix"
+_TRACES_A_PAGE = 1000
+_TRACES_AT_ONCE = 50
+"""Traces whose spans are asked for at once: their ids stand in the URL."""
+_SPANS_A_PAGE = 200
+"""Few, because a page of spans with long texts must stay under the limit for a reply."""
+_ANNOTATIONS_A_PAGE = 1000
+_NOT_THERE = 404
+
+
+class PhoenixSourceNode(WindowNode):
+    """What to read from Arize Phoenix: the traces of a project, or the examples of a dataset."""
+
+    url: str | None = URL
+    project: str | None = Field(default=None, min_length=1, description="The project whose traces to read, by name.")
+    dataset: str | None = Field(
+        default=None, min_length=1, description="The dataset to read in place of traces, by name; it has no answers."
+    )
+    api_key: Secret | None = API_KEY
+    _check_url = validate_url
+
+    @model_validator(mode="after")
+    def _check_choice(self) -> PhoenixSourceNode:
+        if (self.project is None) == (self.dataset is None):
+            raise ValueError("name either a project, whose traces are read, or a dataset")
+        if self.dataset is not None and (self.since is not None or self.until is not None):
+            raise ValueError("since and until select traces; a dataset has none")
+        return self
+
+
+class PhoenixSource(Source[PhoenixSourceNode]):
+    """Reads traces newest first, each with all its spans and what was said about them."""
+
+    node_type = PhoenixSourceNode
+    summary = "Reads the traces of a project, or the examples of a dataset, from Arize Phoenix."
+    examples = (
+        "import phoenix --project support --since 7d -o traces.jsonl",
+        "import phoenix --dataset golden -o golden.jsonl",
+    )
+
+    def __init__(self, node: PhoenixSourceNode, context: Context) -> None:
+        """Ask for nothing yet."""
+        super().__init__(node, context)
+        self._reader = SpanReader(TOOL)
+
+    def read(self) -> Iterator[Trace]:
+        """The traces, or the examples as traces without an answer.
+
+        Raises:
+            UsageError: there is no such project or dataset.
+            RagevalError: Phoenix cannot be asked, or a span cannot be read.
+        """
+        found = self._read_examples() if self.node.dataset is not None else self._read_project()
+        return islice(found, self.node.limit)
+
+    def remarks(self) -> Sequence[str]:
+        """What was left out."""
+        return self._reader.remarks()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._phoenix.close()
+
+    @cached_property
+    def _phoenix(self) -> Phoenix:
+        return Phoenix(Address.of(self.node.url, self.node.api_key), self.context.name)
+
+    def _read_examples(self) -> Iterator[Trace]:
+        name = str(self.node.dataset)
+        dataset = self._phoenix.find_dataset(name)
+        path = f"/v1/datasets/{dataset}/examples"
+        content = self._phoenix.service.get(path)
+        data = content.get("data") if isinstance(content, Mapping) else None
+        examples = data.get("examples") if isinstance(data, Mapping) else None
+        if not isinstance(examples, list):
+            raise ServiceError(f"{self.context.name}: {path} answered without the list 'examples'")
+        version = str(data.get("version_id") or "") if isinstance(data, Mapping) else ""
+        for number, example in enumerate(examples, 1):
+            yield read_example(example, name, version, f"{self.context.name}: dataset {name}, example {number}")
+
+    def _read_project(self) -> Iterator[Trace]:
+        ids = self._list_traces()
+        while batch := list(islice(ids, _TRACES_AT_ONCE)):
+            spans = self._read_spans(batch)
+            for trace_id in batch:
+                for trace in self._reader.read(spans[trace_id]):
+                    yield _check_retriever(trace, spans[trace_id])
+
+    def _list_traces(self) -> Iterator[str]:
+        """The ids of the traces in the window, newest first, each once."""
+        seen: set[str] = set()
+        limit = min(self.node.limit or _TRACES_A_PAGE, _TRACES_A_PAGE)
+        window = [("sort", "start_time"), ("order", "desc"), ("limit", str(limit)), *self._list_bounds()]
+        for trace in self._ask_project("traces", window):
+            trace_id = trace.get("trace_id")
+            if isinstance(trace_id, str) and trace_id not in seen:
+                seen.add(trace_id)
+                yield trace_id
+
+    def _list_bounds(self) -> Pairs:
+        now = datetime.now(UTC)
+        bounds = {"start_time": self.node.since, "end_time": self.node.until}
+        return [(name, format_moment(parse_moment(text, now))) for name, text in bounds.items() if text is not None]
+
+    def _read_spans(self, trace_ids: Sequence[str]) -> dict[str, list[Span]]:
+        """The spans of some traces, by trace, with their annotations."""
+        project = str(self.node.project)
+        place = f"{self.context.name}: project {project}"
+        wanted = [("trace_id", one) for one in trace_ids]
+        found = self._ask_project("spans", [*wanted, ("limit", str(_SPANS_A_PAGE))])
+        spans = [read_span(span, project, place) for span in found]
+        said = self._read_annotations("span", [span.span_id for span in spans])
+        of_traces = self._read_annotations("trace", trace_ids)
+        by_trace: dict[str, list[Span]] = defaultdict(list)
+        for span in spans:
+            is_root = span.parent_id is None
+            annotations = [*said[span.span_id], *(of_traces.pop(span.trace_id, ()) if is_root else ())]
+            by_trace[span.trace_id].append(add_annotations(span, annotations))
+        return by_trace
+
+    def _read_annotations(self, kind: str, ids: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+        found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        path = self._phoenix.project_path(str(self.node.project), f"{kind}_annotations")
+        for start in range(0, len(ids), _TRACES_AT_ONCE):
+            wanted = [(f"{kind}_ids", one) for one in ids[start : start + _TRACES_AT_ONCE]]
+            limit = ("limit", str(_ANNOTATIONS_A_PAGE))
+            for annotation in self._phoenix.list_items(path, [*wanted, limit]):
+                found[str(annotation.get(f"{kind}_id"))].append(annotation)
+        return found
+
+    def _ask_project(self, what: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
+        project = str(self.node.project)
+        try:
+            yield from self._phoenix.list_items(self._phoenix.project_path(project, what), parameters)
+        except ServiceError as error:
+            if error.status != _NOT_THERE:
+                raise
+            raise self._explain_missing(project, error) from None
+
+    def _explain_missing(self, project: str, error: ServiceError) -> UsageError | ServiceError:
+        """The error about a project that is not there, with the names of those that are."""
+        from rageval_spec.diagnostics import suggest
+
+        try:
+            names = self._phoenix.list_projects()
+        except ServiceError:
+            return error
+        if project in names:
+            return error
+        hint = suggest(project, names) or f"the projects are {', '.join(names[:20])}"
+        return UsageError(f"{self.context.name}: there is no project {project!r}; {hint}")
+
+
+def _check_retriever(trace: Trace, spans: Sequence[Span]) -> Trace:
+    """The trace without its retriever if that has other documents, so that no wrong document is annotated later."""
+    retriever = trace.link.others.get(RETRIEVER)
+    span = next((span for span in spans if span.span_id == retriever), None)
+    if retriever is None or (span is not None and documents_of(span) == trace.documents):
+        return trace
+    others = {name: value for name, value in trace.link.others.items() if name != RETRIEVER}
+    return replace(trace, link=replace(trace.link, others=others))
