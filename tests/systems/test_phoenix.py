@@ -41,9 +41,7 @@ def test_traces_are_evaluated_and_their_values_written_back(phoenix: PhoenixServ
 def test_a_dataset_has_no_answers(phoenix: PhoenixServer, tmp_path: Path) -> None:
     output = run(
         tmp_path,
-        SPEC.replace(
-            "bot: {use: phoenix, project: support, limit: 5}", "bot: {use: phoenix, dataset: golden}"
-        ),
+        SPEC.replace("bot: {use: phoenix, project: support, limit: 5}", "bot: {use: phoenix, dataset: golden}"),
     )
     assert "a dataset of Arize Phoenix has no answers" in output
 
