@@ -7,7 +7,7 @@ import pytest
 from rageval_spec.data.trace import Trace
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.items import read_item
-from rageval_spec.exchange.langfuse.traces import Places
+from rageval_spec.exchange.shared.places import Places
 
 
 def read(**item: Any) -> Trace | None:

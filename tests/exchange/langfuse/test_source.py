@@ -91,7 +91,7 @@ def test_scores_become_feedback_of_their_trace(server: LangfuseServer) -> None:
         "helpful": (1.0, None, None, "program"),
         "tone": (None, "friendly", None, "unknown"),
     }
-    assert source.remarks() == ["1 score of sessions or of traces that were not read left out"]
+    assert source.remarks() == ["1 score of no trace that was read left out"]
     source.close()
 
 
@@ -237,7 +237,7 @@ def test_half_a_file_is_an_error_with_its_place(tmp_path: Path) -> None:
         (Answer(b'{"data": [{"id": "o'), "something that is not JSON"),
         (Answer({"rows": []}), "the reply has no 'data' and 'meta'"),
         (Answer({"data": {}, "meta": {}}), "the reply has no 'data' and 'meta'"),
-        (Answer({"data": [5], "meta": {}}), "page 1, row 1: this is not an object"),
+        (Answer({"data": [5], "meta": {}}), "page 1, row 1: this row is not an object"),
         (Answer({"data": [{"id": "o1"}], "meta": {"cursor": "again"}}), "gave the page 'again' twice"),
     ],
 )

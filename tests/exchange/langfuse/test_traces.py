@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.trace import Trace
 from rageval_spec.exchange.langfuse.rows import normalise
-from rageval_spec.exchange.langfuse.traces import Places, is_cut, make_trace
+from rageval_spec.exchange.langfuse.traces import is_cut, make_trace
+from rageval_spec.exchange.shared.places import Places
 from rageval_spec.reading.json_path import parse_path
 from tests.exchange.langfuse.server import observation, rag_trace, score
 from tests.exchange.langfuse.test_rows import JSON

@@ -14,13 +14,11 @@ from rageval_spec.exchange.shared.payloads import (
     list_messages,
     parse_text,
     read_text,
-    write_text,
 )
+from rageval_spec.exchange.shared.places import read_relevant
 
 if TYPE_CHECKING:
-    from rageval_spec.exchange.langfuse.traces import Places
-
-_RELEVANT = ("relevant_doc_ids", "relevant_ids", "relevant", "doc_ids", "reference_context_ids")
+    from rageval_spec.exchange.shared.places import Places
 
 
 def read_item(found: Any, dataset: str, places: Places, where: str) -> Trace | None:
@@ -41,31 +39,8 @@ def read_item(found: Any, dataset: str, places: Places, where: str) -> Trace | N
         question,
         query_id=row["id"],
         documents=find_contexts(row.get("input")),
-        references=_read_references(expected, places),
-        relevant=_read_relevant(expected, read_mapping(row.get("metadata"))),
+        references=places.references(expected),
+        relevant=read_relevant(expected, read_mapping(row.get("metadata"))),
         messages=list_messages(row.get("input")),
         metadata=clean(read_mapping(row.get("metadata"))),
     )
-
-
-def _read_references(expected: Any, places: Places) -> tuple[str, ...]:
-    if expected is None:
-        return ()
-    if isinstance(expected, list) and expected and all(isinstance(one, str) for one in expected):
-        return tuple(expected)
-    if isinstance(expected, Mapping):
-        for key in ("reference", "ground_truth", "expected_answer", "expected_output"):
-            if (text := read_text(expected.get(key))) is not None:
-                return (text,)
-    found = places.answer(expected)
-    text = found if found is not None else write_text(expected)
-    return () if text is None else (text,)
-
-
-def _read_relevant(expected: Any, metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The ids of relevant documents, where the expected output or the metadata names them."""
-    for place in (expected, metadata):
-        for key in _RELEVANT if isinstance(place, Mapping) else ():
-            if isinstance(place.get(key), list):
-                return tuple(str(one) for one in place[key])
-    return None

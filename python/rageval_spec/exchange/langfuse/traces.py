@@ -18,10 +18,8 @@ from rageval_spec.exchange.langfuse.rows import (
 )
 from rageval_spec.exchange.shared.payloads import (
     clean,
-    find_answer,
     find_contexts,
     find_documents,
-    find_question,
     list_messages,
     parse_text,
     read_count,
@@ -31,30 +29,13 @@ from rageval_spec.exchange.shared.payloads import (
     write_text,
     write_time,
 )
-from rageval_spec.reading.json_path import JsonPath, PathError
+from rageval_spec.exchange.shared.places import Places
 
 TOOL = "langfuse"
 _KINDS: Mapping[str, StepKind] = {
     "RETRIEVER": "retrieval", "GENERATION": "model", "TOOL": "tool", "AGENT": "agent", "GUARDRAIL": "guardrail",
 }  # fmt: skip
 _KEPT = ("environment", "release", "version", "tracename")
-
-
-class Places:
-    """Where a question and an answer are in recorded inputs and outputs: at a path, or at the usual places."""
-
-    def __init__(self, question: JsonPath | None = None, answer: JsonPath | None = None) -> None:
-        """Look at the usual places for what has no path."""
-        self._question = question
-        self._answer = answer
-
-    def question(self, found: Any) -> str | None:
-        """The question in an input; None if there is none."""
-        return find_question(found) if self._question is None else _follow(self._question, found)
-
-    def answer(self, found: Any) -> str | None:
-        """The answer in an output; None if there is none."""
-        return find_answer(found) if self._answer is None else _follow(self._answer, found)
 
 
 def make_trace(rows: Sequence[Row], places: Places) -> Trace | None:
@@ -260,11 +241,3 @@ def _gather_metadata(own: Row, root: Row) -> dict[str, Any]:
     if tags := read_list(own.get("tags")) or read_list(root.get("tags")):
         kept.setdefault("tags", tags)
     return kept
-
-
-def _follow(path: JsonPath, found: Any) -> str | None:
-    try:
-        value = path.find(parse_text(found))
-    except PathError:
-        return None
-    return write_text(value[0] if path.is_plural and len(value) == 1 else value)

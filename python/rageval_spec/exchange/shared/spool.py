@@ -43,14 +43,8 @@ class Spool:
         Raises:
             RagevalError: the disk is full.
         """
-        taken = []
-        for group, key, time, content in rows:
-            name = _encode(group)
-            if name not in self._times or (time and time < self._times[name]):
-                self._times[name] = time
-            taken.append((name, _encode(key), time, json.dumps(content)))
         try:
-            self._database.executemany("insert or replace into rows values (?, ?, ?, ?)", taken)
+            self._database.executemany("insert or replace into rows values (?, ?, ?, ?)", map(self._pack, rows))
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
@@ -76,6 +70,14 @@ class Spool:
     def __exit__(self, *error: object) -> None:
         """Delete the file."""
         self.close()
+
+    def _pack(self, row: tuple[str, str, str, Mapping[str, Any]]) -> tuple[str, str, str, str]:
+        group, key, time, content = row
+        name = _encode(group)
+        earlier = self._times.get(name)
+        if not earlier or (time and time < earlier):
+            self._times[name] = time
+        return name, _encode(key), time, json.dumps(content)
 
     def _explain(self, error: sqlite3.Error) -> RagevalError:
         return RagevalError(

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.trace import Trace
+from rageval_spec.errors import RagevalError
+from rageval_spec.exchange.langsmith.source import LangSmithSource, LangSmithSourceNode
+from rageval_spec.plugin import Context
+from tests.exchange.langsmith.server import PROJECT, LangSmithServer, feedback, make_id, rag_trace, run
+
+EXPECTED_ROW = {
+    "id": make_id("t1"),
+    "question": "What is 1?",
+    "answer": "It is 1.",
+    "seconds": 0.5,
+    "input_tokens": 120,
+    "output_tokens": 30,
+    "cost": 0.002,
+    "session": "s1",
+    "user": "u1",
+    "model": "gpt-5",
+    "started": "2026-03-01T12:00:10Z",
+}
+
+
+@pytest.fixture(params=["new", "old"])
+def server(request: pytest.FixtureRequest) -> Iterator[LangSmithServer]:
+    running = LangSmithServer(is_old=request.param == "old", page=4)
+    yield running
+    running.close()
+
+
+def open_source(**settings: Any) -> LangSmithSource:
+    return LangSmithSource(LangSmithSourceNode(**settings), Context("langsmith"))
+
+
+def read(**settings: Any) -> list[Trace]:
+    source = open_source(**settings)
+    try:
+        return list(source.read())
+    finally:
+        source.close()
+
+
+def check_row(trace: Trace) -> None:
+    row = trace.to_row()
+    if "session" not in row:
+        row["session"] = row["metadata"].get("thread_id")
+    assert {key: row.get(key) for key in EXPECTED_ROW} == EXPECTED_ROW
+    contexts = [(one["id"], one["text"], one["score"]) for one in row["contexts"]]
+    assert contexts == [("d1", "about 1", 0.9), ("d0", "elsewhere", 0.5)]
+    assert row["metadata"]["tags"] == ["blue"]
+
+
+def test_runs_become_questions_with_answers_documents_and_costs(server: LangSmithServer) -> None:
+    server.add(*rag_trace(1), *rag_trace(2))
+    traces = read(url=server.url, project="support")
+    assert [trace.id for trace in traces] == [make_id("t2"), make_id("t1")]
+    check_row(traces[1])
+    link = {"tool": "langsmith", "trace_id": make_id("t1"), "project": "support", "session_id": PROJECT}
+    assert link.items() <= traces[1].link.to_dict().items()
+
+
+def test_feedback_on_any_run_belongs_to_its_trace(server: LangSmithServer) -> None:
+    rows = rag_trace(1)
+    rows[0]["feedback_stats"] = rows[1]["feedback_stats"] = {"thumbs": {"n": 1, "avg": 1.0}}
+    server.add(*rows)
+    said = [
+        feedback("f1", "t1", "thumbs", score=1, comment="good", feedback_source={"type": "app", "user_id": "u"}),
+        feedback("f2", "t1", "tone", value="kind", feedback_source={"type": "model"}),
+        {**feedback("f3", "r1", "found", score=True), "trace_id": None},
+    ]
+    server.feedback = {one["id"]: one for one in said}
+    (trace,) = read(url=server.url, project="support")
+    told = {one.name: (one.value, one.label, one.comment, one.source) for one in trace.feedback}
+    assert told == {
+        "thumbs": (1.0, None, "good", "annotator"),
+        "tone": (None, "kind", None, "program"),
+        "found": (1.0, None, None, "unknown"),
+    }
+
+
+def test_examples_are_questions_with_gold_answers_in_their_order(server: LangSmithServer) -> None:
+    server.datasets["golden"] = [
+        {"id": make_id(f"e{n}"), "inputs": {"question": f"q{n}"}, "outputs": {"answer": f"a{n}"}, "metadata": {"n": n}}
+        for n in range(5)
+    ]
+    server.datasets["golden"].append({"id": make_id("e9"), "inputs": {"a": 1, "b": 2}})
+    source = open_source(url=server.url, dataset="golden")
+    traces = list(source.read())
+    assert [(trace.question, trace.references) for trace in traces] == [(f"q{n}", (f"a{n}",)) for n in range(5)]
+    assert traces[3].id == make_id("e3")
+    assert "1 trace without a question" in source.remarks()[0]
+    source.close()
+
+
+def test_runs_and_examples_in_files(tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rag_trace(1)))
+    check_row(read(path=str(tmp_path / "runs.jsonl"))[0])
+    examples = [{"inputs": {"question": f"q{n}"}, "outputs": {"answer": f"a{n}"}} for n in range(12)]
+    (tmp_path / "examples.json").write_text(json.dumps(examples))
+    with (tmp_path / "examples.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["input_question", "output_answer"])
+        writer.writerows((f"q{n}", f"a{n}") for n in range(12))
+    for name in ("examples.json", "examples.csv"):
+        found = [(trace.question, trace.references) for trace in read(path=str(tmp_path / name))]
+        assert found == [(f"q{n}", (f"a{n}",)) for n in range(12)]
+
+
+def test_a_failed_run_says_why_it_has_no_answer(server: LangSmithServer) -> None:
+    server.add(run("t1", "t1", "chain", 1, inputs={"question": "Why?"}, error="timeout", status="error"))
+    (trace,) = read(url=server.url, project="support")
+    assert (trace.answer, trace.error) == (None, "timeout")
+
+
+@pytest.mark.parametrize("settings", [{}, {"project": "a", "dataset": "b"}, {"project": "a", "path": "b"}])
+def test_one_thing_is_read_at_a_time(settings: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="name one of these: a project, a dataset, or a path of exported files"):
+        LangSmithSourceNode(**settings)
+
+
+def test_a_wrong_key_is_masked(server: LangSmithServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2_wrong_but_secret")
+    with pytest.raises(RagevalError, match=r"answered 401 .*Invalid token \*\*\*") as caught:
+        read(url=server.url, project="support")
+    assert "wrong_but_secret" not in str(caught.value)
+
+
+def test_a_run_without_an_id_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text('{"run_type": "chain", "inputs": {}}\n')
+    with pytest.raises(RagevalError, match=r"runs\.jsonl:1: there is no 'id' in this run"):
+        read(path=str(tmp_path / "runs.jsonl"))
