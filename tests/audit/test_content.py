@@ -19,7 +19,7 @@ def make_audit() -> Audit:
         Check("mix", "Mix", skipped="no column"),
         Check("duplicates", "Duplicates"),
     )
-    return Audit("spec", (DatasetAudit("golden", 1, 1, 0, checks, "3", None),), ("last",))
+    return Audit("spec", (DatasetAudit("golden", 1, 1, 0, checks, "version 3"),), ("last",))
 
 
 def test_the_json_keeps_to_its_published_schema() -> None:

@@ -46,6 +46,7 @@ class Material:
         measured: the values of systems, of the metric that tells which questions they fail; None without any.
         outputs: what systems made of each question; None without an evaluation.
         why_none: why there are no values, and what to do.
+        origin: where the dataset comes from, in words; "" if it does not say.
     """
 
     count: int = COUNT
@@ -58,11 +59,12 @@ class Material:
     measured: Measured | None = None
     outputs: Outputs | None = None
     why_none: str = ""
+    origin: str = ""
 
 
 def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Material) -> DatasetAudit:
     """All checks of a dataset, those of single questions first."""
-    about, train = questions.collection.about, material.train
+    train = material.train
     checks = (
         check_questions(questions),
         *check_repeats(questions, material.embed, material.compared),
@@ -84,8 +86,7 @@ def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Mater
         sum(bool(question.references) for question in every),
         sum(bool(question.relevant_ids) for question in every),
         checks,
-        _say(about.get("version")),
-        _say(about.get("created")),
+        material.origin,
     )
 
 
@@ -107,7 +108,3 @@ def _check_evaluated(questions: QuestionSet, material: Material) -> tuple[Check,
         Check("every_system_solves", SOLVED, skipped=why),
         Check("discrimination", DISCRIMINATION, skipped=why),
     )
-
-
-def _say(value: object) -> str | None:
-    return None if value is None or isinstance(value, (dict, list)) else str(value)

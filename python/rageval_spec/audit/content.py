@@ -42,15 +42,14 @@ class DatasetContent:
     Attributes:
         questions: how many questions are evaluated.
         with_reference, with_relevant: how many of them have a gold answer, and a relevant document.
-        version, created: what the file of questions says of itself; null if it does not.
+        origin: where it comes from: its version, how it was made, who reviewed it; empty if it does not say.
     """
 
     name: str
     questions: int
     with_reference: int
     with_relevant: int
-    version: str | None
-    created: str | None
+    origin: str
     checks: tuple[CheckContent, ...]
 
 
@@ -87,7 +86,7 @@ def _build(audit: Audit) -> AuditContent:
 def _build_dataset(one: DatasetAudit) -> DatasetContent:
     checks = tuple(map(_build_check, one.checks))
     counts = (one.questions, one.with_reference, one.with_relevant)
-    return DatasetContent(one.name, *counts, one.version, one.created, checks)
+    return DatasetContent(one.name, *counts, one.origin, checks)
 
 
 def _build_check(check: Check) -> CheckContent:

@@ -98,7 +98,7 @@ class DatasetAudit:
     Attributes:
         questions: how many questions are evaluated.
         with_reference, with_relevant: how many of them have a gold answer, and a relevant document.
-        created, version: what the dataset says of itself, if it does.
+        origin: where it comes from: its version, how it was made, who reviewed it; "" if it does not say.
     """
 
     name: str
@@ -106,8 +106,7 @@ class DatasetAudit:
     with_reference: int
     with_relevant: int
     checks: tuple[Check, ...]
-    version: str | None = None
-    created: str | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,22 +49,30 @@ def check_repeats(questions: QuestionSet, embed: Embed | None, remark: str = "")
 def _describe_repeat(pair: Pair, every: Sequence[Question]) -> Finding:
     later, earlier = every[pair.later], every[pair.earlier]
     is_equal = pair.sameness == "equal"
+    differs = is_equal and _norm(later.references) != _norm(earlier.references)
     split = later.relevant_ids != earlier.relevant_ids and bool(later.relevant_ids or earlier.relevant_ids)
     if split:
         advice = "remove one, and give the other all relevant documents: each is judged by a part of them now"
-    elif is_equal and _norm(later.references) != _norm(earlier.references):
-        advice = "remove one, and give the other both references if they are worded differently on purpose"
+    elif differs:
+        advice = "remove one, and give the other both references, as alternatives"
     else:
         advice = "remove one: the question counts twice in every mean, and intervals take it for independent"
     return Finding(
         "duplicate" if is_equal else "near_duplicate",
         "warning",
-        _HOW[pair.sameness].format(other=earlier.row, share=pair.share),
+        _HOW[pair.sameness].format(other=earlier.row, share=pair.share)
+        + (_say_worded(later, earlier) if differs else ""),
         advice,
         (later.row, earlier.row),
-        removes=is_equal and not split and _norm(later.references) == _norm(earlier.references),
+        removes=is_equal and not split and not differs,
         details={"sameness": pair.sameness, "share": round(pair.share, 4)},
     )
+
+
+def _say_worded(later: Question, earlier: Question) -> str:
+    if not (later.references and earlier.references):
+        return ", and only one has a reference"
+    return f", with another wording of the reference: {_quote(later)} here, {_quote(earlier)} there"
 
 
 def _describe_conflict(pair: Pair, every: Sequence[Question]) -> Finding:

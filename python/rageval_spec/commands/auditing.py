@@ -12,7 +12,8 @@ from rageval_spec.commands import options as shared
 
 
 @click.command("audit")
-@shared.spec_argument
+@click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
+@shared.set_option
 @click.option("--dataset", "datasets", multiple=True, metavar="DATASET", help="Only this dataset; can be repeated.")
 @click.option(
     "--results", multiple=True, metavar="RESULTS",
@@ -35,7 +36,7 @@ from rageval_spec.commands import options as shared
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    "--format", "form", type=click.Choice(["text", "json", "html", "markdown"]), default="text", show_default=True,
     help="How to show the findings.",
 )  # fmt: skip
 @click.option(
@@ -43,14 +44,16 @@ from rageval_spec.commands import options as shared
     help="Write the findings to this file.",
 )  # fmt: skip
 def audit(**options: Any) -> int:
-    """Check the test sets of a spec: their questions, references, judgements, mix and size.
+    """Check test sets: their questions, references, judgements, mix and size.
 
-    Each finding names the row and what to do. With the results of an evaluation, the audit also says what the
-    questions can show. It asks no system and no model. The exit code is 1 if there are errors.
+    SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
+    results of an evaluation, the audit also says what the questions show. It asks no system and no model. The exit code
+    is 1 if there are errors.
 
     \b
     rageval-spec audit spec.yaml
-    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv --strict
+    rageval-spec audit golden.jsonl --strict
+    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv --format html -o audit.html
     """
     from rageval_spec.commands.audit.command import Request
     from rageval_spec.commands.audit.command import audit as audit_spec

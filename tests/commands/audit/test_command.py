@@ -151,3 +151,42 @@ def test_a_judgement_without_a_question_and_a_dataset_without_judgements_are_aud
     found = audit(spec, code=0)
     assert found["datasets"][0]["questions"] == 1
     assert find_check(found, "duplicates")["state"] == "skipped"
+
+
+def test_a_file_of_questions_needs_no_spec(spec: Path, tmp_path: Path) -> None:
+    found = audit(tmp_path / "golden.jsonl")
+    assert found["name"] == "golden.jsonl"
+    assert ("contradiction", "golden.jsonl:2") in list_codes(found)
+    assert "rageval-spec run" in find_check(found, "every_system_fails")["skipped"]
+    content = {"version": "1", "created": "2025-11-01", "test_cases": [{"id": "1", "query": "Who won?"}]}
+    (tmp_path / "golden.json").write_text(json.dumps(content))
+    found = audit(tmp_path / "golden.json", code=0)
+    assert found["datasets"][0]["questions"] == 1 and "created 2025-11-01" in found["datasets"][0]["origin"]
+    for options in (["--set", "a=1"], ["--results", "x"]):
+        done = invoke("audit", tmp_path / "golden.jsonl", *options)
+        assert done.exit_code == 2 and "spec" in done.stderr
+
+
+def test_the_page_and_the_markdown_name_the_rows(spec: Path, tmp_path: Path) -> None:
+    done = invoke("audit", spec, "--format", "markdown")
+    assert done.exit_code == 1 and "- **error** `golden.jsonl:2`: the same question" in done.stdout
+    assert invoke("audit", spec, "--format", "html", "-o", tmp_path / "audit.html").exit_code == 1
+    assert "golden.jsonl:2" in (tmp_path / "audit.html").read_text()
+
+
+def test_a_wrong_path_is_an_error_of_the_command_line(tmp_path: Path) -> None:
+    done = invoke("audit", tmp_path / "nowhere.yaml")
+    assert done.exit_code == 2 and "no such file" in done.stderr
+
+
+def test_findings_of_an_evaluation_are_there_once_it_has_run(spec: Path) -> None:
+    before = audit(spec)
+    assert all("has not been evaluated" in find_check(before, name)["skipped"] for name in EVALUATED)
+    assert invoke("run", spec, "-q").exit_code == 0
+    after = audit(spec)
+    assert find_check(after, "every_system_fails")["findings"][0]["rows"][0]["place"] == "golden.jsonl:5"
+    assert find_check(after, "unjudged")["tables"][0]["header"][1:4] == ["ndcg@10", "bpref", "judged@10"]
+    assert find_check(after, "discrimination")["skipped"].startswith("2 systems;")
+
+
+EVALUATED = ("unjudged", "every_system_fails", "every_system_solves", "discrimination")

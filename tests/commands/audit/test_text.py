@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from rageval_spec.audit.finding import Audit, Check, DatasetAudit, Finding, Row
-from rageval_spec.commands.audit.text import MOST_SHOWN, render_audit, summarize
+from rageval_spec.commands.audit.text import MOST_SHOWN, render_audit
 
 
 def render(*checks: Check) -> str:
-    return render_audit(Audit("spec", (DatasetAudit("golden", 1200, 2, 1, checks, "3", "2025-11-01"),))).decode()
+    return render_audit(
+        Audit("spec", (DatasetAudit("golden", 1200, 2, 1, checks, "version 3; created 2025-11-01"),))
+    ).decode()
 
 
 def test_advice_stands_once_for_findings_that_share_it() -> None:
@@ -17,7 +19,7 @@ def test_advice_stands_once_for_findings_that_share_it() -> None:
 
 
 def test_what_the_dataset_says_of_itself_stands_in_its_title() -> None:
-    assert "1,200 questions, 2 with a reference, 1 with relevant documents, version 3, created 2025-11-01" in " ".join(
+    assert "1,200 questions, 2 with a reference, 1 with relevant documents; version 3; created 2025-11-01" in " ".join(
         render(Check("mix", "Mix", skipped="no column")).split()
     )
 
@@ -26,7 +28,3 @@ def test_control_characters_of_questions_are_escaped() -> None:
     finding = Finding("leak", "info", "it \x1b[31m", "ask \x1b", (Row("q\x1b", "", "Who \x1b]0;?"),))
     text = render(Check("leaks", "Leaks", (finding,)))
     assert "\x1b" not in text and "\\x1b" in text
-
-
-def test_the_summary_counts_by_severity() -> None:
-    assert summarize(Audit("spec", ())) == "nothing found"

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.audit.auditing import Material, audit_dataset
 from rageval_spec.audit.content import dump_audit
 from rageval_spec.audit.finding import Audit
+from rageval_spec.audit.markdown import render_markdown
 from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted
+from rageval_spec.audit.page import render_page
 from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.audit.size import COUNT
 from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
-from rageval_spec.commands.audit.opening import open_questions, open_train
+from rageval_spec.commands.audit.opening import Subject, open_questions, open_subject, open_train
 from rageval_spec.commands.audit.text import render_audit
+from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
-from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.origins import find_origin
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.spec import load
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
@@ -34,7 +36,7 @@ class Request:
     """What to audit, and how to show it.
 
     Attributes:
-        spec: the spec's file.
+        path: the spec, or the file or the folder of a dataset.
         overrides: values that replace those of the spec.
         datasets: only these; none for all.
         results: the results whose values count; none for the last ones of this spec.
@@ -47,7 +49,7 @@ class Request:
         output: the file to write; None for standard output.
     """
 
-    spec: Path
+    path: Path
     overrides: Sequence[str] = ()
     datasets: Sequence[str] = ()
     results: Sequence[str] = ()
@@ -76,9 +78,10 @@ def audit(request: Request) -> Rendered:
         UsageError: an option is wrong.
         DataError: a dataset or a file cannot be read.
     """
-    spec = load(request.spec, overrides=request.overrides)
     with ProgressDisplay() as display:
-        audited = _audit(spec, request, display)
+        display.announce("read the datasets")
+        subject = open_subject(request.path, request.overrides)
+        audited = _audit(subject, request, display)
     content = _FORMS[request.form](audited)
     failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
     exit_code = GATE_FAILED if failing else PASSED
@@ -90,22 +93,32 @@ def audit(request: Request) -> Rendered:
 _FORMS: Mapping[str, Any] = {
     "text": render_audit,
     "json": lambda audited: dump_audit(audited).encode("utf-8", "backslashreplace"),
+    "html": render_page,
+    "markdown": render_markdown,
 }
 
 
-def _audit(spec: Spec, request: Request, display: ProgressDisplay) -> Audit:
-    display.announce("read the datasets")
-    parts = build_parts(spec)
-    names = _choose(request.datasets, tuple(parts.datasets))
-    opened = {name: open_questions(parts.datasets[name]) for name in names}
-    found = find_results(spec, request.results)
+def _audit(subject: Subject, request: Request, display: ProgressDisplay) -> Audit:
+    names = _choose(request.datasets, tuple(subject.datasets))
+    opened = {name: open_questions(subject.datasets[name]) for name in names}
+    found = _find_results(subject, request.results)
     train = None if request.train is None else (open_train(request.train), str(request.train))
     audits = []
     for name in names:
         display.announce(f"audit {name}")
-        material = _prepare(spec, parts, request, opened[name], found)
-        audits.append(audit_dataset(opened[name], parts.datasets[name], replace(material, train=train)))
-    return Audit(spec.name, tuple(audits), tuple(found.names))
+        material = replace(_prepare(request, opened[name], subject), train=train)
+        if subject.spec is not None and subject.parts is not None:
+            material = _add_values(material, subject.spec, subject.parts, found, name, request.metric)
+        audits.append(audit_dataset(opened[name], subject.datasets[name], material))
+    return Audit(subject.name, tuple(audits), tuple(found.names))
+
+
+def _find_results(subject: Subject, named: Sequence[str]) -> Found:
+    if subject.spec is not None:
+        return find_results(subject.spec, named)
+    if named:
+        raise UsageError("--results needs a spec: it says what the metrics of the results mean")
+    return Found([])
 
 
 def _choose(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
@@ -115,17 +128,27 @@ def _choose(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     return [name for name in known if not wanted or name in wanted]
 
 
-def _prepare(spec: Spec, parts: Parts, request: Request, questions: QuestionSet, found: Found) -> Material:
-    measured = measure(spec, parts, found, questions.name, request.metric)
-    nothing = f"the results have no values of questions of '{questions.name}'"
+def _prepare(request: Request, questions: QuestionSet, subject: Subject) -> Material:
+    origin = find_origin(subject.datasets[questions.name].node, questions.collection)
     return Material(
         count=request.count,
         types=_want(TYPE, request.types, questions),
         difficulties=_want(DIFFICULTY, request.difficulties, questions),
-        powers=list_powers(spec, found, questions.name),
-        measured=measured,
-        outputs=list_outputs(found, questions.name),
-        why_none=found.why_none or nothing,
+        why_none=f"this takes results: audit a spec that has been evaluated with {PROGRAM} run",
+        origin="" if origin is None else origin.describe(),
+    )
+
+
+def _add_values(
+    material: Material, spec: Spec, parts: Parts, found: Found, dataset: str, metric: str | None
+) -> Material:
+    """The material with what the results say about a dataset."""
+    return replace(
+        material,
+        powers=list_powers(spec, found, dataset),
+        measured=measure(spec, parts, found, dataset, metric),
+        outputs=list_outputs(found, dataset),
+        why_none=found.why_none or f"the results have no values of questions of '{dataset}'",
     )
 
 

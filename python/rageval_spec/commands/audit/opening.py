@@ -2,21 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
 from rageval_spec.audit.question_set import QuestionSet, read_questions
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import queries_to_ask
 from rageval_spec.plugin import Context, Dataset
 from rageval_spec.reading.files import format_of
+from rageval_spec.runner import STORE
+from rageval_spec.spec import load
+from rageval_spec.store.folder import open_store
 
 if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
+    from rageval_spec.spec.nodes import Spec
 
-_WORDS = {"csv": "csv", "tsv": "csv", "parquet": "parquet"}
+_SET = "questions"
+_WORDS = {"csv": "csv", "tsv": "csv", "xlsx": "csv", "parquet": "parquet"}
+"""The dataset that reads a file, by its suffix; any other is read as JSON or YAML."""
+_OF_SPECS = ("datasets:", "systems:", "metrics:")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is audited.
+
+    Attributes:
+        name: the name of the spec, or of the file.
+        datasets: the datasets by name.
+        spec, parts: the spec and its plugins; None for a dataset without a spec.
+    """
+
+    name: str
+    datasets: Mapping[str, Dataset[Any]]
+    spec: Spec | None = None
+    parts: Parts | None = None
+
+
+def open_subject(path: Path, overrides: Sequence[str]) -> Subject:
+    """The datasets of a spec, or a dataset that is a file or a folder.
+
+    Raises:
+        SpecError: the spec is wrong.
+        UsageError: there is no such file, or a dataset is given with overrides.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    if _is_spec(path):
+        spec = load(path, overrides=overrides)
+        folder = spec.folder / STORE
+        store = open_store(folder if folder.is_dir() else None)
+        parts = build_parts(spec, answers=store.answers)
+        return Subject(spec.name, parts.datasets, spec, parts)
+    if overrides:
+        raise UsageError(f"--set needs a spec, and {path} is a dataset")
+    return Subject(path.name, {_SET: _build(path, _SET)})
+
+
+def _is_spec(path: Path) -> bool:
+    """Whether a file is YAML with a section of specs. Sets of questions can be YAML, too.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if path.suffix not in (".yaml", ".yml") or path.is_dir():
+        return False
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+    return not lines or any(line.startswith(_OF_SPECS) for line in lines)
 
 
 def open_questions(dataset: Dataset[Any]) -> QuestionSet:
@@ -48,21 +108,21 @@ def open_train(path: Path) -> QuestionSet:
     """
     if not path.exists():
         raise UsageError(f"--train {path}: no such file")
-    return open_questions(_build(path))
+    return open_questions(_build(path, "train"))
 
 
-def _build(path: Path) -> Dataset[Any]:
+def _build(path: Path, called: str) -> Dataset[Any]:
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if path.is_dir():
         splits = sorted(one.name.partition(".tsv")[0] for one in (path / "qrels").glob("*.tsv*"))
-        split = "train" if "train" in splits or not splits else splits[0]
-        return _declare("beir", path=str(path), split=split)
+        wanted = "train" if called == "train" else "test"
+        return _declare(called, "beir", path=str(path), split=wanted if wanted in splits or not splits else splits[0])
     if name.endswith(".tsv") and path.parent.name == "qrels":
-        return _declare("beir", path=str(path.parent.parent), split=name.removesuffix(".tsv"))
-    return _declare(_WORDS.get(format_of(path), "jsonl"), path=str(path))
+        return _declare(called, "beir", path=str(path.parent.parent), split=name.removesuffix(".tsv"))
+    return _declare(called, _WORDS.get(format_of(path), "jsonl"), path=str(path))
 
 
-def _declare(word: str, **keys: str) -> Dataset[Any]:
+def _declare(called: str, word: str, **keys: str) -> Dataset[Any]:
     plugin = registry.load("datasets", word)
-    built: Dataset[Any] = plugin(plugin.node_type(use=word, **keys), Context("train", Path()))
+    built: Dataset[Any] = plugin(plugin.node_type(use=word, **keys), Context(called, Path()))
     return built

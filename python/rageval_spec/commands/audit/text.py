@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rageval_spec.audit.finding import SEVERITIES, Audit, Check, DatasetAudit, Finding
+from rageval_spec.audit.finding import Audit, Check, Finding
+from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, summarize
 from rageval_spec.reports.shared.console import render_text, tabulate
-from rageval_spec.wording import count_noun, list_names, make_visible
+from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,10 +17,6 @@ MOST_SHOWN = 10
 """The most findings of a check that the text lists; JSON has all."""
 _STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 _SIGNS = {"found": "!", "clean": "✓", "skipped": "–"}
-_NUMERIC = (
-    "questions", "share", "wanted", "sd", "smallest drop", "ndcg@10", "bpref", "judged@10",
-    "questions without a judged document",
-)  # fmt: skip
 
 
 def render_audit(audit: Audit) -> bytes:
@@ -36,22 +33,6 @@ def _draw(audit: Audit) -> Iterator[RenderableType]:
         for check in dataset.checks:
             yield from _draw_check(check)
     yield Text(make_visible(summarize(audit)), "bold")
-
-
-def describe_dataset(dataset: DatasetAudit) -> str:
-    """How many questions it has, and what they come with."""
-    parts = [count_noun(dataset.questions, "question")]
-    parts += [f"{dataset.with_reference:,} with a reference", f"{dataset.with_relevant:,} with relevant documents"]
-    named = [f"version {dataset.version}"] if dataset.version else []
-    named += [f"created {dataset.created}"] if dataset.created else []
-    return ", ".join(parts + named)
-
-
-def summarize(audit: Audit) -> str:
-    """How many findings there are: `2 errors, 5 warnings`."""
-    counts = [(severity, audit.count(severity)) for severity in SEVERITIES]
-    told = [count_noun(count, severity if severity != "info" else "remark") for severity, count in counts if count]
-    return list_names(told) if told else "nothing found"
 
 
 def _draw_check(check: Check) -> Iterator[RenderableType]:
@@ -71,7 +52,7 @@ def _draw_check(check: Check) -> Iterator[RenderableType]:
     if (rest := len(check.findings) - MOST_SHOWN) > 0:
         yield Padding(Text(f"... and {rest:,} more; --format json lists all.", "dim"), (0, 0, 0, 2))
     for table in check.tables:
-        numbers = {place for place, name in enumerate(table.header) if name in _NUMERIC}
+        numbers = {place for place, name in enumerate(table.header) if name in NUMERIC}
         yield Padding(tabulate(table.header, table.rows, numbers), (0, 0, 0, 2))
     if check.findings or check.tables:
         yield ""
@@ -85,7 +66,7 @@ def _draw_finding(finding: Finding, advised: str) -> Iterator[RenderableType]:
     line = Text("  ")
     if finding.rows:
         line.append(make_visible(f"{finding.rows[0]}: "))
-    line.append(f"{finding.severity}: ", _STYLES[finding.severity])
+    line.append(f"{NOUNS[finding.severity]}: ", _STYLES[finding.severity])
     line.append(make_visible(finding.message))
     line.append(f" [{finding.code}]", "dim")
     yield line
