@@ -141,3 +141,13 @@ def test_a_body_is_plain_json(server: ApiServer, reach: Reach) -> None:
     assert reach().post("/v1/things", {"text": "Übung"}) == {"got": {"text": "Übung"}}
     with pytest.raises(ValueError, match="Out of range"):
         reach().post("/v1/things", {"score": float("nan")})
+
+
+def test_bytes_are_sent_and_returned_as_they_are(server: ApiServer, reach: Reach) -> None:
+    server.reply = lambda asked: Answer(b"\x0a\x00\xff")
+    assert reach().send("/v1/traces", b"\x0a\x01", "application/x-protobuf") == b"\x0a\x00\xff"
+    assert server.asked[0].body == b"\x0a\x01"
+    assert server.asked[0].headers["content-type"] == "application/x-protobuf"
+    server.reply = lambda asked: Answer(b"<html>", Content_Type="text/html")
+    with pytest.raises(ServiceError, match="answered 200 with a web page; is url right"):
+        reach().send("/v1/traces", b"", "application/x-protobuf")

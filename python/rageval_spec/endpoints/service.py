@@ -108,6 +108,23 @@ class Service:
 
         return self._make(attempt if repeatable else _only_once(attempt), path)
 
+    def send(self, path: str, body: bytes, content_type: str) -> bytes:
+        """POST bytes and return the body of the reply, which need not be JSON. The call can be repeated.
+
+        Raises:
+            ServiceError: the call failed for good, or the reply is a web page.
+        """
+
+        def attempt() -> bytes:
+            with self._endpoint.exchange(body, path=path, content_type=content_type) as reply:
+                self._refuse_others(reply)
+                if "html" in reply.headers.get_content_type() and reply.content.strip():
+                    message = f"answered {reply.status} with a web page; is {self._url_key} right?"
+                    raise Failure(message, shorten(reply))
+                return reply.content
+
+        return self._make(attempt, path)
+
     def close(self) -> None:
         """End the calls under way and close the connections."""
         self._tries.stop()
@@ -133,12 +150,16 @@ class Service:
         except StoppedError:
             raise ServiceError(f"{self._endpoint.where}: stopped before it replied") from None
 
-    def _read(self, reply: Reply) -> Any:
+    def _refuse_others(self, reply: Reply) -> None:
+        """Raise a `Failure` for a status other than 2xx."""
         if not 200 <= reply.status < 300:
             failure = self._endpoint.judge(reply)
             failure.is_temporary &= reply.status != _CONFLICT  # here a conflict says that something exists already
             failure.is_about_request = 400 <= reply.status < 500 and not failure.is_refusal
             raise failure
+
+    def _read(self, reply: Reply) -> Any:
+        self._refuse_others(reply)
         if not reply.content.strip():
             return None
         try:

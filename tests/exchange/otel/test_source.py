@@ -60,6 +60,7 @@ def test_traces_in_pieces_over_several_files(tmp_path: Path) -> None:
         "trace_id": f"{1:032x}",
         "span_id": f"{1:016x}",
         "retriever": f"{2:016x}",
+        "ended": str(BEGIN + 2 * SECOND),
     }
 
 

@@ -41,6 +41,7 @@ def test_a_trace_has_its_question_answer_documents_and_usage(phoenix: PhoenixSer
         "span_id": f"{5:014x}01",
         "project": "support",
         "retriever": f"{5:014x}02",
+        "ended": "1795352701500000000",
     }
 
 

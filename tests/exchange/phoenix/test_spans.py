@@ -48,7 +48,7 @@ def test_what_phoenix_knows_of_a_trace_comes_back(
     back = [{"id": one.doc_id, "content": one.text, "score": one.score, "metadata": dict(one.metadata)}
             for one in trace.documents or ()]  # fmt: skip
     assert back == documents
-    assert trace.link.others == {"retriever": read[1].span_id}
+    assert trace.link.others["retriever"] == read[1].span_id
 
 
 def test_metadata_that_is_spread_is_one_object_again() -> None:

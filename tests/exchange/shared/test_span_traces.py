@@ -59,7 +59,7 @@ def test_a_chain_with_a_retriever_and_a_model() -> None:
     assert trace.started == "2026-03-01T12:00:00Z"
     assert trace.metadata == {"lang": "en", "tags": ["prod"]}
     assert (trace.link.tool, trace.link.span_id, trace.link.project) == ("otel", f"{1:016x}", "bot")
-    assert trace.link.others == {"retriever": f"{2:016x}"}
+    assert trace.link.others == {"retriever": f"{2:016x}", "ended": str(BEGIN + 5 * SECOND // 2)}
     assert [step.kind for step in trace.steps] == ["retrieval", "model"]
     assert trace.steps[0].input == "query of the retriever"
 

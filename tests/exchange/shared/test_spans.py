@@ -9,7 +9,7 @@ from rageval_spec.exchange.shared.spans import SECOND, Span, format_nanoseconds,
     ("start", "end", "seconds"),
     [
         (SECOND, 3 * SECOND, 2.0),
-        (SECOND, SECOND, 0.0),
+        (SECOND, SECOND, None),
         (0, SECOND, None),
         (2 * SECOND, SECOND, None),
         (SECOND, 0, None),

@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from rageval_spec.exchange.otel.source import OtelSource
+from rageval_spec.exchange.otel.target import OtelTarget
 
 SOURCE = OtelSource
+TARGET = OtelTarget

@@ -95,7 +95,7 @@ class SpanReader:
             cost=_total([cost_of(span) for span in usage]),
             session=_find_text(entry, timed, "session"),
             user=_find_text(entry, timed, "user"),
-            model=_find_text(models[-1], (), "model") if models else text_of(entry, "model"),
+            model=_find_text(models[-1] if models else entry, (entry,), "model"),
             started=format_nanoseconds(entry.start),
             messages=_conversation(entry),
             steps=tuple(
@@ -107,7 +107,9 @@ class SpanReader:
         )
 
     def _link(self, entry: Span, retriever: Span | None) -> TraceLink:
-        others = {} if retriever is None else {"retriever": retriever.span_id}
+        others = {"ended": str(entry.end)} if entry.end else {}
+        if retriever is not None:
+            others["retriever"] = retriever.span_id
         return TraceLink(self._tool, entry.trace_id, entry.span_id, _project(entry), others)
 
     def _sum(self, spans: Sequence[Span], meaning: str) -> int | None:
@@ -131,12 +133,19 @@ def _find_question(entry: Span, timed: Sequence[Span]) -> str | None:
 
 
 def _find_answer(entry: Span, timed: Sequence[Span]) -> str | None:
-    """The entry's answer; else that of the last model, if the entry has no output and did not fail."""
+    """The entry's answer; else that of the last model, if the entry has no output and did not fail.
+
+    An output that is empty counts if it is marked as plain text, or if no model wrote anything.
+    """
     found = answer_of(entry) if kind_of(entry) in _SPEAKING else None
     if found is not None or entry.status == ERROR:
         return found
+    is_empty = entry.attributes.get("output.value") == ""
+    if is_empty and entry.attributes.get("output.mime_type") == "text/plain":
+        return ""
     spans = [span for span in timed if kind_of(span) in ("model", "agent", "chain")]
-    return next((text for span in reversed(spans) if (text := answer_of(span)) is not None), None)
+    said = next((text for span in reversed(spans) if (text := answer_of(span)) is not None), None)
+    return "" if said is None and is_empty else said
 
 
 def _find_error(entry: Span, timed: Sequence[Span]) -> str:

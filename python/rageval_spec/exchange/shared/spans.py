@@ -62,8 +62,8 @@ class Span(NamedTuple):
 
 
 def seconds_of(span: Span) -> float | None:
-    """How long a span took; None if it has no times, or ends before it begins."""
-    return (span.end - span.start) / SECOND if 0 < span.start <= span.end else None
+    """How long a span took; None if it has no times, or does not end after it begins."""
+    return (span.end - span.start) / SECOND if 0 < span.start < span.end else None
 
 
 def format_nanoseconds(time: int) -> str | None:

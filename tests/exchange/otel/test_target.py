@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.trace import Trace, TraceLink
+from rageval_spec.errors import RagevalError
+from rageval_spec.exchange.otel.target import OtelTarget, OtelTargetNode
+from rageval_spec.exchange.shared.otlp.protobuf_spans import decode_spans, encode_spans
+from rageval_spec.exchange.shared.otlp.wire import write_message, write_number, write_text
+from rageval_spec.exchange.shared.sending import send_parcels
+from rageval_spec.exchange.shared.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans import SECOND
+from rageval_spec.plugin import Context
+from tests.command_line import invoke
+from tests.exchange.otel.collector import attributes, collecting
+from tests.exchange.otel.rotel import rotel_forwarding
+from tests.exchange.otel.test_evaluations import AGGREGATES
+from tests.exchange.otel.test_source import BEGIN, record_trace
+from tests.exchange.traced_evaluation import evaluate
+
+TIME = "2026-03-02T00:00:00Z"
+
+
+def _traces(count: int = 3) -> list[Trace]:
+    return [trace for number in range(1, count + 1) for trace in SpanReader("otel").read(record_trace(number))]
+
+
+def _send(evaluation: Evaluation, url: str, folder: Path | None = None, **given: Any) -> str:
+    target = OtelTarget(OtelTargetNode(endpoint=url, time=TIME, **given), Context("otel", Path()))
+    try:
+        return send_parcels(target, evaluation, folder, tool="otel").render()
+    finally:
+        target.close()
+
+
+def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
+    with collecting() as collector:
+        said = _send(evaluate(_traces()), collector.url)
+    assert said == f"sent 3 spans to {collector.url}\n" and collector.paths == ["/v1/traces"]
+    span = collector.spans()[1]
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (f"{2:032x}", f"{1:016x}")
+    assert span.links[0].span_id == span.parent_span_id
+    assert attributes(span) == {
+        "openinference.span.kind": "EVALUATOR", "rageval.dataset": "golden", "rageval.system": "v1",
+        "rageval.query_id": f"{2:032x}",
+    }  # fmt: skip
+    first, second = span.events
+    assert first.name == second.name == "gen_ai.evaluation.result"
+    shown = attributes(first)
+    assert shown.pop("gen_ai.evaluation.explanation").startswith("1 supported, 1 contradicted")
+    assert shown == {
+        "gen_ai.evaluation.name": "faithfulness",
+        "gen_ai.evaluation.score.value": 0.1,
+        "gen_ai.evaluation.score.label": "poor",
+    }
+    assert attributes(second)["gen_ai.evaluation.score.value"] == 0.25
+    assert span.start_time_unix_nano == first.time_unix_nano == BEGIN + 3 * SECOND  # when the answer was there
+
+
+def test_what_was_sent_before_is_not_sent_again(tmp_path: Path) -> None:
+    with collecting() as collector:
+        _send(evaluate(_traces()), collector.url, tmp_path)
+        again = _send(evaluate(_traces()), collector.url, tmp_path)
+        changed = _send(evaluate(_traces(), shift=0.1), collector.url, tmp_path)
+    ids = [span.span_id for span in collector.spans()]
+    assert "3 values had been sent before" in again and len(ids) == 6 == len(set(ids))
+    assert changed.startswith("sent 3 spans")
+
+
+def test_sending_again_sends_the_same_ids() -> None:
+    with collecting() as collector:
+        for _ in range(2):
+            _send(evaluate(_traces()), collector.url)
+    first, second = collector.requests
+    assert first == second
+
+
+def test_events_alone() -> None:
+    with collecting() as collector:
+        _send(evaluate(_traces(1)), collector.url, signals=("logs",))
+    record, other = collector.records()
+    assert record.event_name == "gen_ai.evaluation.result" and collector.paths == ["/v1/logs"]
+    assert (record.trace_id.hex(), record.span_id.hex()) == (f"{1:032x}", f"{1:016x}")
+    assert attributes(other)["gen_ai.evaluation.name"] == "ndcg@10"
+
+
+def test_metrics() -> None:
+    with collecting() as collector:
+        said = _send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+    metrics = collector.metrics()
+    assert "metrics to" in said
+    named = {attributes(point)["metric"]: point for point in metrics["rageval.metric.value"]}
+    assert named["ndcg@10"].as_double == 0.25
+    assert named["ndcg@10"].time_unix_nano == 1_772_409_600 * SECOND
+    assert {"rageval.metric.queries.scored", "rageval.metric.queries.total"} <= metrics.keys()
+
+
+def test_an_answer_without_a_value_says_why() -> None:
+    (trace,) = _traces(1)
+    failed = Trace(trace.link, trace.question, trace.id, error="timeout")
+    with collecting() as collector:
+        _send(evaluate([failed]), collector.url)
+    shown = attributes(collector.spans()[0].events[0])
+    assert shown["error.type"] == "unscorable" and "gen_ai.evaluation.score.value" not in shown
+    assert shown["gen_ai.evaluation.explanation"] == "there is no answer"
+
+
+def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
+    (trace,) = _traces(1)
+    lone = Trace(
+        TraceLink("langfuse", "not-hexadecimal"), trace.question, "q1", trace.answer, trace.documents, seconds=2.0
+    )
+    with collecting() as collector:
+        said = _send(evaluate([lone]), collector.url)
+        (request,) = collector.requests
+    assert "1 answer without a trace became traces of their own" in said
+    (read,) = SpanReader("otel").read(list(decode_spans(request.SerializeToString())))
+    assert (read.question, read.answer, read.seconds) == (trace.question, trace.answer, 2.0)
+    assert [(one.doc_id, one.text) for one in read.documents or ()] == [("d1", "1 is 1.")]
+    assert {(said.name, said.value) for said in read.feedback} == {("faithfulness", 0.0), ("ndcg@10", 0.25)}
+    with collecting() as collector:
+        said = _send(evaluate([lone]), collector.url, signals=("logs",))
+    assert "1 answer without a trace left out; --signals traces sends them" in said and collector.paths == []
+
+
+def test_a_collector_that_rejects_spans_is_an_error() -> None:
+    partial = write_message(1, write_number(1, 2) + write_text(2, "too old"))
+    with collecting() as collector:
+        collector.answers = [(200, partial)]
+        with pytest.raises(RagevalError, match=r"/v1/traces: rejected 2 of what was sent: too old"):
+            _send(evaluate(_traces()), collector.url)
+
+
+def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() -> None:
+    with collecting() as collector:
+        collector.answers = [(404, b"not found")]
+        with pytest.raises(RagevalError, match="the endpoint may take no metrics: leave metrics out of signals"):
+            _send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+
+
+def test_a_busy_collector_is_asked_again() -> None:
+    with collecting() as collector:
+        collector.answers = [(503, b""), (429, b"")]
+        assert _send(evaluate(_traces()), collector.url).startswith("sent 3 spans")
+    assert collector.paths == ["/v1/traces"] * 3
+
+
+def test_headers_of_the_environment_are_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20s3cret-token,x-other=1")
+    with collecting() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"{collector.url}/v1/traces")
+        collector.answers = [(200, b""), (403, b"no: s3cret-token")]
+        target = OtelTarget(OtelTargetNode(), Context("otel", Path()))
+        send_parcels(target, evaluate(_traces()), None, tool="otel")
+        with pytest.raises(RagevalError) as error:
+            send_parcels(target, evaluate(_traces()), None, tool="otel")
+    assert collector.headers[0]["authorization"] == "Bearer s3cret-token" and collector.headers[0]["x-other"] == "1"
+    assert "s3cret" not in str(error.value)
+
+
+def test_the_command_line_and_a_report(tmp_path: Path) -> None:
+    (tmp_path / "a.otlp").write_bytes(encode_spans([span for number in (1, 2) for span in record_trace(number)]))
+    spec = "version: 1\ndatasets: {prod: {use: otel, path: a.otlp}}\nsystems: {bot: {use: otel, path: a.otlp}}\n"
+    results = tmp_path / "results"
+    with collecting() as collector:
+        reports = f"reports: [json, parquet, samples, {{use: otel, endpoint: '{collector.url}'}}]\n"
+        (tmp_path / "spec.yaml").write_text(f"{spec}metrics: [is_json]\n{reports}")
+        done = invoke("run", tmp_path / "spec.yaml", "-o", results)
+        assert done.exit_code == 0 and "sent 2 spans to" in done.output, done.output
+        done = invoke("export", "otel", results, "--endpoint", collector.url, "--dry-run", "--again")
+        assert (
+            done.exit_code == 0
+            and "is_json 0.000 -> trace 00000000" in done.stdout
+            and "would send 2 spans" in done.stdout
+        )
+        done = invoke("export", "otel", results, "--endpoint", collector.url)
+        assert "sent nothing" in done.stdout and "2 values had been sent before" in done.stdout
+    assert len(collector.spans()) == 2
+
+
+def test_a_real_collector_takes_all_signals() -> None:
+    with collecting() as behind, rotel_forwarding(behind.url) as rotel:
+        _send(evaluate(_traces(), aggregates=AGGREGATES), rotel, signals=("traces", "logs", "metrics"))
+        until = time.monotonic() + 30
+        while len(set(behind.paths)) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+    assert set(behind.paths) == {"/v1/traces", "/v1/logs", "/v1/metrics"}
+    assert {span.trace_id.hex() for span in behind.spans()} == {f"{number:032x}" for number in (1, 2, 3)}
+    assert json.dumps(attributes(behind.spans()[0].events[1])) == json.dumps(
+        {"gen_ai.evaluation.name": "ndcg@10", "gen_ai.evaluation.score.value": 0.25}
+    )
+    assert len(behind.records()) == 6 and "rageval.metric.value" in behind.metrics()
