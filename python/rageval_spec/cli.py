@@ -156,9 +156,10 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 @cli.add_later
 def _add_more() -> None:
-    from rageval_spec.commands import auditing, exchanging, questions, records, reviewing, starting
+    from rageval_spec.commands import auditing, exchanging, generating, questions, records, reviewing, starting
 
     adders = (questions.add_commands, records.add_history, reviewing.add_review, auditing.add_audit)
+    generating.add_generate(cli)
     for add in (starting.add_init, exchanging.add_exchange, *adders):
         add(cli)
 

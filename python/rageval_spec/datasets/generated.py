@@ -123,14 +123,14 @@ class GeneratedNode(DatasetNode):
             return value
         from rageval_spec.generation.mixes import read_shares
 
-        return _explain(lambda: read_shares(value, _NAMES[info.field_name], info.field_name))
+        return _explain(lambda: read_shares(value, NAMES[info.field_name], info.field_name))
 
     @field_validator("types", "difficulty", "style")
     @classmethod
     def _check(cls, value: dict[str, float], info: Any) -> dict[str, float]:
         from rageval_spec.generation.mixes import check_shares
 
-        return _explain(lambda: check_shares(value, _NAMES[info.field_name], info.field_name))
+        return _explain(lambda: check_shares(value, NAMES[info.field_name], info.field_name))
 
     @property
     def mix(self) -> Mix:
@@ -140,7 +140,7 @@ class GeneratedNode(DatasetNode):
         return Mix(self.types, self.difficulty, self.style, self.multi_hop, self.unanswerable)
 
 
-_NAMES: Mapping[str, Mapping[str, object]] = {
+NAMES: Mapping[str, Mapping[str, object]] = {
     "types": TYPES, "difficulty": DIFFICULTIES, "style": dict.fromkeys(STYLE_NAMES),
 }  # fmt: skip
 

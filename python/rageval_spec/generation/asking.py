@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rageval_spec.data.assessment import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.endpoints.asking import (
     Question,
     ask,
@@ -36,11 +37,7 @@ class Asker(Protocol):
         """Ask the model that checks."""
 
     def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
-        """Ask the judge whether the contexts of samples support their answers.
-
-        Raises:
-            LimitError: the limits allow no further call.
-        """
+        """Ask the judge whether the contexts of samples support their answers."""
 
 
 @dataclass
@@ -102,9 +99,19 @@ class RealAsker:
         """Ask the judge."""
         if not samples:
             return []
-        findings = self._models.judge.assess(self._models.criterion, samples).findings
+        try:
+            findings = self._models.judge.assess(self._models.criterion, samples).findings
+        except LimitError as error:
+            return [self._recall(sample, error) for sample in samples]
         self._steps.end(len(samples))
         return list(findings)
+
+    def _recall(self, sample: Sample, error: LimitError) -> Finding | Failed:
+        """What the judge has said of a sample before a limit was reached."""
+        judge, criterion = self._models.judge, self._models.criterion
+        if judge.estimate(criterion, [sample]).calls:
+            return Failed(str(error), is_unfinished=True)
+        return judge.assess(criterion, [sample]).findings[0]
 
     def _ask(self, model: ChatModel[Any], questions: Sequence[Question[T]]) -> list[T | Failed | None]:
         tasks = [partial(self._ask_one, model, question) for question in questions]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.assessment import Failed, Finding, is_supported
-from rageval_spec.data.call_errors import LimitError
 from rageval_spec.data.sample import Sample
 from rageval_spec.generation.evidence import find_quote
 from rageval_spec.generation.phrasing import find_leak, find_unanchored
@@ -148,11 +147,7 @@ class Checker:
 
         asked = [*_answerable(candidates)]
         samples = [_build_sample(one, [self._corpus.show(chunk) for chunk in one.chunks]) for one in asked]
-        try:
-            self._conclude(asked, self._asker.judge(samples), conclude)
-        except LimitError as error:
-            for one in asked:
-                one.unfinished = str(error)
+        self._conclude(asked, self._asker.judge(samples), conclude)
 
     def _ask_about_parts(self, candidates: Sequence[Candidate]) -> None:
         """Whether one chunk alone answers a question that should need several."""

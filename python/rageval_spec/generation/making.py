@@ -165,6 +165,7 @@ class _Maker:
             if found is None:
                 one.is_supposed = True
                 one.draft = _SUPPOSED._replace(question=_SUPPOSED.question.format(number=one.slot.number))
+                self._note(one)
             elif isinstance(found, Unsuitable):
                 one.reject("unsuitable", found.reason)
             elif isinstance(found, Failed):

@@ -1,0 +1,1 @@
+from tests.generation.conftest import workshop as workshop
