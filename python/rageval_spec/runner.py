@@ -348,12 +348,14 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path | None, *, with_s
         return _Reports()
     wanted = [report for report in parts.reports if not _is_written(report, output)]
     makers = [partial(_write_folder, evaluation, output, with_samples=with_samples)]
-    makers += [partial(_make_report, report, evaluation, output) for report in wanted]
+    makers += [partial(_make_report, report, evaluation, output) for report in wanted if not report.comes_last]
+    last = [partial(_make_report, report, evaluation, output) for report in wanted if report.comes_last]
     at_once = 1  # because each pass over a large table of samples needs memory of its own
     if is_small(evaluation):
         at_once = _REPORTS_AT_ONCE
         _ = with_samples and evaluation.samples  # held for all of them, before they begin
-    return sum(map_in_threads(lambda make: make(), makers, at_once), _Reports())
+    made = sum(map_in_threads(lambda make: make(), makers, at_once), _Reports())
+    return made + sum((make() for make in last), _Reports())
 
 
 def _is_written(report: Report[Any], output: Path) -> bool:

@@ -45,6 +45,9 @@ class Report(Plugin[N]):
     is_part_of_results: ClassVar[bool] = False
     """Whether every results folder has this report under its `filename`, so that it need not be written again."""
 
+    comes_last: ClassVar[bool] = False
+    """Whether it is made when all others are written, because it sends their files or takes long."""
+
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:
         """The report's bytes (UTF-8 if it is text). The same evaluation gives the same bytes."""

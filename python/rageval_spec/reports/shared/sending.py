@@ -23,6 +23,7 @@ class SendingReport(Report[R]):
     """
 
     target_type: ClassVar[type[Target[Any]]]
+    comes_last = True
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Send what is new since the last time.

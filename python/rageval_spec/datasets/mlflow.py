@@ -1,0 +1,21 @@
+"""`mlflow`: the questions of the records of an evaluation dataset, or of the traces of an experiment, in MLflow."""
+
+from __future__ import annotations
+
+from rageval_spec.datasets.shared.traces import TraceDataset
+from rageval_spec.exchange.mlflow.source import MlflowSource, MlflowSourceNode
+from rageval_spec.plugin import DatasetNode
+
+
+class MlflowNode(DatasetNode, MlflowSourceNode):
+    """The questions of the records of an evaluation dataset, or of the traces of an experiment, in MLflow."""
+
+
+class Mlflow(TraceDataset[MlflowNode]):
+    """Reads questions, with their references if there are any."""
+
+    node_type = MlflowNode
+    source_type = MlflowSource
+
+
+PLUGIN = Mlflow
