@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import read_answers
+from rageval_spec.reading.row_sources import RowSource
 from tests.plugins import write
 
 Rows = list[dict[str, Any]]
@@ -20,7 +21,7 @@ Rows = list[dict[str, Any]]
 def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, Any]]:
     """The rows read from a JSON Lines file, without nulls."""
     path = write(folder / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    answers = read_answers(path, "json", AnswerColumns(**columns))
+    answers = read_answers(RowSource(path, "json"), AnswerColumns(**columns))
     assert [answer.place for answer in answers] == [f"{path}:{line}" for line in range(1, len(rows) + 1)]
     return [
         {
@@ -116,7 +117,7 @@ def test_a_named_column_of_seconds_silences_milliseconds(tmp_path: Path) -> None
 
 def test_an_empty_field_of_csv_gives_way_to_the_answer_under_another_name(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,response,output\nq1,,x\nq2,y,z\nq3,,\n")
-    assert [answer.row.answer for answer in read_answers(path, "csv", AnswerColumns())] == ["x", "y", ""]
+    assert [answer.row.answer for answer in read_answers(RowSource(path, "csv"), AnswerColumns())] == ["x", "y", ""]
 
 
 def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
 def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": ["q1", "q2"], "answer": ["x", "y"], "cost": [float("nan"), 0.5]})
     frame.write_parquet(tmp_path / "a.parquet")
-    rows = read_answers(tmp_path / "a.parquet", "parquet", AnswerColumns())
+    rows = read_answers(RowSource(tmp_path / "a.parquet"), AnswerColumns())
     assert [answer.row.cost for answer in rows] == [None, 0.5]
 
 

@@ -31,7 +31,7 @@ def test_rows_are_unwrapped_first(tmp_path: Path) -> None:
     assert list_columns(path, "json", unwrap) == ["input_tokens", "response"]
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
+@pytest.mark.parametrize("content", [None, "", '{"a"', "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
 def test_the_columns_of_an_unreadable_file_are_unknown(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "a.jsonl"
     if content is not None:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.json_lines import json_objects
 from rageval_spec.reading.recognition import (
     ForeignFileError,
     find_separator,
@@ -37,12 +38,11 @@ def parquet() -> bytes:
 
 
 CONTENTS: dict[str, tuple[bytes, str]] = {
-    "UTF-16": (CSV.encode("utf-16"), "this is UTF-16 text; save it as UTF-8"),
-    "UTF-16, big end first": (b"\xfe\xff" + CSV.encode("utf-16-be"), "this is UTF-16 text"),
-    "UTF-16 without a mark": (CSV.encode("utf-16-le"), "this is UTF-16 text"),
-    "UTF-16 in gzip": (gzip.compress(CSV.encode("utf-16")), "this is UTF-16 text"),
-    "XLSX": (zipped("[Content_Types].xml"), "this is an Excel workbook (XLSX), not text; save it as CSV (UTF-8)"),
-    "XLS": (b"\xd0\xcf\x11\xe0\xa1\xb1" + bytes(99), "this is an Excel workbook (XLS)"),
+    "XLSX": (
+        zipped("[Content_Types].xml"),
+        "this is an Excel workbook (XLSX), not text; write use: xlsx for a dataset",
+    ),
+    "XLS": (b"\xd0\xcf\x11\xe0\xa1\xb1" + bytes(99), "this is an Excel workbook (XLS, or one with a password)"),
     "ODS": (zipped("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), "this is an OpenDocument spread"),
     "ZIP": (zipped("golden.csv", CSV.encode()), "this is a ZIP archive, not text; extract the file from it"),
     "Parquet": (parquet(), "this is a Parquet file, not text; write use: parquet for a dataset"),
@@ -73,10 +73,6 @@ def test_text_is_not_another_type(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("word", "name", "content", "message"),
     [
-        ("csv", "a.csv", "question;reference\nwhy?;so\n", ":1: the columns 'question', 'reference' are separated by a "
-         'semicolon, not by a comma; write separator: ";"'),
-        ("csv", "a.csv", "question\treference\nwhy?\tso\n", 'by a tab, not by a comma; write separator: "\\t"'),
-        ("csv", "a.tsv", "question,reference\nwhy?,so\n", "by a comma, not by a tab; write separator: \",\""),
         ("csv", "a.csv", '\n{"question": "why?"}\n', ":2: this is JSON Lines, not CSV; write use: jsonl"),
         ("csv", "a.csv", '{"question":"why?","reference":"so"}\n', ":1: this is JSON Lines, not CSV; write use: jsonl"),
         ("csv", "a.csv", '[\n{"question": "why?"}]\n', ":1: this is a JSON list, not CSV; write use: jsonl"),
@@ -99,6 +95,37 @@ def test_formats_that_are_taken_for_each_other_are_named(
     assert message.lstrip(":12 ") in f"{fault.message}; {fault.hint}"
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b"question;reference\nwhy?;so, it is\n"),
+        ("a.csv", b"question\treference\nwhy?\tso, it is\n"),
+        ("a.csv", b"question|reference\nwhy?|so, it is\n"),
+        ("a.tsv", b'question,reference\nwhy?,"so, it is"\n'),
+        ("a.csv", b"\xef\xbb\xbfquestion;reference\nwhy?;so, it is\n"),
+        ("a.csv", "question;reference\r\nwhy?;so, it is\r\n".encode("utf-16")),
+        ("a.csv", 'question,reference\nwhy?,"so, it is"\n'.encode("utf-16-le")),
+        ("a.csv", b"\xfe\xff" + 'question,reference\nwhy?,"so, it is"\n'.encode("utf-16-be")),
+        ("a.csv", gzip.compress("question\treference\nwhy?\tso, it is\n".encode("utf-16"))),
+    ],
+)
+@pytest.mark.parametrize("word", ["csv", "golden"])
+def test_separators_and_encodings_that_the_file_shows_are_read(
+    tmp_path: Path, word: str, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    collection = build_dataset(word, tmp_path, path=name).open()
+    assert collection.queries is not None and collection.references is not None
+    assert collection.queries.rows() == [("1", "why?")]
+    assert collection.references["references"].to_list() == [["so, it is"]]
+
+
+def test_a_separator_that_the_spec_names_is_not_second_guessed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("question;reference\nwhy?;so\n")
+    with pytest.raises(DataError, match=r"are separated by a semicolon, not by a comma; write separator: \";\""):
+        assert build_dataset("csv", tmp_path, path="a.csv", separator=",").open().qrels is not None
+
+
 def test_following_the_message_helps(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question;reference\nwhy?;so\n")
     collection = build_dataset("csv", tmp_path, path="a.csv", separator=";").open()
@@ -116,9 +143,9 @@ def test_gzip_under_any_name_is_read(tmp_path: Path) -> None:
 
 def test_files_of_answers_get_the_same_message(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;answer\nq1;so\n")
-    (fault,) = build_system("file", tmp_path, path="a.csv").check_files()
+    (fault,) = build_system("file", tmp_path, path="a.csv", separator=",").check_files()
     assert (fault.key, fault.hint) == (("path",), 'write separator: ";"')
-    assert build_system("file", tmp_path, path="a.csv", separator=";").answers_on("golden")
+    assert build_system("file", tmp_path, path="a.csv").answers_on("golden")
     (tmp_path / "b.jsonl").write_text("id,answer\nq1,so\n")
     (fault,) = build_system("file", tmp_path, path="b.jsonl").check_files()
     assert fault.hint is not None and "format: csv for a system" in fault.hint
@@ -161,3 +188,10 @@ def test_correct_headers_and_lines_pass() -> None:
     refuse_header(Path("a.csv"), 1, "[draft] question,reference", ",")
     refuse_line(Path("a.jsonl"), 1, '{"a": 1, "b": 2}')
     refuse_line(Path("a.jsonl"), 1, '"text, with a comma"')
+
+
+def test_a_json_document_is_told_from_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{\n  "version": "1"\n}\n')
+    with pytest.raises(ForeignFileError, match=r"rows\.jsonl:1: this is one JSON document, not JSON Lines; give"):
+        list(json_objects(path))

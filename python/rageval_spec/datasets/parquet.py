@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.datasets.shared.tabular import TabularDataset, TabularNode
-from rageval_spec.reading.parquet import parquet_columns, parquet_objects, read_parquet
+from rageval_spec.reading.parquet import parquet_objects, read_parquet
 from rageval_spec.reading.records import Column, Records
-from rageval_spec.reading.rows import read_rows
+from rageval_spec.reading.row_sources import RowSource
 
 
 class ParquetNode(TabularNode):
@@ -22,20 +22,18 @@ class Parquet(TabularDataset[ParquetNode]):
     node_type = ParquetNode
     known_as = ("arrow", "feather", "hf", "huggingface")
 
-    def read(self, path: Path, columns: Sequence[Column]) -> Records:
+    def find_source(self, path: Path) -> RowSource:
+        """A file."""
+        return RowSource(path, "parquet", layout=self.node.layout)
+
+    def read_whole(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""
         return read_parquet(path, columns)
 
-    def header(self, path: Path) -> Sequence[str]:
-        """The names of a file's columns."""
-        return parquet_columns(path)
-
-    def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The place and the values by name of each row."""
-        return read_rows(path, "parquet")
-
     def rows_with(self, path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The values of some columns in each row. The others are not read."""
+        if not self.source(path).is_direct(self.named(path)):
+            return super().rows_with(path, names)
         return (row for _, row in parquet_objects(path, names))
 
 

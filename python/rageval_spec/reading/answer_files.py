@@ -27,7 +27,8 @@ from rageval_spec.reading.column_names import refuse_absent
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.questions import answers_in, contexts_in
-from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
+from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.rows import parse_list
 from rageval_spec.wording import make_visible
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
@@ -49,32 +50,33 @@ class FileAnswer(NamedTuple):
     row: AnswerRow
 
 
-def read_answers(path: Path, form: RowFormat, columns: AnswerColumns, separator: str | None = None) -> list[FileAnswer]:
+def read_answers(source: RowSource, columns: AnswerColumns) -> list[FileAnswer]:
     """The answers of a file, in order.
 
     Raises:
         DataError: there is no column of answers or contexts, or a row cannot be read (the message gives `file:line`).
     """
+    columns = source.resolve(columns)
+    is_text = source.form == "csv"
     present: dict[str, None] = {}
     names = _find_names(columns, ())
     answers: list[FileAnswer] | None = []
-    for place, row in _unwrapped_rows(path, form, separator):
+    for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
             before, names = names, _find_names(columns, list(present))
             if names != before and answers:
                 answers = None  # what was read before was read under other names
         if answers is not None:
-            answers = _read_another(answers, place, row, names, is_text=form == "csv")
-    names = _choose(path, columns, list(present))
+            answers = _read_another(answers, place, row, names, is_text=is_text)
+    names = _choose(source.path, columns, list(present))
     if answers is not None:
         return answers
-    rows = _unwrapped_rows(path, form, separator)
-    return [_read_row(place, row, names, is_text=form == "csv") for place, row in rows]
+    return [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
 
 
-def _unwrapped_rows(path: Path, form: RowFormat, separator: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((place, unwrap(row)) for place, row in read_rows(path, form, separator))
+def _unwrapped_rows(source: RowSource, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((place, unwrap(row)) for place, row in source.rows(columns))
 
 
 def _read_another(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of, text_lines
-from rageval_spec.reading.recognition import refuse_header
+from rageval_spec.reading.recognition import find_separator, refuse_header
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ FIELD_LIMIT = 2**31 - 1
 def separator_of(path: Path) -> str:
     """A tab if the name ends in `.tsv` (before `.gz` or `.zst`), otherwise a comma."""
     return "\t" if format_of(path) == "tsv" else ","
+
+
+def choose_separator(path: Path) -> str:
+    """What separates the fields: as the name says, unless the header has another separator and not that one."""
+    usual = separator_of(path)
+    try:
+        header = next((text for _, text in text_lines(path) if text.strip()), "").strip()
+    except DataError:
+        return usual  # told when the file is read
+    return usual if usual in header else find_separator(header) or usual
 
 
 def header_of(path: Path, separator: str) -> list[str]:

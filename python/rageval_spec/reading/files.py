@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 
 from rageval_spec.errors import DataError
@@ -15,6 +16,8 @@ from rageval_spec.reading.recognition import BEGINNING, refuse_foreign
 COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 256 << 20
 """The most bytes in a line. A longer line is not a row, and reading it would need several times its size in memory."""
+
+_TOO_LONG = "this line is longer than {} MiB; is a line feed missing between the rows?"
 
 
 def format_of(path: Path) -> str:
@@ -57,16 +60,21 @@ def check_file(path: Path) -> bytes:
 def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
     r"""Yield the number (from 1) and text of each line, without line breaks (`\n`, `\r\n`) and byte order mark.
 
+    The text is UTF-8, or UTF-16 if the first bytes show that.
+
     Args:
         path: the file.
         longest: the most bytes a line may have; None if the whole file may be one line, as in JSON.
 
     Raises:
-        DataError: whatever `check_file` raises; a file that is not UTF-8 text, such as UTF-16 or a workbook; or, with
-            the line number, a line that is too long, bytes that are not UTF-8, or damaged compressed data.
+        DataError: whatever `check_file` raises; a file that is not text, such as a workbook; or, with the line number,
+            a line that is too long, bytes that are not UTF-8, or damaged compressed data.
     """
     start = check_file(path)
-    refuse_foreign(path, start)
+    encoding = refuse_foreign(path, start)
+    if encoding is not None:
+        yield from _utf_16_lines(path, encoding, longest, compressed=start.startswith(GZIP))
+        return
     if start.startswith(ZSTD):
         yield from enumerate(_zstd_lines(path), 1)
         return
@@ -79,6 +87,24 @@ def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tu
             raise DataError(f"{where}: byte 0x{content[error.start]:02x} is not UTF-8; convert the file") from error
 
 
+def _utf_16_lines(path: Path, encoding: str, longest: int | None, *, compressed: bool) -> Iterator[tuple[int, str]]:
+    number, most = 0, -1 if longest is None else longest // 2
+    try:
+        with (
+            gzip.open(path) if compressed else path.open("rb") as stream,
+            TextIOWrapper(stream, encoding, newline="\n") as text,
+        ):
+            while line := text.readline(most):
+                number += 1
+                if len(line) == most and not line.endswith("\n"):
+                    raise DataError(f"{path}:{number}: {_TOO_LONG.format(LONGEST_LINE >> 20)}")
+                yield number, line.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}:{number + 1}: this is not UTF-16 text: {error.reason}; save it as UTF-8") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}:{number + 1}: the compressed file is damaged or cut off ({error})") from error
+
+
 def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterator[bytes]:
     number = 0
     try:
@@ -87,8 +113,7 @@ def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterato
             lines = stream if whole else iter(partial(stream.readline, longest), b"")
             for number, line in enumerate(lines, 1):
                 if not whole and len(line) == longest and not line.endswith(b"\n"):
-                    message = f"this line is longer than {longest >> 20} MiB; is a line feed missing between the rows?"
-                    raise DataError(f"{path}:{number}: {message}")
+                    raise DataError(f"{path}:{number}: {_TOO_LONG.format(longest >> 20)}")
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}:{number + 1}: the compressed file is damaged or cut off ({error})") from error

@@ -32,11 +32,16 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     empty = True
     for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
-        variables = found.get(VARIABLES)
-        yield number, {**variables, **found} if isinstance(variables, dict) else found
+        yield number, merge_variables(found)
         empty = False
     if empty:
         raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
+
+
+def merge_variables(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the entries of its `vars` (promptfoo) beside its own keys, which win."""
+    variables = row.get(VARIABLES)
+    return {**variables, **row} if isinstance(variables, dict) else row
 
 
 def is_list(path: Path) -> bool:

@@ -59,6 +59,18 @@ class JsonPath:
         found = list(self._walk(content, 0, "the reply"))
         return found if self.is_plural else found[0]
 
+    def find_or(self, content: Any, default: Any) -> Any:
+        """As `find`, but `default` if the path finds nothing."""
+        try:
+            return self.find(content)
+        except PathError:
+            return default
+
+    def before_items(self) -> JsonPath:
+        """The path up to its first wildcard."""
+        until = self.steps.index(_EACH) if self.is_plural else len(self.steps)
+        return JsonPath(self.text, self.steps[:until])
+
     def _walk(self, value: Any, at: int, place: str) -> Iterator[Any]:
         if at == len(self.steps):
             yield value

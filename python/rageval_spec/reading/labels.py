@@ -14,7 +14,6 @@ from rageval_spec.reading.files import format_of
 from rageval_spec.reading.label_studio import flatten_tasks, is_task
 from rageval_spec.reading.mapping import guess_names, list_names
 from rageval_spec.reading.part_columns import read_parts, require_columns
-from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.review_files import flatten_review, is_review_file
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
@@ -67,13 +66,7 @@ def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None)
     """
     labels: list[Label] = []
     for path in paths:
-        try:
-            labels += read_label_file(path, columns)
-        except ForeignFileError as error:
-            if not error.hint.startswith("write separator"):
-                raise
-            told = str(error).removesuffix(error.hint)
-            raise DataError(f"{told}save it with commas, or with tabs as .tsv") from None
+        labels += read_label_file(path, columns)
     refuse_duplicates(labels)
     return labels
 

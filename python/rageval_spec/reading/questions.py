@@ -33,7 +33,7 @@ ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
 """And `context`, unless it is a reference context."""
 _PARTS = ("reference", "reference_contexts", "answerable", "unanswerable", "group", "condition")
-_KNOWN_NAMES = frozenset(
+KNOWN_NAMES = frozenset(
     (*REFERENCES, "answer", *REFERENCE_CONTEXTS, "context", *ANSWERABLE, *UNANSWERABLE, "group", "condition")
 )
 _DEEPEVAL = frozenset({"expected_output", "expectedOutput", "actual_output", "actualOutput", *CONTEXTS[2:]})
@@ -167,7 +167,7 @@ def references_table(
 
 def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple[list[QuestionRow], set[str]]:
     """The rows without fields that no part is read from, such as a system's answers; and the names of all fields."""
-    usable = {name for part in _PARTS if (name := getattr(columns, part)) is not None} | _KNOWN_NAMES
+    usable = {name for part in _PARTS if (name := getattr(columns, part)) is not None} | KNOWN_NAMES
     present: set[str] = set()
     read: list[QuestionRow] = []
     for row in rows:

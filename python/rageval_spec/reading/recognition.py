@@ -14,7 +14,7 @@ BEGINNING = 4096
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"PAR1", "a Parquet file", "write use: parquet for a dataset, format: parquet for a system"),
-    (b"\xd0\xcf\x11\xe0", "an Excel workbook (XLS)", "save it as CSV (UTF-8)"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook (XLS, or one with a password)", "save it as .xlsx without a password"),
     (b"%PDF", "a PDF file", "name the file with the data"),
     (b"SQLite format 3\0", "a SQLite database", "export the table as CSV"),
     (b"ARROW1", "an Arrow file", "convert it to Parquet"),
@@ -28,7 +28,6 @@ _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"<html", "an HTML page", "download the data, not the page about it"),
 )
 _MOST_NAMES = 6
-_OTHER_TEXT = "UTF-16 text"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -47,16 +46,21 @@ class ForeignFileError(DataError):
         self.hint = hint
 
 
-def refuse_foreign(path: Path, start: bytes) -> None:
-    """Refuse a file whose first bytes show that it is not UTF-8 text. Gzip files are decompressed for this.
+def refuse_foreign(path: Path, start: bytes) -> str | None:
+    """Refuse a file whose first bytes show that it is not text. Gzip files are decompressed for this.
+
+    Returns the encoding if the text is UTF-16, else None.
 
     Raises:
         ForeignFileError: the file is not text.
     """
-    found = name_content(_open_gzip(start) if start.startswith(GZIP) else start)
+    content = _open_gzip(start) if start.startswith(GZIP) else start
+    encoding = find_utf_16(content)
+    found = None if encoding is not None else name_content(content)
     if found is not None:
         name, hint = found
-        raise ForeignFileError(path, None, f"this is {name}{'' if name == _OTHER_TEXT else ', not text'}", hint)
+        raise ForeignFileError(path, None, f"this is {name}, not text", hint)
+    return encoding
 
 
 def name_content(start: bytes) -> tuple[str, str] | None:
@@ -66,9 +70,29 @@ def name_content(start: bytes) -> tuple[str, str] | None:
     for sign, name, advice in _SIGNS:
         if start.lstrip(b" \t\r\n").startswith(sign):
             return name, advice
-    if start.startswith(_UTF_16) or _alternates_with_nul(start):
-        return _OTHER_TEXT, "save it as UTF-8"
+    if find_utf_16(start) is not None:
+        return "UTF-16 text", "save it as UTF-8"
     return None
+
+
+def decode_beginning(start: bytes) -> str:
+    """The text at the beginning of a file, decompressed if it is gzip. What is not text becomes a replacement mark."""
+    content = _open_gzip(start) if start.startswith(GZIP) else start
+    encoding = find_utf_16(content)
+    return content.decode(encoding or "utf-8-sig", "replace").lstrip("\ufeff")
+
+
+def find_utf_16(start: bytes) -> str | None:
+    """The encoding of UTF-16 text, by its byte order mark or by the NUL in each of its first characters; else None."""
+    if start.startswith(_UTF_16):
+        return "utf-16"
+    pairs = start[: len(start) // 2 * 2][:64]
+    if len(pairs) < 4:
+        return None
+    first, second = pairs[::2], pairs[1::2]
+    if not any(second) and all(first):
+        return "utf-16-le"
+    return "utf-16-be" if not any(first) and all(second) else None
 
 
 def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
@@ -102,6 +126,9 @@ def refuse_line(path: Path, line: int, text: str) -> None:
     if first == "[" or first.startswith("[{"):
         message, hint = "this is a JSON list, not JSON Lines", "give the file a name that ends in .json"
         raise ForeignFileError(path, line, message, hint)
+    if first == "{":
+        message, hint = "this is one JSON document, not JSON Lines", "give the file a name that ends in .json"
+        raise ForeignFileError(path, line, message, hint)
     separator = None if first.startswith(("{", "[", '"')) else find_separator(first)
     if separator is not None:
         names = ", ".join(repr(name.strip()) for name in first.split(separator)[:_MOST_NAMES])
@@ -126,15 +153,8 @@ def _name_archive(start: bytes) -> tuple[str, str]:
     if b"opendocument.spreadsheet" in start:
         return "an OpenDocument spreadsheet", "save it as CSV (UTF-8)"
     if b"[Content_Types].xml" in start or b"xl/" in start:
-        return "an Excel workbook (XLSX)", "save it as CSV (UTF-8)"
+        return "an Excel workbook (XLSX)", "write use: xlsx for a dataset or labels, format: xlsx for a system"
     return "a ZIP archive", "extract the file from it"
-
-
-def _alternates_with_nul(start: bytes) -> bool:
-    """Whether one-byte characters are stored in two bytes each (UTF-16 without a byte order mark)."""
-    pairs = start[: len(start) // 2 * 2][:64]
-    halves = pairs[::2], pairs[1::2]
-    return len(pairs) >= 4 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
 
 
 def _open_gzip(start: bytes) -> bytes:

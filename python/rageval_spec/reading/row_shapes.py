@@ -11,6 +11,9 @@ from rageval_spec.wording import count_noun
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
 """Keys under which a document that is an object may keep its rows."""
+_CONFIGURED = frozenset({"tests", "results"})
+"""Keys of files that also hold a tool's configuration, in which there can be credentials."""
+_DESCRIPTIVE = frozenset({"version", "created", "createdAt", "created_at", "name", "description", "metadata", "tags"})
 LONGEST_REMARK = 10_000
 """The most characters of a value that describes the file. Longer ones, such as a tool's configuration, are dropped."""
 
@@ -76,7 +79,12 @@ def find_remarks(shape: Shape, document: Any) -> dict[str, Any]:
     if not isinstance(document, dict) or shape.kind in ("single", "split"):
         return {}
     rows = {shape.path[0]} if shape.path else {key for key, value in document.items() if _is_column(value)}
-    return {key: value for key, value in document.items() if key not in rows and _is_short(value)}
+    is_configuration = bool(rows & _CONFIGURED)
+    return {
+        key: value
+        for key, value in document.items()
+        if key not in rows and _is_short(value) and (key in _DESCRIPTIVE or not is_configuration)
+    }
 
 
 def _is_split(value: Mapping[str, Any]) -> bool:

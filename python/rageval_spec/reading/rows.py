@@ -6,30 +6,60 @@ import ast
 import io
 import json
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.delimited import delimited_objects, header_of, separator_of
-from rageval_spec.reading.files import format_of
-from rageval_spec.reading.json_lines import json_objects
+from rageval_spec.reading.delimited import choose_separator, delimited_objects, header_of
+from rageval_spec.reading.files import check_file, format_of
+from rageval_spec.reading.json_lines import json_objects, merge_variables
 from rageval_spec.reading.parquet import parquet_columns, parquet_objects
+from rageval_spec.reading.recognition import decode_beginning, find_separator
 
-RowFormat = Literal["json", "csv", "parquet"]
+RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
+_SUFFIXES: Mapping[str, RowFormat] = {
+    **dict.fromkeys(("csv", "tsv"), "csv"),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+    **dict.fromkeys(("xlsx", "xlsm"), "xlsx"),
+    "parquet": "parquet",
+}
+_JSON = ("json", "jsonl", "ndjson")
 _BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]")
 
 
 def row_format_of(path: Path) -> RowFormat:
     """The format that a file's suffix says; any other suffix means JSON (lines or a list)."""
-    found = format_of(path)
-    return "csv" if found in ("csv", "tsv") else "parquet" if found == "parquet" else "json"
+    return _SUFFIXES.get(format_of(path), "json")
+
+
+def recognise_format(path: Path) -> RowFormat:
+    """The format that a file's content shows, or else its suffix; JSON if neither does."""
+    try:
+        start = check_file(path) if path.is_file() else b""
+    except DataError:
+        start = b""
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"PK\x03\x04"):
+        return "xlsx"
+    if format_of(path) in (*_SUFFIXES, *_JSON):
+        return row_format_of(path)
+    first = decode_beginning(start).lstrip()
+    if first.startswith(("{", "[")):
+        return "json"
+    line = first.partition("\n")[0].rstrip("\r")
+    if line.startswith(("- ", "---", "#")) or line.endswith(":"):
+        return "yaml"
+    return "csv" if find_separator(line) is not None else row_format_of(path)
 
 
 def read_rows(
-    path: Path, form: RowFormat | None = None, separator: str | None = None
+    path: Path, form: RowFormat | None = None, separator: str | None = None, sheet: str | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`file:line`, or `file: row 7`) and the named values of each row. CSV values are all text.
+
+    An object's `vars` (promptfoo) in JSON or YAML are merged into its row; its own keys win.
 
     Raises:
         DataError: no rows, or rows that cannot be read.
@@ -38,8 +68,17 @@ def read_rows(
     if form == "parquet":
         yield from ((f"{path}: row {number}", row) for number, row in parquet_objects(path))
     elif form == "csv":
-        rows = delimited_objects(path, separator or separator_of(path))
+        rows = delimited_objects(path, separator or choose_separator(path))
         yield from ((f"{path}:{line}", dict(row)) for line, row in rows)
+    elif form == "xlsx":
+        from rageval_spec.reading.workbooks import read_workbook_rows
+
+        found = read_workbook_rows(path, sheet)
+        yield from ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
+    elif form == "yaml":
+        from rageval_spec.reading.yaml_documents import read_yaml_document
+
+        yield from ((f"{path}:{line}", merge_variables(row)) for line, row in read_yaml_document(path).rows)
     else:
         yield from ((f"{path}:{line}", row) for line, row in json_objects(path))
 
@@ -54,8 +93,10 @@ def first_keys(path: Path, form: RowFormat | None = None, separator: str | None 
     if form == "parquet":
         return parquet_columns(path)
     if form == "csv":
-        return header_of(path, separator or separator_of(path))
-    return list(next(json_objects(path))[1])
+        return header_of(path, separator or choose_separator(path))
+    if form == "json":
+        return list(next(json_objects(path))[1])
+    return list(next(read_rows(path, form))[1])
 
 
 def parse_list(place: str, what: str, value: Any) -> Any:

@@ -18,9 +18,9 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, unwrap
-from rageval_spec.reading.column_names import find_absent, list_columns
-from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers
+from rageval_spec.reading.column_names import find_absent
+from rageval_spec.reading.delimited import choose_separator, read_delimited
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
@@ -29,7 +29,9 @@ from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records
 from rageval_spec.reading.row_shapes import LIST_KEYS
-from rageval_spec.reading.rows import RowFormat, first_keys
+from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.rows import RowFormat
+from rageval_spec.reading.tool_layouts import Layout
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.reading.matching import Matched
 
-Format = Literal["trec", "json", "jsonl", "csv", "parquet"]
+Format = Literal["trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"]
 FORMATS: dict[str, Format] = {
     "json": "json",
     "jsonl": "jsonl",
@@ -45,38 +47,66 @@ FORMATS: dict[str, Format] = {
     "csv": "csv",
     "tsv": "csv",
     "parquet": "parquet",
+    "xlsx": "xlsx",
+    "xlsm": "xlsx",
+    "yaml": "yaml",
+    "yml": "yaml",
 }
 """The format by a file's suffix. Any other suffix means a TREC run."""
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
 """The beginning of `{query: {document: score}}`."""
 _BEGINNING = 4096
-_ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
+_UNWRAPPED = ("input_tokens", "output_tokens")
+"""Names that `unwrap` gives to what a response of promptfoo holds."""
+_ROWS: dict[Format, RowFormat] = {
+    "csv": "csv",
+    "parquet": "parquet",
+    "jsonl": "json",
+    "json": "json",
+    "xlsx": "xlsx",
+    "yaml": "yaml",
+}
 
 
 class FileNode(GeneratingNode):
     """A file with a run, or with answers and their contexts, made elsewhere. Plain, `.gz` or `.zst`."""
 
     path: str | dict[str, str] = Field(description="The file. With several datasets, a map from dataset to file.")
-    format: Literal["auto", "trec", "json", "jsonl", "csv", "parquet"] = Field(
+    format: Literal["auto", "trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"] = Field(
         default="auto",
         description=(
             "For a run: trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; "
             "jsonl, csv and parquet: columns `query_id`, `doc_id`, `score`. For answers: json: a list of objects; "
-            "jsonl, csv and parquet: one answer per row. auto: by the file's suffix; trec for unknown suffixes."
+            "jsonl, csv, parquet, yaml and xlsx (an Excel sheet): one answer per row. auto: by the file's suffix; trec "
+            "for unknown suffixes."
         ),
     )
     separator: str | None = Field(
         default=None,
         min_length=1,
         max_length=1,
-        description="The separator of csv. Default: a tab for `.tsv`, otherwise a comma.",
+        description="The separator of csv. Default: what the header shows; a comma, or a tab for `.tsv`, if it can be.",
+    )
+    sheet: str | None = Field(
+        default=None, description="The sheet of a workbook. Default: the only visible one with rows or with questions."
+    )
+    layout: Layout = Field(
+        default="auto",
+        description=(
+            "The tool whose layout a file of answers has. auto: recognised by the names of the columns; none: no "
+            "tool's, so the columns mean what their names say."
+        ),
     )
     holds: Literal["auto", "run", "answers"] = Field(
         default="auto",
         description="What the file contains. auto: answers if a column at its beginning is of answers or contexts.",
     )
     columns: AnswerColumns = Field(
-        default_factory=AnswerColumns, description="The names of the columns in a jsonl, json, csv or parquet file."
+        default_factory=AnswerColumns,
+        description=(
+            "The names of the columns, unless the file is a TREC run. A name that begins with `$` is a JSONPath: "
+            "`$.outputs.answer`."
+        ),
     )
 
 
@@ -92,6 +122,7 @@ class File(System[FileNode]):
     known_as = ("run", "trec", "prepared", "jsonl", "csv", "answers")
     can_answer = True
     stored = False
+    later_keys = frozenset({"sheet", "layout"})
 
     def content(self) -> dict[str, Any]:
         """Leaves out `separator` if it is not set, so that keys equal those of releases without this field."""
@@ -130,14 +161,28 @@ class File(System[FileNode]):
                 yield from find_absent(("columns",), self.node.columns, present, file.path.name)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
+        """The names of a file's columns; None for a run, a missing or damaged file, and if it takes long."""
         form = self._format(path)
         try:
-            is_run = form == "trec" or (form == "json" and path.is_file() and _begins_as_run(path))
+            if form == "trec" or not path.is_file() or (form == "json" and _begins_as_run(path)):
+                return None
+            names = self._source(path).list_names(self.node.columns)
         except ForeignFileError:
             raise
         except DataError:
             return None
-        return None if is_run else list_columns(path, _ROWS[form], unwrap, self.node.separator)
+        return names if names is None or "response" not in names else [*names, *_UNWRAPPED]
+
+    def _source(self, path: Path) -> RowSource:
+        node = self.node
+        if path not in self._sources:
+            form = _ROWS.get(self._format(path), "json")
+            self._sources[path] = RowSource(path, form, node.separator, node.sheet, node.layout)
+        return self._sources[path]
+
+    @cached_property
+    def _sources(self) -> dict[Path, RowSource]:
+        return {}
 
     def run_file(self, dataset: str) -> Path | None:
         """The file, if it is a TREC run.
@@ -179,7 +224,7 @@ class File(System[FileNode]):
 
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
-        answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns, self.node.separator)
+        answers = read_answers(self._source(path), self.node.columns)
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))
@@ -214,8 +259,9 @@ class File(System[FileNode]):
             return False
         if form == "json" and _begins_as_run(path):
             return False
-        present = first_keys(path, _ROWS[form], self.node.separator)
-        if holds_answers(present, self.node.columns):
+        source = self._source(path)
+        present = source.unfold_names(self.node.columns)
+        if holds_answers(present, source.resolve(self.node.columns)):
             return True
         columns = self.node.columns.over(RUN, "columns")
         if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):
@@ -234,8 +280,10 @@ class File(System[FileNode]):
         if form == "json":
             return run_table(_read_nested(path))
         columns = self.node.columns.over(RUN, "columns")
+        if not self._source(path).is_direct(self.node.columns):
+            return run_table(self._source(path).records(self.node.columns, columns))
         if form == "csv":
-            return run_table(read_delimited(path, columns, self.node.separator or separator_of(path)))
+            return run_table(read_delimited(path, columns, self.node.separator or choose_separator(path)))
         return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
 
 

@@ -38,6 +38,8 @@ from rageval_spec.reading.questions import (
 )
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Column, Records, chosen_names
+from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.tool_layouts import Layout
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,6 +82,13 @@ class TabularNode(DatasetNode):
             "auto: the id if there is such a column, else the number."
         ),
     )
+    layout: Layout = Field(
+        default="auto",
+        description=(
+            "The tool whose layout the file of questions has. auto: recognised by the names of the columns, as "
+            "`validate` shows; none: no tool's, so the columns mean what their names say."
+        ),
+    )
     corpus: str | None = Field(
         default=None, description="The documents: columns `doc_id`, `text` and optionally `title`."
     )
@@ -90,17 +99,66 @@ class TabularDataset(FileDataset[T]):
 
     file_keys = ("path", "queries", "corpus")
 
+    later_keys = frozenset({"layout"})
+
     @abstractmethod
+    def find_source(self, path: Path) -> RowSource:
+        """A file with its format."""
+
+    @abstractmethod
+    def read_whole(self, path: Path, columns: Sequence[Column]) -> Records:
+        """Read columns of a file at once."""
+
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
-        """Read columns of a file."""
+        """The columns of a file."""
+        source, named = self.source(path), self.named(path)
+        return self.read_whole(path, columns) if source.is_direct(named) else source.records(named, columns)
 
-    @abstractmethod
     def header(self, path: Path) -> Sequence[str]:
-        """The names of a file's columns."""
+        """The names of a file's columns, with those that its layout and JSONPaths in the spec add."""
+        return self.source(path).unfold_names(self.named(path))
 
-    @abstractmethod
     def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the location and the named values of each row."""
+        return self.source(path).rows(self.named(path))
+
+    def source(self, path: Path) -> RowSource:
+        """A file with its format; what was found out about it is kept."""
+        if path not in self._sources:
+            self._sources[path] = self.find_source(path)
+        return self._sources[path]
+
+    def named(self, path: Path) -> Any:
+        """The block that names the columns of a file, with those that the layout of a tool gives."""
+        if path not in self._named:
+            blocks = {
+                "corpus": self.node.columns.corpus,
+                "queries": self.node.columns.queries,
+                "path": self.node.columns,
+            }
+            keys = [key for key in blocks if self.node_path(key) == path]
+            self._named[path] = self.source(path).resolve(blocks[keys[-1]])
+        return self._named[path]
+
+    def node_path(self, key: str) -> Path | None:
+        """The file of a key."""
+        name = getattr(self.node, key)
+        return None if name is None else self.context.resolve(name)
+
+    @cached_property
+    def _sources(self) -> dict[Path, RowSource]:
+        return {}
+
+    @cached_property
+    def _named(self) -> dict[Path, Any]:
+        return {}
+
+    def content(self) -> dict[str, Any]:
+        """Also the tool whose layout changes what the rows mean."""
+        content = super().content()
+        path = self._path if self.node.queries is None else self.context.resolve(self.node.queries)
+        tool = self.source(path).tool
+        return content if tool is None or tool.is_plain else {**content, "layout": tool.word}
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
         """The names of a file's columns; None if the file is missing or cannot be read."""
@@ -213,10 +271,10 @@ class TabularDataset(FileDataset[T]):
     def _question_file(self) -> tuple[Path, QuestionColumns, tuple[Column, ...]] | None:
         """The file with the questions, the names of its columns, and the columns of ids and texts; None without one."""
         if self.node.queries is not None:
-            return self.context.resolve(self.node.queries), self.node.columns.queries, self._query_columns()
+            return self.context.resolve(self.node.queries), self._block("queries"), self._query_columns()
         if not self._holds_questions:
             return None
-        return self._path, self.node.columns, self._question_columns()[1 if self._numbers_rows else 0 :]
+        return self._path, self._block("path"), self._question_columns()[1 if self._numbers_rows else 0 :]
 
     def _other_names(self, path: Path, columns: QuestionColumns, read: Iterable[Column]) -> list[str]:
         present = self.header(path)
@@ -238,6 +296,13 @@ class TabularDataset(FileDataset[T]):
             return None
         return "path", self._question_columns()[0]
 
+    def _block(self, key: str) -> Any:
+        """The names of the columns of a key's file; as the spec has them if there is no such file."""
+        path = self.node_path(key)
+        if path is not None:
+            return self.named(path)
+        return getattr(self.node.columns, key)
+
     @property
     def _path(self) -> Path:
         return self.context.resolve(self.node.path)
@@ -255,18 +320,22 @@ class TabularDataset(FileDataset[T]):
 
     def _question_columns(self) -> tuple[Column, ...]:
         columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", QUESTIONS))
-        return self.node.columns.over(columns, "columns")
+        found: tuple[Column, ...] = self._block("path").over(columns, "columns")
+        return found
 
     def _qrels_columns(self) -> tuple[Column, ...]:
-        return self.node.columns.over(QRELS, "columns")
+        found: tuple[Column, ...] = self._block("path").over(QRELS, "columns")
+        return found
 
     def _query_columns(self) -> tuple[Column, ...]:
         known = (*QUERIES[1].known, *(name for name in QUESTIONS if name not in QUERIES[1].known))
         columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", known))
-        return self.node.columns.queries.over(columns, "columns", "queries")
+        found: tuple[Column, ...] = self._block("queries").over(columns, "columns", "queries")
+        return found
 
     def _corpus_columns(self) -> tuple[Column, ...]:
-        return self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+        found: tuple[Column, ...] = self._block("corpus").over(CORPUS, "columns", "corpus")
+        return found
 
     @cached_property
     def _numbers_rows(self) -> bool:
@@ -299,13 +368,13 @@ class TabularDataset(FileDataset[T]):
     def _load_own_references(self) -> pl.DataFrame | None:
         """Gold answers from the question file `path`. The questions' ids are checked when the questions are read."""
         ids = self._load_questions()["query_id"]
-        return self._references(self._path, ids, self.node.columns, "columns")
+        return self._references(self._path, ids, self._block("path"), "columns")
 
     def _references_loader(self) -> Callable[[], pl.DataFrame | None] | None:
         if self.node.queries is None:
             return None
         path = self.context.resolve(self.node.queries)
-        columns = self.node.columns.queries
+        columns = self._block("queries")
         return lambda: self._references(path, self._load_queries(path)["query_id"], columns, "columns.queries")
 
     def _references(self, path: Path, ids: pl.Series, columns: QuestionColumns, setting: str) -> pl.DataFrame | None:

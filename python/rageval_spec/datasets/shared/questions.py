@@ -1,0 +1,305 @@
+"""Base classes for datasets whose file has one row for each question."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from rageval_spec import kernels
+from rageval_spec.data.tables import Collection
+from rageval_spec.datasets.shared.files import FileDataset
+from rageval_spec.diagnostics import FileFault
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import DatasetNode
+from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
+from rageval_spec.reading.layouts import (
+    CORPUS,
+    QUESTION_IDS,
+    QUESTIONS,
+    CorpusColumns,
+    corpus_table,
+    qrels_table,
+    queries_table,
+)
+from rageval_spec.reading.other_columns import other_columns_table
+from rageval_spec.reading.questions import QuestionColumns, QuestionRow, list_other_names, references_table
+from rageval_spec.reading.records import Column, Records, choose_keys, chosen_names
+from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.rows import parse_list
+from rageval_spec.reading.tool_layouts import Layout
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUERY_ID = Column(
+    "query_id",
+    QUESTION_IDS,
+    "id",
+    advice="number the rows with 'ids: row'",
+)
+TEXT = Column("text", QUESTIONS)
+RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels"), "id")
+_BETWEEN_IDS = ("\n", ";", "|", ",")
+"""What separates ids in one cell of a table. The first of these that a cell has is its separator."""
+
+
+class RowColumns(QuestionColumns):
+    """The names of the columns of a row, and under `corpus` those of the documents."""
+
+    relevant: str | None = Field(
+        default=None,
+        description=(
+            "The relevant documents: an id, a list of ids (relevance 1 each) or a map of ids to integers. Default: "
+            "`relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
+        ),
+    )
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
+
+
+class QuestionsNode(DatasetNode):
+    """A file with one question per row."""
+
+    path: str = Field(description="The queries with their gold answers, their relevant documents, or both.")
+    columns: RowColumns = Field(
+        default_factory=RowColumns,
+        description="The names of the columns of a row. A name that begins with `$` is a JSONPath: `$.inputs.q`.",
+    )
+    ids: Literal["auto", "field", "row"] = Field(
+        default="auto",
+        description=(
+            "field: each row has an id; row: the row's number, from 1, is its id; auto: field if any row has an id or "
+            "'qrels' names a file, otherwise row."
+        ),
+    )
+    layout: Layout = Field(
+        default="auto",
+        description=(
+            "The tool whose layout the file has. auto: recognised by the names of the columns, as `validate` shows; "
+            "none: no tool's, so the columns mean what their names say."
+        ),
+    )
+    qrels: str | None = Field(
+        default=None,
+        description="The relevance judgements, if the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
+    )
+    corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
+
+
+Q = TypeVar("Q", bound=QuestionsNode)
+
+
+class QuestionsDataset(FileDataset[Q]):
+    """Reads a file with one question per row."""
+
+    file_keys = ("path", "qrels", "corpus")
+    later_keys = frozenset({"layout"})
+
+    def find_source(self, path: Path) -> RowSource:
+        """The file with its format."""
+        return RowSource(path, layout=self.node.layout)
+
+    def open(self) -> Collection:
+        """The collection. A row without relevant documents is a query without judgements.
+
+        If no row has relevant documents, there are no judgements; if no row has a gold answer, no references.
+        """
+        return Collection(
+            name=self.context.name,
+            load_qrels=self.loader(self.node.qrels, kernels.read_qrels) or self._load_qrels,
+            load_queries=self._load_queries,
+            load_corpus=self.loader(self.node.corpus, self._load_corpus),
+            load_references=self._load_references,
+            load_columns=self._load_columns,
+            load_about=lambda: self.source.remarks,
+            why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
+        )
+
+    def content(self) -> dict[str, Any]:
+        """Also the tool whose layout changes what the rows mean."""
+        content = super().content()
+        tool = self.source.tool
+        return content if tool is None or tool.is_plain else {**content, "layout": tool.word}
+
+    def has_columns(self, key: str) -> bool:
+        """Whether a file has named columns: every file except the qrels."""
+        return key != "qrels"
+
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
+        """The block that names the columns of a file, and the columns that are read from it."""
+        if key == "corpus":
+            return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+        query_id, text, _ = self._wanted
+        return self.node.columns, [text] if self._numbers_rows else [query_id, text]
+
+    def list_columns(self, path: Path) -> Sequence[str] | None:
+        """The names of a file's columns; None if that takes long, or if the file is missing.
+
+        Raises:
+            DataError: the file with the questions cannot be read.
+        """
+        if path != self.source.path:
+            return super().list_columns(path)
+        return self.source.list_names(self.columns) if path.is_file() else None
+
+    def check_files(self) -> Iterator[FileFault]:
+        """Check the files, and report a query that is listed twice."""
+        path = self.source.path
+        try:
+            faults = [*super().check_files()]
+            yield from faults
+            if not faults and path.is_file():
+                rows = () if self.node.ids == "row" else self._rows()
+                yield from self.check_ids("path", rows, self._wanted[0])
+        except DataError as error:
+            yield FileFault(("path",), str(error), code="data")
+
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The columns that no part is read from; None if the file is too long to find them quickly."""
+        present = self.list_columns(self.source.path)
+        return None if present is None else self._other_names(present)
+
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The place and the values of each row."""
+        return self._rows()
+
+    @cached_property
+    def source(self) -> RowSource:
+        """The file with the questions."""
+        return self.find_source(self.context.resolve(self.node.path))
+
+    @cached_property
+    def columns(self) -> RowColumns:
+        """The names of the columns, with those that the layout of a tool gives."""
+        return self.source.resolve(self.node.columns)
+
+    def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        return self.source.rows(self.columns)
+
+    def _load_queries(self) -> pl.DataFrame:
+        import polars as pl
+
+        query_id, text, _ = self._wanted
+        if not self._numbers_rows:
+            return queries_table(self._read((query_id, text)))
+        records = self._read((text,))
+        numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
+        return queries_table(Records(records.frame.with_columns(numbers), records.locate))
+
+    def _read(self, wanted: Sequence[Column]) -> Records:
+        """Columns of the file, at once where that finds the same as reading row by row."""
+        if self.source.form == "json" and self.source.is_direct(self.columns):
+            return read_json_lines(self.source.path, wanted)
+        return self.source.records(self.columns, wanted)
+
+    def _load_references(self) -> pl.DataFrame | None:
+        rows = (QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
+        return references_table(self.source.path, rows, self.columns, "columns")
+
+    def _load_columns(self) -> pl.DataFrame | None:
+        names = self._other_names(list(dict.fromkeys(name for _, row in self._rows() for name in row)))
+        return other_columns_table(((query_id, row) for _, query_id, row in self._questions()), names)
+
+    def _other_names(self, present: Sequence[str]) -> list[str]:
+        query_id, text, relevant = self._wanted
+        first = next(self._rows())[1]
+        read = chosen_names([text] if self._numbers_rows else [query_id, text], first)
+        if self.node.qrels is None:
+            read |= chosen_names([relevant], present)
+        if isinstance(first.get(VARIABLES), Mapping):
+            read.add(VARIABLES)
+        return list_other_names(present, self.columns, read)
+
+    def _load_qrels(self) -> pl.DataFrame | None:
+        import polars as pl
+
+        relevant = self._wanted[2]
+        key, places, judgements = None, list[str](), list[tuple[str, str, str]]()
+        for place, query_id, row in self._questions():
+            key = key or next((name for name in relevant.known if name in row), None)
+            value = row.get(key) if key else None
+            for doc_id, grade in _judgements(place, split_ids(place, value) if self._is_table else value):
+                places.append(place)
+                judgements.append((query_id, doc_id, grade))
+        if not judgements and relevant.mapped:
+            raise DataError(f"{self.source.path}: {self._explain_no_qrels()}")
+        if not judgements:
+            return None
+        names = ("query_id", "doc_id", "relevance")
+        frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
+        return qrels_table(Records(frame, lambda index: places[index]))
+
+    def _load_corpus(self, path: Path) -> pl.DataFrame:
+        return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
+
+    def _explain_no_qrels(self) -> str:
+        relevant = self.node.columns.over((RELEVANT,), "columns")[0]
+        known = " or ".join(f"'{name}'" for name in relevant.known)
+        advice = f"correct '{relevant.key}'" if relevant.mapped else f"name it in '{relevant.key}'"
+        return f"no row has relevant documents in {known}; {advice}, or give 'qrels'"
+
+    @property
+    def _is_table(self) -> bool:
+        """Whether a list is one text in a cell."""
+        return self.source.form in ("csv", "xlsx")
+
+    @cached_property
+    def _numbers_rows(self) -> bool:
+        """Whether the number of a row is its query's id."""
+        if self.node.ids != "auto" or self.node.qrels is not None or self.columns.query_id is not None:
+            return self.node.ids == "row"
+        return not any(key in row for _, row in self._rows() for key in QUESTION_IDS)
+
+    @cached_property
+    def _wanted(self) -> tuple[Column, ...]:
+        return self.columns.over((QUERY_ID, TEXT, RELEVANT), "columns")
+
+    def _questions(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Place, query id and content of each row. Raises if an id is repeated."""
+        column, is_numbered = self._wanted[0], self._numbers_rows
+        key, seen = "", dict[str, str]()
+        for number, (place, row) in enumerate(self._rows(), 1):
+            query_id: str | None = str(number)
+            if not is_numbered:
+                key = key or choose_keys(place, (column,), list(row))[column]
+                query_id = text_of(place, f"'{key}'", "id", row.get(key))
+            if not query_id:
+                raise DataError(f"{place}: no query_id")
+            if query_id in seen:
+                raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {seen[query_id]}")
+            seen[query_id] = place
+            yield place, query_id, row
+
+
+def split_ids(place: str, value: Any) -> Any:
+    """The ids in one cell of a table: a JSON list or map, or ids between line feeds, `;`, `|` or commas."""
+    if not isinstance(value, str):
+        return value
+    listed = parse_list(place, "the list of relevant documents", value)
+    if not isinstance(listed, str):
+        return listed
+    if value.lstrip().startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise DataError(f"{place}: the map of relevant documents is not JSON: {error}") from error
+    separator = next((mark for mark in _BETWEEN_IDS if mark in value), None)
+    ids = [value] if separator is None else re.split(re.escape(separator), value)
+    return [found.strip() for found in ids if found.strip()]
+
+
+def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
+    """The document and grade, as text, of each relevant document of a row."""
+    if isinstance(value, dict):
+        grades = [(document, json.dumps(grade)) for document, grade in value.items()]
+    elif value is None:
+        grades = []
+    else:
+        grades = [(document, "1") for document in (value if isinstance(value, list) else [value])]
+    for document, grade in grades:
+        yield text_of(place, "the id of a relevant document", "id", document) or "", grade

@@ -1,0 +1,36 @@
+"""`xlsx`: questions with gold answers in a sheet of an Excel workbook, one per row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from rageval_spec.datasets.shared.questions import QuestionsDataset, QuestionsNode
+from rageval_spec.reading.row_sources import RowSource
+
+
+class XlsxNode(QuestionsNode):
+    """An Excel workbook (`.xlsx`) with one question per row, below a row with the names of the columns."""
+
+    sheet: str | None = Field(
+        default=None,
+        description=(
+            "The sheet with the questions. Default: the only visible sheet with rows, or the only one with a column "
+            "of questions."
+        ),
+    )
+
+
+class Xlsx(QuestionsDataset[XlsxNode]):
+    """Reads a sheet of a workbook."""
+
+    node_type = XlsxNode
+    known_as = ("excel", "xls", "spreadsheet", "workbook")
+
+    def find_source(self, path: Path) -> RowSource:
+        """The sheet."""
+        return RowSource(path, "xlsx", sheet=self.node.sheet, layout=self.node.layout)
+
+
+PLUGIN = Xlsx

@@ -1,0 +1,241 @@
+"""A file of questions or answers as a spec names it: its format, the tool that wrote it, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.json_lines import is_list, read_remarks, text_of
+from rageval_spec.reading.json_path import parse_path
+from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
+from rageval_spec.reading.rows import RowFormat, first_keys, read_rows, row_format_of
+from rageval_spec.reading.tool_layouts import ToolLayout, find_layout, name_layout
+from rageval_spec.reading.unfolding import ABSENT, Unfolding, find_value, has_foldable, open_text, open_texts
+
+C = TypeVar("C", bound=BaseModel)
+Row = tuple[str, dict[str, Any]]
+
+FIRST_ROWS = 20
+"""How many rows show what the columns of a file are."""
+QUICKLY_READ = 2**20
+"""The most bytes of a text file that is read in full to find its columns."""
+_PARTS = {"question": "text"}
+"""Parts that answers call differently from questions."""
+_LISTS = frozenset({"reference", "reference_contexts", "contexts", "context_ids", "relevant"})
+_OBJECTS = frozenset({"relevant"})
+
+
+class RowSource:
+    """A file with a row for each question or answer.
+
+    Args:
+        path: the file.
+        form: its format; by default what its name says.
+        separator: what separates the fields of CSV.
+        sheet: the sheet of a workbook.
+        layout: the word of the tool whose layout the file has, `none`, or `auto` to recognise it by its columns.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        form: RowFormat | None = None,
+        separator: str | None = None,
+        sheet: str | None = None,
+        layout: str = "auto",
+    ) -> None:
+        self.path = path
+        self.form: RowFormat = form or row_format_of(path)
+        self.separator, self.sheet, self.layout = separator, sheet, layout
+
+    def read(self) -> Iterator[Row]:
+        """The place and the values of each row, as they are in the file.
+
+        Raises:
+            DataError: the file has no rows, or rows that cannot be read.
+        """
+        if self.form in ("xlsx", "yaml"):
+            return iter(self._kept)
+        return read_rows(self.path, self.form, self.separator)
+
+    def rows(self, columns: BaseModel | None = None) -> Iterator[Row]:
+        """As `read`, with the columns that the tool's layout and JSONPaths among the names of columns add.
+
+        Raises:
+            DataError: whatever `read` raises; a value that the layout needs is in another file.
+        """
+        unfolding = self.unfolding(columns)
+        if unfolding.is_empty:
+            return self.read()
+        return ((place, unfolding.apply(place, row)) for place, row in self.read())
+
+    def unfolding(self, columns: BaseModel | None) -> Unfolding:
+        """How rows get further columns, given the names of columns in the spec."""
+        named = _list_named(columns)
+        paths = tuple(parse_path(name) for name in named if name.startswith("$"))
+        return Unfolding(self.tool, paths, frozenset(named), has_foldable(self.first_names))
+
+    def is_direct(self, columns: BaseModel | None) -> bool:
+        """Whether a reader of whole columns finds the same as `rows` does."""
+        return self.form in ("json", "csv", "parquet") and self.unfolding(columns).is_empty
+
+    def resolve(self, columns: C) -> C:
+        """The names of columns, with those that the tool's layout gives to parts that the spec does not name."""
+        layout = self.tool
+        if layout is None or not layout.parts:
+            return columns
+        wanted = [field for field in type(columns).model_fields if getattr(columns, field) is None]
+        known = {field: layout.parts.get(_PARTS.get(field, field), ()) for field in wanted}
+        found = self._search({field: names for field, names in known.items() if names})
+        for field in wanted:
+            inside = layout.objects.get(_PARTS.get(field, field), ())
+            only = None if field in found else next(filter(None, map(self._find_only_text, inside)), None)
+            if only is not None:
+                found[field] = only
+        return columns.model_copy(update=found)
+
+    def list_names(self, columns: BaseModel) -> list[str] | None:
+        """The names of all columns, with the paths in `columns` that lead to something; None if that takes long.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        is_text = self.form in ("json", "csv")
+        if is_text and self.path.stat().st_size > QUICKLY_READ:
+            next(self.read())
+            return None if self.form == "json" else [*self.first_names, *_list_paths(columns)]
+        if self.form == "parquet" and self.unfolding(columns).is_empty:
+            return self.first_names
+        return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
+
+    def unfold_names(self, columns: BaseModel) -> list[str]:
+        """The names of the columns of the first rows, with those that the layout and the paths in `columns` add.
+
+        Raises:
+            DataError: the first rows cannot be read.
+        """
+        unfolding = self.unfolding(columns)
+        if self.form in ("csv", "parquet") and unfolding.is_empty:
+            return first_keys(self.path, self.form, self.separator)
+        rows = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
+        return list(dict.fromkeys(name for _, row in rows for name in row))
+
+    def records(self, columns: BaseModel, wanted: Sequence[Column]) -> Records:
+        """Columns of all rows, as text.
+
+        Raises:
+            DataError: a required column is missing; a value has the wrong type.
+        """
+        import polars as pl
+
+        rows = list(self.rows(columns))
+        keys = choose_keys(str(self.path), wanted, list(dict.fromkeys(name for _, row in rows for name in row)))
+        values = {
+            column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in rows]
+            for column, key in keys.items()
+        }
+        frame = pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
+        return Records(with_absent(frame, wanted), lambda number: rows[number][0])
+
+    @cached_property
+    def tool(self) -> ToolLayout | None:
+        """The layout of the tool that wrote the file; None if it is no tool's, or if the file cannot be read."""
+        keeps_lists = self.form == "json" and is_list(self.path)
+        if self.layout not in ("auto", "none"):
+            return name_layout(self.layout, self.first_names, keeps_lists=keeps_lists)
+        return None if self.layout == "none" else find_layout(self.first_names, keeps_lists=keeps_lists)
+
+    @cached_property
+    def first_names(self) -> list[str]:
+        """The names of the columns of the first rows; none if the file cannot be read."""
+        try:
+            if self.form in ("csv", "parquet"):
+                return [name for name in first_keys(self.path, self.form, self.separator) if name]
+            return list(dict.fromkeys(name for _, row in self._first for name in row))
+        except DataError:
+            return []
+
+    @property
+    def remarks(self) -> Mapping[str, Any]:
+        """What the file says about itself beside its rows.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        if self.form == "yaml":
+            from rageval_spec.reading.yaml_documents import read_yaml_document
+
+            return read_yaml_document(self.path).remarks
+        return read_remarks(self.path) if self.form == "json" else {}
+
+    @cached_property
+    def _kept(self) -> list[Row]:
+        """The rows of a format that is slow to read."""
+        return list(read_rows(self.path, self.form, sheet=self.sheet))
+
+    @property
+    def _first(self) -> list[Row]:
+        return list(islice(self.read(), FIRST_ROWS))
+
+    def _search(self, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """For each part, the best of its places that has a value in any row."""
+        paths = {name: parse_path(name) for names in known.values() for name in names if name.startswith("$")}
+        roots = {str(path.steps[0]) for path in paths.values()}
+        best: dict[str, int] = {}
+        for place, row in self._unfold_plainly():
+            opened = open_texts(row, roots)
+            for part, names in known.items():
+                for rank, name in enumerate(names[: best.get(part, len(names))]):
+                    value = find_value(place, paths[name], opened) if name in paths else row.get(name, ABSENT)
+                    if value is not ABSENT and _is_usable(part, value):
+                        best[part] = rank
+                        break
+            if best.keys() == known.keys() and not any(best.values()):
+                break
+        return {part: known[part][rank] for part, rank in best.items()}
+
+    def _find_only_text(self, column: str) -> str | None:
+        """The path to the only text in the objects of a column; None if there are several."""
+        keys: set[str] = set()
+        for _, row in self.read():
+            inner = open_text(row.get(column))
+            keys |= (
+                {key for key, value in inner.items() if isinstance(value, str)} if isinstance(inner, dict) else set()
+            )
+            if len(keys) > 1:
+                return None
+        return f"$.{column}[{_quote(keys.pop())}]" if keys else None
+
+    def _unfold_plainly(self) -> Iterator[Row]:
+        unfolding = Unfolding(self.tool)
+        return ((place, unfolding.apply(place, row)) for place, row in self.read())
+
+
+def _list_named(columns: BaseModel | None) -> list[str]:
+    values = [] if columns is None else [getattr(columns, field) for field in type(columns).model_fields]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _list_paths(columns: BaseModel) -> list[str]:
+    return [name for name in _list_named(columns) if name.startswith("$")]
+
+
+def _quote(key: str) -> str:
+    escaped = key.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _is_usable(part: str, value: Any) -> bool:
+    """Whether a value can be the part: a text or a number, or for some parts a list."""
+    opened = open_text(value)
+    if isinstance(opened, list):
+        return part in _LISTS and len(opened) > 0
+    if isinstance(opened, Mapping):
+        return part in _OBJECTS and len(opened) > 0
+    return opened not in (None, "") and not isinstance(opened, bool)

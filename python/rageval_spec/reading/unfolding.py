@@ -1,0 +1,132 @@
+"""Turns the values inside a row's objects into columns: at JSONPaths, and where a tool's layout has them."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.json_path import JsonPath, PathError
+from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.questions import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES
+from rageval_spec.reading.tool_layouts import ToolLayout
+
+ABSENT = object()
+"""What `find_value` gives where a row has nothing."""
+JOINER = "|"
+_TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
+"""Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
+_FOLDED = {name: name for name in (*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, "relevant_doc_ids")}
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """How the rows of a file become rows of columns.
+
+    Attributes:
+        layout: the layout of the tool that wrote the file, if any.
+        paths: the JSONPaths that are columns.
+        kept: the names that the spec uses, which therefore stay as they are.
+        folds: whether names such as `Ground Truth` stand for `ground_truth`.
+    """
+
+    layout: ToolLayout | None = None
+    paths: tuple[JsonPath, ...] = ()
+    kept: frozenset[str] = frozenset()
+    folds: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether rows stay as they are."""
+        layout = self.layout
+        return not self.paths and not self.folds and (layout is None or (layout.is_plain and not layout.spread))
+
+    def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The row with its further columns; its own come first.
+
+        Raises:
+            DataError: a path with `[*]` has items without what follows; a value is in another file.
+        """
+        found = fold_names(row, self.kept) if self.folds else dict(row)
+        if self.layout is not None:
+            self._apply_layout(place, self.layout, found)
+        opened = open_texts(found, {str(path.steps[0]) for path in self.paths if path.steps})
+        for path in self.paths:
+            value = find_value(place, path, opened)
+            if value is not ABSENT:
+                found[path.text] = value
+        return found
+
+    def _apply_layout(self, place: str, layout: ToolLayout, row: dict[str, Any]) -> None:
+        if layout.derive is not None:
+            try:
+                row.update(layout.derive(row))
+            except ValueError as error:
+                raise DataError(f"{place}: {error}") from error
+        for column in layout.spread:
+            inner = open_text(row.get(column))
+            if isinstance(inner, Mapping):
+                row.update({str(k): v for k, v in inner.items() if str(k) not in row and str(k) not in _TAKEN})
+        for column in layout.joined:
+            value = row.get(column)
+            if isinstance(value, str) and value and isinstance(open_text(value), str):
+                row[column] = value.split(JOINER)
+
+
+def fold_names(row: Mapping[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The row with known names in place of names that differ from them only in case, spaces or hyphens."""
+    return {_fold(name, row, kept): value for name, value in row.items()}
+
+
+def has_foldable(names: Iterable[str]) -> bool:
+    """Whether a name stands for a known one, and no column has the name of a question."""
+    present = list(names)
+    return not any(name in QUESTIONS for name in present) and any(name not in fold_names({name: 0}) for name in present)
+
+
+def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
+    """The value at a path, or `ABSENT`.
+
+    Raises:
+        DataError: the path has `[*]`, and only some of the items have what follows.
+    """
+    try:
+        return path.find(row)
+    except PathError as error:
+        if path.is_plural and _leads_to_items(path, row):
+            raise DataError(f"{place}: {str(error).replace('the reply', 'the row')}") from error
+        return ABSENT
+
+
+def open_texts(row: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+    """The row with the objects and lists that some columns hold as text, as they do in CSV files."""
+    return {**row, **{column: open_text(row[column]) for column in columns if column in row}}
+
+
+def open_text(value: Any) -> Any:
+    """The object or list that a text holds as JSON or as Python prints it; anything else unchanged."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            found = parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(found, dict | list):
+            return found
+    return value
+
+
+def _leads_to_items(path: JsonPath, row: Mapping[str, Any]) -> bool:
+    found = path.before_items().find_or(row, None)
+    return isinstance(found, Sequence | Mapping) and not isinstance(found, str) and len(found) > 0
+
+
+def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:
+    if name in _FOLDED or name in kept:
+        return name
+    folded = "_".join(name.casefold().replace("-", " ").replace("_", " ").split())
+    return folded if folded in _FOLDED and folded not in row else name

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.datasets.shared.questions import split_ids
+from rageval_spec.errors import DataError
+from tests.datasets.question_rows import write_rows
+from tests.plugins import build_dataset
+
+
+@pytest.mark.parametrize(
+    ("cell", "ids"),
+    [
+        ("d1", ["d1"]),
+        ("d1, d2", ["d1", "d2"]),
+        ("d1; d2,x", ["d1", "d2,x"]),
+        ("d1\nd2;x", ["d1", "d2;x"]),
+        ("d1 | d2", ["d1", "d2"]),
+        ('["d1", "d,2"]', ["d1", "d,2"]),
+        ("['d1', 'd2']", ["d1", "d2"]),
+        ('{"d1": 2}', {"d1": 2}),
+        (7, 7),
+        (None, None),
+        ("", []),
+        (" , ", []),
+    ],
+)
+def test_ids_in_one_cell(cell: Any, ids: Any) -> None:
+    assert split_ids("f:1", cell) == ids
+
+
+def test_a_broken_map_of_ids_is_an_error() -> None:
+    with pytest.raises(DataError, match="f:1: the map of relevant documents is not JSON"):
+        split_ids("f:1", '{"d1": ')
+
+
+def test_ids_with_commas_in_json_are_not_split(tmp_path: Path) -> None:
+    rows = [{"id": "a", "question": "why?", "relevant_doc_ids": "d1, d2"}]
+    for form, wanted in (("jsonl", ["d1, d2"]), ("yaml", ["d1, d2"]), ("xlsx", ["d1", "d2"]), ("csv", ["d1", "d2"])):
+        collection = build_dataset("golden", tmp_path, path=write_rows(tmp_path, form, rows).name).open()
+        assert collection.qrels is not None
+        assert collection.qrels["doc_id"].to_list() == wanted
+
+
+def test_the_key_of_a_dataset_changes_only_if_the_layout_changes_its_meaning(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"user_input": "why?", "reference": "so"}\n')
+    assert "layout" not in build_dataset("jsonl", tmp_path, path="a.jsonl").content()
+    (tmp_path / "b.jsonl").write_text('{"inputs": {"question": "why?"}, "outputs": {"answer": "so"}}\n')
+    content = build_dataset("jsonl", tmp_path, path="b.jsonl").content()
+    assert content["layout"] == "langsmith"
+    assert "layout" not in content["node"]
+
+
+def test_two_rows_on_one_line_with_one_id_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": "a", "question": "why?"}, {"id": "a", "question": "how?"}]')
+    collection = build_dataset("json", tmp_path, path="a.json").open()
+    with pytest.raises(DataError, match="the query 'a' is listed twice"):
+        assert collection.references is None

@@ -1,0 +1,223 @@
+"""Files of other tools, in the layouts that their exporters write. The rows are made by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.answer_columns import AnswerColumns
+from rageval_spec.reading.answer_files import read_answers
+from rageval_spec.reading.questions import QuestionColumns
+from rageval_spec.reading.row_sources import RowSource
+from tests.plugins import build_dataset
+
+Row = dict[str, Any]
+TOOLS: dict[str, tuple[Row, dict[str, Any]]] = {
+    "langsmith": (
+        {
+            "id": "e1",
+            "inputs": {"question": "why?"},
+            "outputs": {"answer": "because", "relevant_doc_ids": ["d1"]},
+            "metadata": {"difficulty": "easy"},
+        },
+        {"id": "e1", "relevant": ["d1"], "difficulty": "easy"},
+    ),
+    "langsmith, one key": ({"id": "e1", "inputs": {"ask it": "why?"}, "outputs": {"told": "because"}}, {"id": "e1"}),
+    "langfuse": (
+        {
+            "id": "i1",
+            "input": "why?",
+            "expectedOutput": "because",
+            "metadata": {"difficulty": "easy"},
+            "sourceTraceId": None,
+            "status": "ACTIVE",
+        },
+        {"id": "i1", "difficulty": "easy"},
+    ),
+    "langfuse, objects": (
+        {
+            "id": "i1",
+            "input": {"question": "why?"},
+            "expected_output": {"answer": "because"},
+            "metadata": None,
+            "dataset_id": "ds",
+        },
+        {"id": "i1"},
+    ),
+    "braintrust": (
+        {
+            "id": "b1",
+            "input": {"question": "why?"},
+            "expected": {"answer": "because", "relevant_doc_ids": ["d1"]},
+            "metadata": {"difficulty": "easy"},
+            "tags": None,
+        },
+        {"id": "b1", "relevant": ["d1"], "difficulty": "easy"},
+    ),
+    "braintrust, texts": ({"id": "b1", "input": "why?", "expected": "because", "tags": ["x"]}, {"id": "b1"}),
+    "mlflow": (
+        {
+            "dataset_record_id": "dr-1",
+            "inputs": {"question": "why?"},
+            "expectations": {
+                "expected_response": "because",
+                "expected_retrieved_context": [
+                    {"doc_uri": "d1", "content": "text 1"},
+                    {"doc_uri": "d2", "content": "t"},
+                ],
+            },
+            "tags": {"difficulty": "easy"},
+        },
+        {"id": "dr-1", "relevant": ["d1", "d2"], "contexts": ["text 1", "t"], "difficulty": "easy"},
+    ),
+    "mlflow 2": (
+        {"request_id": "r1", "request": "why?", "expected_response": "because", "expected_facts": ["a"]},
+        {"id": "r1"},
+    ),
+    "promptfoo": ({"question": "why?", "__expected": "equals: because", "__description": "a test"}, {"id": "1"}),
+    "ragas": (
+        {"user_input": "why?", "reference": "because", "reference_contexts": ["t"]},
+        {"id": "1", "contexts": ["t"]},
+    ),
+    "deepeval": (
+        {
+            "input": "why?",
+            "expectedOutput": "because",
+            "actualOutput": None,
+            "context": ["t"],
+            "retrievalContext": None,
+        },
+        {"id": "1", "contexts": ["t"]},
+    ),
+}
+
+
+def write_jsonl(path: Path, *rows: Row) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_csv(path: Path, *rows: Row) -> Path:
+    """As the tools write CSV: objects and lists are JSON."""
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        for row in rows:
+            flat = {name: json.dumps(v) if isinstance(v, (dict, list)) else v for name, v in row.items()}
+            writer.writerow(flat)
+    return path
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_export_is_read_without_a_mapping(tmp_path: Path, name: str, form: str) -> None:
+    row, wanted = TOOLS[name]
+    path = (write_jsonl if form == "jsonl" else write_csv)(tmp_path / f"export.{form}", row)
+    collection = build_dataset("golden", tmp_path, path=path.name).open()
+    assert collection.queries is not None and collection.references is not None
+    assert collection.queries.rows() == [(wanted["id"], "why?")]
+    known = collection.references.row(0, named=True)
+    assert known["references"] == ["because"]
+    assert known["reference_contexts"] == wanted.get("contexts")
+    judged = None if collection.qrels is None else collection.qrels["doc_id"].to_list()
+    assert judged == wanted.get("relevant")
+    columns = {} if collection.columns is None else json.loads(collection.columns["columns"][0])
+    assert columns.get("difficulty") == wanted.get("difficulty")
+
+
+ANSWERS: dict[str, Row] = {
+    "langsmith": {
+        "id": "r",
+        "inputs": {"question": "why?"},
+        "outputs": {"answer": "so", "contexts": ["t"]},
+        "run_type": "chain",
+    },
+    "langfuse": {"id": "t", "input": "why?", "output": {"answer": "so", "contexts": ["t"]}, "traceId": "x"},
+    "braintrust": {
+        "id": "b",
+        "input": "why?",
+        "output": {"answer": "so", "contexts": ["t"]},
+        "scores": {},
+        "span_id": "s",
+    },
+    "mlflow": {
+        "inputs": {"question": "why?"},
+        "outputs": {"response": "so", "contexts": ["t"]},
+        "expectations": {"expected_response": "because"},
+    },
+    "ragas": {"user_input": "why?", "response": "so", "retrieved_contexts": ["t"], "reference": "because"},
+}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_export_with_answers_is_read_without_a_mapping(tmp_path: Path, name: str, form: str) -> None:
+    path = (write_jsonl if form == "jsonl" else write_csv)(tmp_path / f"export.{form}", ANSWERS[name])
+    (found,) = read_answers(RowSource(path), AnswerColumns())
+    assert (found.question, found.row.answer, found.row.contexts) == ("why?", "so", ("t",))
+
+
+DEEPEVAL = {
+    "input": "why?",
+    "actual_output": "so",
+    "expected_output": "because",
+    "retrieval_context": "r1|r2",
+    "context": "c1|c2",
+    "name": None,
+}
+
+
+@pytest.mark.parametrize("write", [write_jsonl, write_csv], ids=["jsonl", "csv"])
+@pytest.mark.parametrize("word", ["golden", "own"])
+def test_contexts_that_deepeval_joins_are_several(tmp_path: Path, write: Any, word: str) -> None:
+    form = "jsonl" if write is write_jsonl else "csv"
+    path = write(tmp_path / f"goldens.{form}", DEEPEVAL)
+    collection = build_dataset(form if word == "own" else word, tmp_path, path=path.name).open()
+    assert collection.references is not None
+    assert collection.references["reference_contexts"].to_list() == [["c1", "c2"]]
+    (answer,) = read_answers(RowSource(path), AnswerColumns())
+    assert answer.row.contexts == ("r1", "r2")
+
+
+@pytest.mark.parametrize("write", [write_jsonl, write_csv], ids=["jsonl", "csv"])
+def test_a_bar_in_the_context_of_another_tool_stays(tmp_path: Path, write: Any) -> None:
+    row = {"user_input": "why?", "response": "so", "reference": "x", "retrieved_contexts": "a|b", "context": "c|d"}
+    path = write(tmp_path / f"rows.{'jsonl' if write is write_jsonl else 'csv'}", row)
+    (answer,) = read_answers(RowSource(path), AnswerColumns())
+    assert answer.row.contexts == ("a|b",)
+    (plain,) = read_answers(RowSource(write_jsonl(tmp_path / "p.jsonl", DEEPEVAL), layout="none"), AnswerColumns())
+    assert plain.row.contexts == ("r1|r2",)
+
+
+def test_the_spec_overrides_the_layout(tmp_path: Path) -> None:
+    row = {"inputs": {"question": "why?", "hint": "think"}, "outputs": {"answer": "so", "short": "s"}}
+    source = RowSource(write_jsonl(tmp_path / "export.jsonl", row))
+    named = QuestionColumns(text="$.inputs.hint", reference="$.outputs.short")
+    resolved = source.resolve(named)
+    assert (resolved.text, resolved.reference) == ("$.inputs.hint", "$.outputs.short")
+    assert next(source.rows(resolved))[1]["$.outputs.short"] == "s"
+
+
+def test_a_part_in_later_rows_only_is_found(tmp_path: Path) -> None:
+    rows: list[Row] = [{"id": str(n), "inputs": {"question": f"{n}?"}, "outputs": {}} for n in range(30)]
+    rows[29]["outputs"] = {"answer": "so"}
+    resolved = RowSource(write_jsonl(tmp_path / "export.jsonl", *rows)).resolve(QuestionColumns())
+    assert (resolved.text, resolved.reference) == ("$.inputs.question", "$.outputs.answer")
+
+
+def test_columns_of_records_are_text_and_placed(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "rows.jsonl", {"a": {"b": "x"}}, {"a": {"b": ["y"]}})
+    source, columns = RowSource(path), QuestionColumns(text="$.a.b")
+    with pytest.raises(DataError, match=r"rows\.jsonl:2: '\$\.a\.b' must be text, not \[\"y\"\]"):
+        source.records(columns, columns.over((build_dataset("golden", tmp_path, path="x")._wanted[1],), "columns"))  # type: ignore[attr-defined]
+
+
+def test_an_unreadable_file_has_no_tool(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"inputs"')
+    assert RowSource(tmp_path / "rows.jsonl").tool is None
+    assert RowSource(tmp_path / "none.xlsx").tool is None
