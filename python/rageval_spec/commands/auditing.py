@@ -34,6 +34,12 @@ from rageval_spec.commands import options as shared
     "--metric", metavar="METRIC",
     help="The metric that tells which questions systems fail and solve.  [default: the first of the spec]",
 )  # fmt: skip
+@click.option(
+    "--fix", is_flag=True,
+    help="Write cleaned copies beside the files, without repeated questions, empty ones, and those of --train; and the "
+    "removed rows with the reasons.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="With --fix: overwrite the files of an earlier --fix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "html", "markdown"]), default="text", show_default=True,

@@ -190,3 +190,18 @@ def test_findings_of_an_evaluation_are_there_once_it_has_run(spec: Path) -> None
 
 
 EVALUATED = ("unjudged", "every_system_fails", "every_system_solves", "discrimination")
+
+
+def test_fix_writes_a_copy_and_never_the_original(spec: Path, tmp_path: Path) -> None:
+    before = (tmp_path / "golden.jsonl").read_bytes()
+    done = invoke("audit", spec, "--fix", "--format", "json")
+    assert done.exit_code == 1 and json.loads(done.stdout)["counts"]["error"] == 2
+    assert "4 questions, 1 removed; to use it, write path: golden.clean.jsonl" in done.stderr
+    assert (tmp_path / "golden.jsonl").read_bytes() == before
+    kept = [json.loads(line)["id"] for line in (tmp_path / "golden.clean.jsonl").read_text().splitlines()]
+    assert kept == ["1", "2", "3", "5"], "contradictions are for people to settle"
+    again = invoke("audit", spec, "--fix")
+    assert again.exit_code == 2 and "golden.clean.jsonl exists" in again.stderr
+    assert invoke("audit", spec, "--fix", "--force").exit_code == 1
+    clean = invoke("audit", tmp_path / "golden.clean.jsonl", "--fix")
+    assert "nothing to remove" in clean.stderr

@@ -15,6 +15,7 @@ from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted
 from rageval_spec.audit.page import render_page
 from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.audit.size import COUNT
+from rageval_spec.commands import console
 from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
 from rageval_spec.commands.audit.opening import Subject, open_questions, open_subject, open_train
 from rageval_spec.commands.audit.text import render_audit
@@ -44,6 +45,8 @@ class Request:
         types, difficulties: the wanted shares, as `factual:40,analytical:60`; None for the default ones.
         count: how many questions are wanted.
         metric: the metric that tells which questions systems fail; None for the first of the spec.
+        fix: whether to write cleaned copies.
+        force: whether to overwrite earlier cleaned copies.
         strict: whether warnings fail, too.
         form: text, json, html or markdown.
         output: the file to write; None for standard output.
@@ -58,6 +61,8 @@ class Request:
     difficulties: str | None = None
     count: int = COUNT
     metric: str | None = None
+    fix: bool = False
+    force: bool = False
     strict: bool = False
     form: str = "text"
     output: Path | None = None
@@ -81,7 +86,10 @@ def audit(request: Request) -> Rendered:
     with ProgressDisplay() as display:
         display.announce("read the datasets")
         subject = open_subject(request.path, request.overrides)
-        audited = _audit(subject, request, display)
+        opened = {name: open_questions(subject.datasets[name]) for name in _choose(request.datasets, subject)}
+        audited = _audit(subject, opened, request, display)
+    if request.fix:
+        _fix(subject, opened, audited, force=request.force)
     content = _FORMS[request.form](audited)
     failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
     exit_code = GATE_FAILED if failing else PASSED
@@ -98,13 +106,11 @@ _FORMS: Mapping[str, Any] = {
 }
 
 
-def _audit(subject: Subject, request: Request, display: ProgressDisplay) -> Audit:
-    names = _choose(request.datasets, tuple(subject.datasets))
-    opened = {name: open_questions(subject.datasets[name]) for name in names}
+def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
     found = _find_results(subject, request.results)
     train = None if request.train is None else (open_train(request.train), str(request.train))
     audits = []
-    for name in names:
+    for name in opened:
         display.announce(f"audit {name}")
         material = replace(_prepare(request, opened[name], subject), train=train)
         if subject.spec is not None and subject.parts is not None:
@@ -121,7 +127,25 @@ def _find_results(subject: Subject, named: Sequence[str]) -> Found:
     return Found([])
 
 
-def _choose(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+def _fix(subject: Subject, opened: Mapping[str, QuestionSet], audited: Audit, *, force: bool) -> None:
+    """Write a cleaned copy of each dataset that has rows to remove, and tell where it is."""
+    from rageval_spec.audit.cleaning import clean, describe
+
+    copies = [clean(subject.datasets[one.name], opened[one.name], one) for one in audited.datasets]
+    found = [one for one in copies if one is not None]
+    there = next((path for one in found for path in one.files if path.exists() and not force), None)
+    if there is not None:
+        raise UsageError(f"{there} exists; move it away, or overwrite it with --force")
+    for one in found:
+        for path, content in one.files.items():
+            _write(path, content)
+        console.tell(describe(one))
+    if not found:
+        console.tell("nothing to remove: no row is certainly too many")
+
+
+def _choose(wanted: Sequence[str], subject: Subject) -> Sequence[str]:
+    known = tuple(subject.datasets)
     for name in wanted:
         if name not in known:
             raise UsageError(f"--dataset {name}: {suggest(name, known) or f'the spec has {list_choices(known)}'}")
