@@ -1,0 +1,386 @@
+"""Questions that are made without any model: a document's own sentences, titles and headings, held out of it.
+
+A sentence that a retriever can find word for word shows only that it compares words. So the sentence that a question is
+made from is left out of the corpus, and a title or heading likewise: what is left is about the same, in other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from random import Random
+from typing import Literal, NamedTuple, get_args
+
+from rageval_spec.errors import UsageError
+from rageval_spec.generation.salience import Sentence, Vocabulary, find_words, rank_sentences
+
+Form = Literal["sentence", "cloze", "keywords", "title", "heading"]
+FORMS: tuple[Form, ...] = get_args(Form)
+SHARES: Mapping[Form, float] = {"sentence": 45, "title": 25, "heading": 10, "cloze": 10, "keywords": 10}
+"""The mix of forms. Where a corpus has no titles or headings, the others take their share."""
+Reason = Literal["too_vague", "several_sources", "duplicate"]
+REASONS: Mapping[Reason, str] = {
+    "too_vague": "it has fewer than three telling words",
+    "several_sources": "another text of the corpus has all of its telling words",
+    "duplicate": "another question asks the same",
+}
+"""Why a question was dropped."""
+GAP = "…"
+"""Stands for the answer in a cloze question. Retrievers read no word in it."""
+_WINDOWS = (7, 8, 9, 10)
+"""How many words of a sentence a question has, as people's questions have."""
+_KEYWORDS = (3, 4, 5)
+_FEWEST_TELLING = 3
+_SENTENCE_WORDS = range(6, 60)
+_FEWEST_SENTENCES = 3
+"""A text needs as many sentences for one to be left out."""
+_MOST_HELD_OUT = 0.34
+"""The share of a text's sentences that may be left out."""
+_SOURCES = 0.95
+"""A text with this share of the weight of a question's words could be meant as well. A lower share would drop what
+searching by words finds hard, and with it the difference to searching by meaning."""
+_ALIKE = 0.7
+"""The share of telling words in common from which on two questions ask the same."""
+_MOST_ROUNDS = 4
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_MARKUP = re.compile(
+    r"`+|\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|<[^<>]*>|^\s*(?:[-*+>]|\d+[.)])\s+", re.MULTILINE
+)
+_EDGES = " \t,;:.!?-–—|/\\\"'“”„«»()[]{}"
+
+
+class Unit(NamedTuple):
+    """What a retriever finds: a chunk, or a document of a corpus.
+
+    Attributes:
+        unit_id: its id in the corpus.
+        doc_id: the id of its document.
+        title: the title of its document; "" if it has none.
+        text: its text.
+        spans: the parts of the text that hold sentences: no headings, code or tables.
+        headings: the headings inside its text: offsets and words.
+        under: the headings that its beginning stands under.
+    """
+
+    unit_id: str
+    doc_id: str
+    title: str
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    headings: tuple[tuple[int, int, str], ...] = ()
+    under: tuple[str, ...] = ()
+
+
+class Made(NamedTuple):
+    """A question.
+
+    Attributes:
+        form: how it was made.
+        text: the question.
+        units: the positions of the units that it is about.
+        start: the offset in the text of its unit where what it was made from begins; of a title 0.
+        end: the offset after that; of a title 0.
+        answer: what belongs in the gap of a cloze question; "" otherwise.
+        overlap: the share of the weight of its telling words that the rest of its first unit has too.
+    """
+
+    form: Form
+    text: str
+    units: tuple[int, ...]
+    start: int = 0
+    end: int = 0
+    answer: str = ""
+    overlap: float = 0.0
+
+
+class Dropped(NamedTuple):
+    """A question that was made and then dropped, why, and what exactly was found."""
+
+    question: Made
+    reason: Reason
+    detail: str = ""
+
+
+class OfflineQuestions(NamedTuple):
+    """The questions, those that were dropped, and what is left out of the corpus so that they are not trivial.
+
+    Attributes:
+        questions: the questions, in the order in which they were made.
+        dropped: the others.
+        held_out: by position of a unit, the parts of its text that are left out, in order.
+        untitled: the positions of units whose title is left out.
+    """
+
+    questions: tuple[Made, ...]
+    dropped: tuple[Dropped, ...]
+    held_out: Mapping[int, tuple[tuple[int, int], ...]]
+    untitled: frozenset[int]
+
+
+def make_questions(
+    units: Sequence[Unit], count: int, *, seed: int = 13, shares: Mapping[Form, float] = SHARES
+) -> OfflineQuestions:
+    """Make up to `count` questions over a corpus. Every document has its turn before one has a second.
+
+    Args:
+        units: what retrievers find.
+        count: how many questions to make; there are fewer if the corpus does not give more.
+        seed: chooses documents, sentences and lengths; the same corpus and seed give the same questions.
+        shares: the shares of the forms. What a corpus cannot give, such as titles, goes to the other forms.
+
+    Raises:
+        UsageError: the count is below 1, or no form has a share.
+    """
+    if count < 1:
+        raise UsageError(f"the number of questions must be at least 1, not {count}")
+    if not any(share > 0 for share in shares.values()):
+        raise UsageError("at least one form of questions needs a share above 0")
+    maker = _Maker(units, shares, Random(seed))
+    for _ in range(_MOST_ROUNDS):
+        for place in maker.order:
+            if len(maker.questions) >= count:
+                return maker.finish()
+            maker.take_turn(place)
+    return maker.finish()
+
+
+def hide(text: str, held_out: Sequence[tuple[int, int]]) -> str:
+    """A text without some of its parts, which must be in order; where one was, white space is not doubled."""
+    kept, at = "", 0
+    for start, end in held_out:
+        kept += text[at:start]
+        at = end
+        if not kept or kept[-1].isspace():
+            at += len(text[end:]) - len(text[end:].lstrip())
+    return (kept + text[at:]).strip()
+
+
+def read_plainly(text: str) -> str:
+    """A text in one line, without Markdown's marks, the addresses of links and HTML tags."""
+    plain = _MARKUP.sub("", _LINK.sub(r"\1", text))
+    return " ".join(plain.split())
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The sentences of a unit that can be asked, the most telling first, and how many sentences it has."""
+
+    sentences: Sequence[Sentence]
+    count: int
+
+
+class _Maker:
+    def __init__(self, units: Sequence[Unit], shares: Mapping[Form, float], random: Random) -> None:
+        self.order = _take_turns(units, random)
+        self.questions: list[Made] = []
+        self._units = units
+        self._shares = {form: share for form, share in shares.items() if share > 0}
+        self._random = random
+        self._vocabulary = Vocabulary([f"{unit.title} {unit.text}" for unit in units])
+        self._dropped: list[Dropped] = []
+        self._held_out: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._untitled: set[int] = set()
+        self._counts: Counter[Form] = Counter()
+        self._sources: dict[int, _Source] = {}
+        self._titled: dict[str, list[int]] = defaultdict(list)
+        for place, unit in enumerate(units):
+            self._titled[unit.title].append(place)
+        self._asked: dict[str, list[frozenset[str]]] = defaultdict(list)
+
+    def finish(self) -> OfflineQuestions:
+        held_out = {place: _merge(spans) for place, spans in self._held_out.items()}
+        return OfflineQuestions(tuple(self.questions), tuple(self._dropped), held_out, frozenset(self._untitled))
+
+    def take_turn(self, place: int) -> None:
+        """Make one question about a unit, of the form that is most wanted among those that work."""
+        made = len(self.questions) + 1
+        for form in sorted(self._shares, key=lambda form: self._counts[form] - made * self._share(form)):
+            question = self._make(form, place)
+            if question is None:
+                continue
+            fault = self._find_fault(question)
+            if fault is None:
+                overlap = self._weigh_overlap(question.text, self._list_rest(question))
+                self._accept(question._replace(overlap=overlap))
+                return
+            self._dropped.append(Dropped(question, *fault))
+
+    def _share(self, form: Form) -> float:
+        return self._shares[form] / sum(self._shares.values())
+
+    def _accept(self, question: Made) -> None:
+        self.questions.append(question)
+        self._counts[question.form] += 1
+        telling = self._list_telling(question.text)
+        for term in telling:
+            self._asked[term].append(telling)
+        if question.form == "title":
+            self._untitled.update(question.units)
+            for place in question.units:
+                self._held_out[place] += self._find_title(place)
+        else:
+            self._held_out[question.units[0]].append((question.start, question.end))
+
+    def _make(self, form: Form, place: int) -> Made | None:
+        if form == "title":
+            return self._make_title(place)
+        if form == "heading":
+            return self._make_heading(place)
+        sentence = self._pick_sentence(place)
+        if sentence is None:
+            return None
+        made = Made(form, "", (place,), sentence.start, sentence.end)
+        if form == "keywords":
+            return made._replace(text=self._choose_keywords(sentence))
+        text, answer = self._cut_window(sentence, with_gap=form == "cloze")
+        return made._replace(text=text, answer=answer) if text else None
+
+    def _make_title(self, place: int) -> Made | None:
+        """The title of the document, unless its text says it too, apart from a heading."""
+        title = self._units[place].title
+        places = tuple(self._titled[title])
+        if not title or not self._untitled.isdisjoint(places):
+            return None
+        if any(_says(hide(self._units[one].text, self._find_title(one)), title) for one in places):
+            return None
+        return Made("title", read_plainly(title), places)
+
+    def _find_title(self, place: int) -> list[tuple[int, int]]:
+        """Where the text repeats its title: in a heading, or at its beginning."""
+        unit = self._units[place]
+        found = [(start, end) for start, end, said in unit.headings if said == unit.title]
+        begins = bool(unit.title) and unit.text[: len(unit.title)].casefold() == unit.title.casefold()
+        return found or [(0, len(unit.title))] * begins
+
+    def _make_heading(self, place: int) -> Made | None:
+        """A heading inside the unit, after the title of the document if the heading alone says too little."""
+        unit = self._units[place]
+        taken = self._held_out[place]
+        free = [found for found in unit.headings if found[:2] not in taken and found[2] != unit.title]
+        if not free:
+            return None
+        start, end, words = self._random.choice(free)
+        family = [one for one in self._titled[unit.title] if self._units[one].doc_id == unit.doc_id]
+        places = (place, *(one for one in family if one != place and words in self._units[one].under))
+        if place in self._untitled or len(self._list_telling(words)) >= _FEWEST_TELLING:
+            return Made("heading", words, places, start, end)
+        return Made("heading", f"{unit.title}: {words}", places, start, end) if self._list_telling(words) else None
+
+    def _pick_sentence(self, place: int) -> Sentence | None:
+        """One of the more telling sentences that was not asked yet; None if too few would be left."""
+        source = self._read(place)
+        taken = {start for start, _ in self._held_out[place]}
+        if source.count < _FEWEST_SENTENCES or len(taken) + 1 > max(1, _MOST_HELD_OUT * source.count):
+            return None
+        free = [sentence for sentence in source.sentences if sentence.start not in taken]
+        return self._random.choice(free) if free else None
+
+    def _read(self, place: int) -> _Source:
+        if place not in self._sources:
+            unit = self._units[place]
+            ranked = rank_sentences(unit.text, unit.spans, self._vocabulary)
+            whole = [sentence for sentence in ranked if len(sentence.words) in _SENTENCE_WORDS]
+            self._sources[place] = _Source(whole[: max(1, (len(ranked) + 1) // 2)], len(ranked))
+        return self._sources[place]
+
+    def _cut_window(self, sentence: Sentence, *, with_gap: bool) -> tuple[str, str]:
+        """The most telling words in a row, and the answer if there is a gap; two empty texts if nothing is left."""
+        text = read_plainly(sentence.text)
+        words = find_words(text)
+        if not words:
+            return "", ""
+        width = self._random.choice(_WINDOWS) + with_gap
+        weights = [self._vocabulary.weigh(word.term) for word in words]
+        first = max(range(max(1, len(words) - width + 1)), key=lambda at: (sum(weights[at : at + width]), -at))
+        last = min(len(words), first + width) - 1
+        while first < last and not weights[first]:
+            first += 1
+        while last > first and not weights[last]:
+            last -= 1
+        start, end = words[first].start, words[last].end
+        if not with_gap:
+            return text[start:end].strip(_EDGES), ""
+        answer = max(range(first, last + 1), key=lambda at: (weights[at], -at))
+        return _leave_gap(text[start:end], text[words[answer].start : words[answer].end])
+
+    def _choose_keywords(self, sentence: Sentence) -> str:
+        """Some of the telling words of a sentence, in their order."""
+        text = read_plainly(sentence.text)
+        telling = {word.term: word for word in reversed(find_words(text)) if self._vocabulary.weigh(word.term)}
+        chosen = sorted(telling.values(), key=lambda word: (-self._vocabulary.weigh(word.term), word.start))
+        kept = sorted(chosen[: self._random.choice(_KEYWORDS)], key=lambda word: word.start)
+        return " ".join(text[word.start : word.end] for word in kept)
+
+    def _list_rest(self, question: Made) -> set[str]:
+        """The words of the question's first unit that are left when the question is held out."""
+        place = question.units[0]
+        unit = self._units[place]
+        hidden = {*self._held_out[place], (question.start, question.end)}
+        if question.form == "title":
+            hidden |= {*self._find_title(place)}
+        has_title = question.form != "title" and place not in self._untitled
+        return {
+            word.term for word in find_words(f"{unit.title if has_title else ''} {hide(unit.text, _merge(hidden))}")
+        }
+
+    def _find_fault(self, question: Made) -> tuple[Reason, str] | None:
+        telling = self._list_telling(question.text)
+        if len(telling) < _FEWEST_TELLING:
+            return "too_vague", " ".join(sorted(telling))
+        others = set(self._vocabulary.find_texts(telling, _SOURCES)) - set(question.units)
+        if others:
+            return "several_sources", self._units[min(others)].unit_id
+        seen = chain.from_iterable(self._asked.get(term, ()) for term in sorted(telling))
+        if any(len(telling & other) >= _ALIKE * len(telling | other) for other in seen):
+            return "duplicate", ""
+        return None
+
+    def _weigh_overlap(self, text: str, rest: set[str]) -> float:
+        weights = {term: self._vocabulary.weigh(term) for term in self._list_telling(text)}
+        return sum(weight for term, weight in weights.items() if term in rest) / sum(weights.values())
+
+    def _list_telling(self, text: str) -> frozenset[str]:
+        return frozenset(word.term for word in find_words(text) if self._vocabulary.weigh(word.term) > 0)
+
+
+def _leave_gap(text: str, answer: str) -> tuple[str, str]:
+    """The text with a gap for each time that the answer stands in it."""
+    blank = re.sub(rf"(?<!\w){re.escape(answer)}(?!\w)", GAP, text, flags=re.IGNORECASE)
+    return blank.strip(_EDGES), answer
+
+
+def _merge(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Parts of a text in order, those that overlap as one."""
+    merged = list[tuple[int, int]]()
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif end > start:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def _says(text: str, words: str) -> bool:
+    """Whether a text has these words in a row, whatever stands between them."""
+    inside, wanted = ([word.term for word in find_words(one)] for one in (text, words))
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(inside)} "
+
+
+def _take_turns(units: Sequence[Unit], random: Random) -> list[int]:
+    """The positions of units in random order, one of each document at a time."""
+    documents: dict[str, list[int]] = defaultdict(list)
+    for place, unit in enumerate(units):
+        documents[unit.doc_id].append(place)
+    turns = list(documents.values())
+    random.shuffle(turns)
+    for places in turns:
+        random.shuffle(places)
+    return [place for turn in _zip(turns) for place in turn]
+
+
+def _zip(turns: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    for turn in zip_longest(*turns):
+        yield [place for place in turn if place is not None]

@@ -1,0 +1,191 @@
+"""A test set made without a model, as rows of files: questions, the corpus to search, and what was dropped."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rageval_spec import __version__
+from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
+from rageval_spec.generation.documents import Document, DocumentSet
+from rageval_spec.generation.no_model import REASONS, SHARES, Form, Made, OfflineQuestions, Unit, hide, make_questions
+from rageval_spec.generation.split import Sourced, read_shares, split_questions
+from rageval_spec.judging.language import find_language
+from rageval_spec.wording import count_noun
+
+Row = dict[str, Any]
+MADE_BY = "no-model"
+EASY, HARD = 0.6, 0.3
+"""The share of a question's telling words in the rest of its source from which on it is easy, and below which hard."""
+_ASKED = frozenset({"paragraph", "list"})
+
+
+class OfflineSet(NamedTuple):
+    """A test set.
+
+    Attributes:
+        rows: the questions, as the dataset `jsonl` reads them without any mapping.
+        corpus: the corpus without what the questions were made from: what a retriever is to search.
+        rejected: the questions that were dropped, each with its reason.
+        remarks: sentences about what could not be as wanted.
+    """
+
+    rows: list[Row]
+    corpus: list[Row]
+    rejected: list[Row]
+    remarks: tuple[str, ...]
+
+
+class _Part(NamedTuple):
+    """A unit, the document that it belongs to, and its place in it."""
+
+    unit: Unit
+    document: Document
+    chunk: Chunk
+
+
+def make_offline_set(
+    documents: DocumentSet,
+    count: int,
+    *,
+    seed: int = 13,
+    shares: Mapping[Form, float] = SHARES,
+    split: str | None = None,
+    size: int = WORDS,
+    measure: Callable[[str], int] = count_words,
+) -> OfflineSet:
+    """Make a test set over documents without any model.
+
+    Documents of a corpus are what its retrievers find, so they stay whole and keep their ids. Files are cut into
+    chunks.
+
+    Args:
+        documents: the documents.
+        count: how many questions to make at most.
+        seed: chooses documents and sentences.
+        shares: the shares of the forms of questions.
+        split: the shares of validation and test, such as `30:70`; None for no split.
+        size: the most words of a chunk, or what `measure` counts.
+        measure: counts the words of a text.
+
+    Raises:
+        UsageError: a number or the split is wrong.
+    """
+    if split is not None:
+        read_shares(split)
+    parts = _list_parts(documents, size, measure)
+    made = make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
+    rows = [_write_row(question, parts, seed) for question in made.questions]
+    remarks = [*_remark_on_count(len(rows), count, made), *(_divide(rows, split) if split else ())]
+    return OfflineSet(rows, list(_write_corpus(parts, made)), list(_write_rejected(parts, made)), tuple(remarks))
+
+
+def _list_parts(documents: DocumentSet, size: int, measure: Callable[[str], int]) -> list[_Part]:
+    if documents.kind == "corpus":
+        whole = ((one, Chunk(one.doc_id, one.doc_id, 0, len(one.text), one.text)) for one in documents.documents)
+        return [_Part(_make_unit(document, chunk), document, chunk) for document, chunk in whole]
+    named = {document.doc_id: document for document in documents.documents}
+    chunks = cut_documents(documents.documents, size, measure)
+    return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
+
+
+def _make_unit(document: Document, chunk: Chunk) -> Unit:
+    inside = [
+        (block, max(block.start, chunk.start) - chunk.start, min(block.end, chunk.end) - chunk.start)
+        for block in document.blocks
+        if block.start < chunk.end and block.end > chunk.start
+    ]
+    spans = tuple((start, end) for block, start, end in inside if block.kind in _ASKED)
+    headings = tuple((start, end, block.words) for block, start, end in inside if block.kind == "heading")
+    return Unit(chunk.chunk_id, chunk.doc_id, document.title, chunk.text, spans, headings, chunk.headings)
+
+
+def _write_row(question: Made, parts: Sequence[_Part], seed: int) -> Row:
+    units = [parts[place].unit for place in question.units]
+    sources = {parts[place].document.doc_id: parts[place].document for place in question.units}
+    return {
+        "query_id": _name(question, units),
+        "question": question.text,
+        "relevant": [unit.unit_id for unit in units],
+        "relevant_documents": list(sources),
+        "evidence": list(_write_evidence(question, parts)),
+        "type": question.form,
+        "difficulty": _name_difficulty(question.overlap),
+        "language": find_language(question.text) or find_language(units[0].text),
+        **({"gap": question.answer} if question.answer else {}),
+        "sources": [
+            {"document": doc_id, "title": document.title, "version": document.version}
+            for doc_id, document in sources.items()
+        ],
+        "made_by": MADE_BY,
+        "made": {"by": f"rageval-spec {__version__}", "seed": seed, "overlap": round(question.overlap, 3)},
+    }
+
+
+def _name(question: Made, units: Sequence[Unit]) -> str:
+    """An id made of the question and its sources: the same question has the same id in every set."""
+    content = "\0".join((question.text, *(unit.unit_id for unit in units)))
+    return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
+
+
+def _name_difficulty(overlap: float) -> str:
+    return "easy" if overlap >= EASY else "hard" if overlap < HARD else "medium"
+
+
+def _write_evidence(question: Made, parts: Sequence[_Part]) -> Iterator[Row]:
+    """What the question was made from, with its offsets in the chunk and in the document; of a title nothing."""
+    unit, _, chunk = parts[question.units[0]]
+    if question.end:
+        yield {
+            "quote": unit.text[question.start : question.end],
+            "chunk": unit.unit_id,
+            "start": question.start,
+            "end": question.end,
+            "document": chunk.doc_id,
+            "document_start": chunk.start + question.start,
+            "document_end": chunk.start + question.end,
+        }
+
+
+def _write_corpus(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
+    """The corpus without what questions were made from. Offsets are those of the whole chunk."""
+    for place, (unit, document, chunk) in enumerate(parts):
+        title = "" if place in made.untitled else document.title
+        row: Row = {"doc_id": unit.unit_id, "title": title, "text": hide(unit.text, made.held_out.get(place, ()))}
+        if unit.unit_id != document.doc_id:
+            row |= {"document": document.doc_id, "start": chunk.start, "end": chunk.end}
+        yield row if chunk.page is None else {**row, "page": chunk.page}
+
+
+def _write_rejected(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
+    for question, reason, detail in made.dropped:
+        yield {
+            "reason": reason,
+            "why": REASONS[reason],
+            "detail": detail,
+            "question": question.text,
+            "type": question.form,
+            "chunks": [parts[place].unit.unit_id for place in question.units],
+            "made_by": MADE_BY,
+        }
+
+
+def _remark_on_count(found: int, count: int, made: OfflineQuestions) -> Iterator[str]:
+    if found < count:
+        reasons = Counter(one.reason for one in made.dropped)
+        most = f"; most were dropped because {REASONS[reasons.most_common(1)[0][0]]}" if reasons else ""
+        yield f"the corpus gives only {count_noun(found, 'question')} of {count:,}{most}"
+
+
+def _divide(rows: Sequence[Row], split: str) -> tuple[str, ...]:
+    """Write into each row which set it belongs to. Returns what could not be as wanted."""
+    sourced = [
+        Sourced(tuple(row["relevant_documents"]), (f"type: {row['type']}", f"difficulty: {row['difficulty']}"))
+        for row in rows
+    ]
+    found = split_questions(sourced, read_shares(split))
+    for row, side in zip(rows, found.sides, strict=True):
+        row["split"] = side
+    return found.remarks

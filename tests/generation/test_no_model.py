@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.errors import UsageError
+from rageval_spec.generation.documents import read_documents
+from rageval_spec.generation.no_model import (
+    GAP,
+    REASONS,
+    Form,
+    OfflineQuestions,
+    Unit,
+    hide,
+    make_questions,
+    read_plainly,
+)
+from rageval_spec.generation.salience import find_words
+from tests.generation.manual import write_manual
+
+TEXTS = [
+    "Drain the pump before the first frost. Store the pump upright in a shed. Ice can crack the impeller of a pump.",
+    "Sharpen the mower blade twice each season. A dull mower blade tears the grass. Clean the mower deck after rain.",
+    "Turn the compost heap every second week. Bacteria in compost need oxygen to work. Hot compost kills the seeds.",
+    "Open the greenhouse vent on sunny mornings. Tomatoes in a greenhouse wilt in heat. Wash its panes in spring.",
+]
+
+
+def unit(text: str, name: str = "u", title: str = "") -> Unit:
+    return Unit(name, name, title, text, ((0, len(text)),))
+
+
+def corpus(titles: Mapping[int, str] | None = None) -> list[Unit]:
+    return [unit(text, f"u{place}", (titles or {}).get(place, "")) for place, text in enumerate(TEXTS)]
+
+
+def only(form: Form, units: list[Unit], count: int = 20) -> OfflineQuestions:
+    return make_questions(units, count, shares={form: 1})
+
+
+def test_what_a_question_is_made_from_is_held_out_of_its_source() -> None:
+    units = corpus()
+    made = only("sentence", units)
+    assert len(made.questions) == 4
+    for question in made.questions:
+        (place,) = question.units
+        assert made.held_out[place] == ((question.start, question.end),)
+        left = hide(units[place].text, made.held_out[place])
+        assert question.text in units[place].text
+        assert question.text not in left
+
+
+def test_the_overlap_is_the_share_of_telling_words_that_is_left() -> None:
+    units = corpus()
+    for question in only("keywords", units).questions:
+        left = hide(units[question.units[0]].text, [(question.start, question.end)])
+        shared = {word.term for word in find_words(question.text)} & {word.term for word in find_words(left)}
+        assert (question.overlap > 0) == bool(shared)
+        assert question.overlap < 1
+
+
+def test_a_gap_stands_for_the_most_telling_word_wherever_it_is() -> None:
+    for question in only("cloze", corpus()).questions:
+        assert GAP in question.text
+        assert question.answer
+        assert question.answer.casefold() not in question.text.casefold()
+
+
+def test_questions_are_short_however_long_the_sentence_is() -> None:
+    long = " ".join(f"zubo{number} kralo{number}" for number in range(25))
+    units = [unit(f"{long}. A zubo1 stands beside kralo2. And a zubo4 stands beside kralo5.", "long"), *corpus()]
+    for form in ("sentence", "cloze", "keywords"):
+        made = [question for question in only(form, units).questions if question.units == (0,)]
+        assert made
+        assert all(len(question.text.split()) <= 12 for question in made)
+
+
+def test_a_text_of_two_sentences_is_not_asked_because_too_little_would_be_left() -> None:
+    assert only("sentence", [unit("Drain the old pump. Store the pump upright in a shed."), *corpus()[1:]]).questions
+    found = only("sentence", [unit("Drain the old pump. Store the pump upright in a shed."), *corpus()[1:]])
+    assert all(question.units != (0,) for question in found.questions)
+
+
+def test_a_question_that_another_text_could_answer_is_dropped() -> None:
+    units = [*corpus(), unit(TEXTS[0], "twin")]
+    made = only("sentence", units)
+    assert {dropped.reason for dropped in made.dropped if dropped.question.units == (0,)} == {"several_sources"}
+    assert {dropped.detail for dropped in made.dropped if dropped.question.units == (0,)} == {"twin"}
+
+
+def test_the_same_question_is_not_asked_twice() -> None:
+    text = "Our zubo kralo had a mivek trona. Then our zubo kralo had a mivek trona." + " So it was." * 5
+    made = make_questions([unit(text), *corpus()], 40, shares={"sentence": 1})
+    assert sum(question.units == (0,) for question in made.questions) == 1
+    assert "duplicate" in {dropped.reason for dropped in made.dropped}
+
+
+def test_titles_are_questions_only_if_the_text_does_not_say_them_and_are_left_out() -> None:
+    made = only("title", corpus({0: "How to protect garden machines from ice", 1: "Dull mower blade tears"}))
+    assert [(question.text, question.units) for question in made.questions] == [
+        ("How to protect garden machines from ice", (0,))
+    ]
+    assert made.untitled == {0}
+
+
+def test_a_title_with_which_the_text_begins_is_left_out_of_it_too() -> None:
+    made = only("title", corpus({1: "Sharpen the mower blade twice"}))
+    assert made.held_out == {1: ((0, 29),)}
+    assert hide(TEXTS[1], made.held_out[1]).startswith("each season.")
+
+
+def test_texts_with_the_same_title_are_all_sources_of_its_question() -> None:
+    title = "How to protect garden machines from ice"
+    made = only("title", corpus({0: title, 3: title}))
+    assert [set(question.units) for question in made.questions] == [{0, 3}]
+
+
+def test_vague_titles_are_dropped() -> None:
+    made = only("title", corpus({0: "About this"}))
+    assert [dropped.reason for dropped in made.dropped] == ["too_vague"] * len(made.dropped)
+    assert made.questions == ()
+
+
+def test_the_mix_is_kept_and_what_a_corpus_cannot_give_goes_to_other_forms() -> None:
+    made = make_questions(corpus(), 4, shares={"sentence": 50, "keywords": 50, "title": 50})
+    assert Counter(question.form for question in made.questions) == {"sentence": 2, "keywords": 2}
+
+
+def test_a_seed_gives_the_same_questions_and_another_one_others() -> None:
+    one, same, other = (make_questions(corpus(), 4, seed=seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one.questions != other.questions
+
+
+def test_every_document_has_its_turn_before_one_has_a_second() -> None:
+    units = [unit(text, f"u{place}")._replace(doc_id="ab"[place == 3]) for place, text in enumerate(TEXTS)]
+    made = only("sentence", units, 2)
+    assert {units[question.units[0]].doc_id for question in made.questions} == {"a", "b"}
+
+
+def test_headings_are_held_out_and_take_the_title_along_if_they_are_vague(tmp_path: Path) -> None:
+    from rageval_spec.generation.offline_set import make_offline_set
+
+    documents = read_documents(write_manual(tmp_path / "manual"))
+    made = make_offline_set(documents, 8, shares={"heading": 1}, size=60)
+    assert made.rows
+    for row in made.rows:
+        assert "Ordering a spare" in row["question"]
+        texts = {one["doc_id"]: one["text"] for one in made.corpus}
+        assert row["evidence"][0]["quote"] not in texts[row["relevant"][0]]
+
+
+def test_markup_is_no_part_of_a_question() -> None:
+    text = "- See **the** [`pump` manual](https://x.org/a_b) for snake_case and <b>bold</b> _words_."
+    assert read_plainly(text) == "See the pump manual for snake_case and bold words."
+
+
+def test_held_out_parts_leave_no_double_space_and_code_as_it_is() -> None:
+    assert hide("One. Two. Three.", [(5, 9)]) == "One. Three."
+    assert hide("One. Two.", [(0, 4)]) == "Two."
+    assert hide("One.\n\n  code:\n    deep", [(0, 4)]) == "code:\n    deep"
+    assert hide("A. B.\n\nx:\n    y", [(3, 5)]) == "A. x:\n    y"
+
+
+@pytest.mark.parametrize(("count", "shares"), [(0, {"sentence": 1}), (1, {"sentence": 0})])
+def test_impossible_requests_are_refused(count: int, shares: dict[Form, float]) -> None:
+    with pytest.raises(UsageError, match="at least"):
+        make_questions(corpus(), count, shares=shares)
+
+
+def test_a_corpus_without_sentences_gives_no_questions() -> None:
+    made = make_questions([unit("word"), unit("", "v")], 5)
+    assert made.questions == made.dropped == ()
+    assert set(REASONS) >= {dropped.reason for dropped in made.dropped}
