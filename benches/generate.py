@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -166,4 +165,4 @@ def is_decided(differences: Values, random: np.random.Generator) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
