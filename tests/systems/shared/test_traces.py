@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rageval_spec.datasets.shared.traces import TraceDataset
 from rageval_spec.exchange.shared.source import WindowNode
 from rageval_spec.plugin import Context, DatasetNode, GeneratingNode
 from rageval_spec.systems.shared.traces import TraceSystem
+from tests.command_line import invoke
 from tests.exchange.tool import TRACES, ToySource
 
 
@@ -59,6 +61,45 @@ def test_of_several_traces_of_a_question_the_newest_counts(tmp_path: Path, monke
     answering = system.answer(_collection("q1", "What is 1?"))
     assert answering.answers.select("query_id", "answer").rows() == [("q1", "answer 1")]
     assert [note.message for note in answering.notes] == ["1 older trace of the same questions left out"]
+
+
+def test_a_plan_counts_the_calls_that_judges_will_need(tmp_path: Path) -> None:
+    (tmp_path / "spans.json").write_text(json.dumps(SPANS))
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\ndatasets: {prod: {use: otel, path: spans.json}}\nsystems: {bot: {use: otel, path: spans.json}}\n"
+        "models: {j: {use: chat, base_url: 'http://127.0.0.1:9/v1', model: x, price: {input: 1, output: 2}}}\n"
+        "judges: {s: {use: grade, model: j}}\nmetrics:\n"
+        "- {use: rubric, judge: s, criteria: Is it polite?, scale: [1, 5]}\n"
+    )
+    done = invoke("plan", tmp_path / "spec.yaml")
+    assert done.exit_code == 0, done.output
+    assert "1 call" in done.stdout
+
+
+SPANS = {
+    "resourceSpans": [
+        {
+            "scopeSpans": [
+                {
+                    "spans": [
+                        {
+                            "traceId": "0af7651916cd43dd8448eb211c80319c",
+                            "spanId": "b7ad6b7169203331",
+                            "name": "ask",
+                            "startTimeUnixNano": "1772366400000000000",
+                            "endTimeUnixNano": "1772366401000000000",
+                            "attributes": [
+                                {"key": "input.value", "value": {"stringValue": "Where is the spade?"}},
+                                {"key": "output.value", "value": {"stringValue": "In the shed."}},
+                                {"key": "openinference.span.kind", "value": {"stringValue": "CHAIN"}},
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+    ]
+}
 
 
 def _collection(query_id: str, text: str) -> Any:

@@ -15,6 +15,8 @@ from rageval_spec.reading.answer_rows import AnswerRow
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rageval_spec.data.tables import Collection
     from rageval_spec.data.trace import Trace
     from rageval_spec.exchange.shared.source import Source, SourceNode
@@ -66,6 +68,10 @@ class TraceSystem(System[T]):
             older = len(traces) - len(newest)
             notes.append(Note("traces", f"{count_noun(older, 'older trace')} of the same questions left out"))
         return Answering(table_of(matched.take_rows()), tuple(notes))
+
+    def find_answers(self, collection: Collection) -> pl.DataFrame:
+        """All answers: reading traces costs nothing, and a plan without them would promise that judges cost nothing."""
+        return self.answer(collection).answers
 
     @cached_property
     def _source(self) -> Source[Any]:
