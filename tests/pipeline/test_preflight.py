@@ -310,7 +310,9 @@ def test_an_unknown_variable_of_a_request_is_an_error_at_its_text(tmp_path: Path
         validate(path)
     (fault,) = caught.value.diagnostics
     assert fault.message == "unknown variable 'levl'"
-    assert fault.hint == "did you mean 'level'? The variables are question, query_id, contexts, level"
+    assert (
+        fault.hint == "did you mean 'level'? The variables are question, query_id, contexts, messages, history, level"
+    )
     assert "{{ levl }}" in fault.source_line[fault.position.column - 1 :]
     path.write_text(path.read_text().replace("levl", "level"))
     validate(path)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.data.tables import ANSWERS, Collection
+from rageval_spec.data.tables import ANSWERS, LATER_ANSWERS, Collection
 from rageval_spec.errors import DataError
 from tests.plugins import COMPRESSIONS, build_dataset, build_system, write
 from tests.systems.asking import answers_of, collection
@@ -151,7 +151,7 @@ def test_the_file_can_be_compressed(tmp_path: Path, compression: str) -> None:
 def test_the_table_has_all_columns_in_the_order_of_the_queries(tmp_path: Path) -> None:
     name = write_rows(tmp_path, "jsonl", [{"id": "q2", "answer": "two"}, {"id": "q1", "answer": "one"}])
     answering = build_system("file", tmp_path, path=name).answer(collection(ASKED))
-    assert tuple(answering.answers.columns) == ANSWERS
+    assert tuple(answering.answers.columns) == (*ANSWERS, *LATER_ANSWERS)
     assert answering.answers["answer"].to_list() == ["one", "two"] and answering.notes == ()
 
 

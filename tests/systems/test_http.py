@@ -373,7 +373,7 @@ def test_settings_of_asking_and_reading_are_not_in_the_key(keys: dict[str, Any])
         ({"answer": "a..b"}, "is not a valid path"),
         ({"contexts": "$.a[?(@.x)]"}, "is not a valid path"),
         ({"body": {"q": "{{ quest }}"}}, "the system would not know the question"),
-        ({"body": {"q": "{{ }}"}}, "holds no name; write one of question, query_id, contexts"),
+        ({"body": {"q": "{{ }}"}}, "holds no name; write one of question, query_id, contexts, messages, history"),
         ({"body": {"q": 1}}, "the system would not know the question"),
         ({"body": {"q": "{{ question }}", "t": float("inf")}}, "JSON has neither NaN nor infinity"),
         ({"method": "GET"}, "the system would not know the question"),
@@ -507,3 +507,55 @@ def test_naming_the_last_event_later_asks_nothing_again(serve: Serve) -> None:
 def test_an_error_in_a_stream_is_told(serve: Serve) -> None:
     row = ask_one(serve(reply(stream(*PIECES, {"error": {"message": "no tokens left"}}))))
     assert "answered 200, but its stream reports an error: no tokens left" in row["error"]
+
+
+STEPS = [
+    {"type": "thought", "text": "hm"},
+    {"tool": "search", "input": "Rome", "output": [{"id": "d1", "text": "Rome is in Italy.", "score": 0.5}]},
+]
+
+
+@pytest.mark.parametrize(("content", "keys"), [({"steps": STEPS}, {}), ({"a": {"b": STEPS}}, {"steps": "$.a.b"})])
+def test_steps_of_an_agent_are_kept_and_what_they_retrieved_is_its_contexts(
+    serve: Serve, content: dict[str, Any], keys: dict[str, str]
+) -> None:
+    row = ask_one(serve(reply({"answer": "x", **content})), **keys)
+    assert [step["kind"] for step in json.loads(row["steps"])] == ["model", "retrieval"]
+    assert (row["contexts"], row["context_ids"], row["scores"]) == (["Rome is in Italy."], ["d1"], [0.5])
+    own = ask_one(serve(reply({"answer": "x", "contexts": ["mine"], **content})), **keys)
+    assert own["contexts"] == ["mine"] and "context_ids" not in own
+
+
+def test_steps_that_are_none_are_ignored_at_a_usual_place_and_an_error_at_a_path(serve: Serve) -> None:
+    assert "steps" not in ask_one(serve(reply({"answer": "x", "steps": 5})))
+    error = ask_one(serve(reply({"answer": "x", "steps": 5})), steps="$.steps")["error"]
+    assert "$.steps must be a list of steps, not a number" in error
+
+
+CHAT = [
+    {"role": "user", "content": "Rome?"}, {"role": "assistant", "content": "Italy."},
+    {"role": "user", "content": "Paris?"}, {"role": "assistant", "content": "the gold answer"},
+]  # fmt: skip
+
+
+def test_a_conversation_is_sent_up_to_the_question(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": "x"}))
+    body = {"messages": "{{ messages }}", "history": "{{ history }}", "q": "{{ question }}"}
+    rows: list[dict[str, Any]] = [
+        {"id": "q1", "question": "Paris?", "messages": CHAT},
+        {"id": "q2", "question": "Oslo?"},
+    ]
+    answers_of(build("http", url=service.url, body=body), questions_with_columns(rows))
+    sent = {call.json["q"]: call.json for call in service.calls}
+    assert sent["Paris?"]["messages"] == CHAT[:3]
+    assert sent["Paris?"]["history"] == CHAT[:2]
+    assert sent["Oslo?"]["messages"] == [{"role": "user", "content": "Oslo?"}]
+    assert sent["Oslo?"]["history"] == []
+
+
+def test_columns_with_the_names_of_conversations_keep_what_they_hold(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": "x"}))
+    rows = [{"id": "q1", "question": "a", "messages": "three", "history": "long"}]
+    body = {"q": "{{ question }}", "m": "{{ messages }}", "h": "{{ history }}"}
+    answers_of(build("http", url=service.url, body=body), questions_with_columns(rows))
+    assert service.calls[0].json == {"q": "a", "m": "three", "h": "long"}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rageval_spec.data.conversation import write_turn
 from rageval_spec.reports.shared.card_text import (
     LONGEST_CONTEXT,
+    LONGEST_LINE,
     LONGEST_TEXT,
     MOST_MISSING,
     describe_base,
     describe_more_missing,
+    describe_steps,
     format_change,
     list_grounds,
     shorten,
@@ -34,12 +37,18 @@ def write_card(card: Card, names: Sequence[str], *, full: bool = False) -> str:
 
 
 def _list_blocks(card: Card, *, full: bool) -> Iterator[str]:
+    if card.history:
+        told = (_show(write_turn(turn), LONGEST_LINE, full=full) for turn in card.history)
+        yield f"**History:** {'<br>'.join(told)}"
     if card.question:
         yield f"**Question:** {_show(card.question, LONGEST_TEXT, full=full)}"
     if card.error is not None:
         yield f"**Error:** {_show(card.error, LONGEST_TEXT, full=full)}"
     if card.answer is not None:
         yield from _list_answer(card.answer, card, full=full)
+    if card.steps:
+        lines = "\n".join(f"- {escape(shorten(line, full=full))}" for line in describe_steps(card.steps))
+        yield f"**Steps:**\n\n{lines}"
     for text in card.references:
         yield f"**Reference:** {_show(text, LONGEST_TEXT, full=full)}"
     if card.cause is not None:

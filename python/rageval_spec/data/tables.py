@@ -59,7 +59,9 @@ ANSWERS = (
     "cost",
     "error",
 )
-LATER_ANSWERS = ("trace",)
+STEPS = "steps"
+"""What an agent did for an answer: a JSON list of rows of `data.trace.Step`."""
+LATER_ANSWERS = ("trace", STEPS)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -91,6 +93,7 @@ SAMPLES = (
     "status",
     "cause",
     "trace",
+    STEPS,
 )
 FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
 """The columns that a file of samples always had. The others are null in files of earlier versions."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.conversation import MESSAGES, list_until_question, read_turns, write_turn
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.fences import FencedText, FencedTexts, fence_texts, fence_value
@@ -27,6 +28,8 @@ VARIABLES: Mapping[str, str] = {
     "reference": "the first reference answer",
     "expected": "the question's column `expected`, or else all of its reference answers",
     "reference_contexts": "the reference contexts, as a list",
+    "messages": "the conversation up to the question, as a list of turns",
+    "history": "the turns before the question, as a list",
     "columns": "the question's other columns, as in columns['difficulty']",
     "criteria": "the criteria of the metric",
     "form": "the form of the reply; without it, the form follows the template",
@@ -181,6 +184,7 @@ class OwnTemplate:
         """Render with sample texts, which shows most wrong operations."""
         texts = fence_texts("context", ("One text.", "Another text."))
         values = {name: texts if name.endswith("contexts") else FencedText(name, "A text.") for name in self.uses}
+        values |= {name: fence_texts("turn", ("user: A text.",)) for name in (MESSAGES, "history") if name in self.uses}
         values["expected"] = FencedTexts([FencedText("reference_answer", "A text.")])
         try:
             self.render({name: values[name] for name in self.uses if name not in _SAID}, "Is it?", "{}", "Reply.")
@@ -205,6 +209,8 @@ def _list_names(tree: Any) -> Iterator[Name]:
 def _read(sample: Sample, name: str) -> Any:
     """The value of a variable; None if the sample lacks it."""
     column = None if sample.columns is None else sample.columns.get(name)
+    if name in (MESSAGES, "history"):
+        return _read_conversation(sample, name, column)
     if name not in VARIABLES:
         return None if column is None else fence_value(name, column)
     if name == "expected":
@@ -222,6 +228,15 @@ def _read(sample: Sample, name: str) -> Any:
     text = getattr(sample, name)
     tag = "reference_answer" if name == "reference" else name
     return None if text is None or (name == "question" and not text.strip()) else FencedText(tag, text)
+
+
+def _read_conversation(sample: Sample, name: str, column: Any) -> Any:
+    """The turns, each fenced; a column of this name that holds something else is shown as it is."""
+    turns = read_turns(None if sample.columns is None else sample.columns.get(MESSAGES))
+    if column is not None and (name != MESSAGES or turns is None):
+        return fence_value(name, column)
+    told = ({"role": "user", "content": sample.question},) if turns is None else list_until_question(turns)
+    return fence_texts("turn", map(write_turn, told if name == MESSAGES else told[:-1]))
 
 
 def _explain_lack(sample: Sample, name: str) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.conversation import MESSAGES
 from rageval_spec.data.note import Note
+from rageval_spec.data.tables import STEPS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +24,8 @@ _READ = frozenset(
 """The columns that metrics read, so that a reason can quote them."""
 _TOLD = frozenset({"question", "answer", "contexts", "reference_contexts"})
 """The columns that a system is told or tells, so that its error can quote them."""
+_QUOTED_BY_STEPS = frozenset({"question", "answer", "contexts", "reference_contexts"})
+"""The columns that the steps of an agent can repeat."""
 _NAMES: Mapping[str, str] = {"reference": "references"}
 _KEPT = frozenset({"verdict", "part", "against", "judge", "decided_by", "way", "by"})
 """The texts in details that are not about the sample."""
@@ -37,12 +41,24 @@ def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedC
 
     names = [_NAMES.get(column, column) for column in columns]
     for block in blocks:
-        empty = [pl.lit(None, dtype=block.schema[name]).alias(name) for name in names]
+        hidden = [*names, *([] if _QUOTED_BY_STEPS.isdisjoint(columns) else [STEPS])]
+        empty = [pl.lit(None, dtype=block.schema[name]).alias(name) for name in hidden if name in block.columns]
         block = block.with_columns(empty).with_columns(
             pl.col("references").fill_null(pl.lit([], dtype=block.schema["references"]))
         )
+        if "question" in columns:
+            told = pl.col("columns").map_elements(_drop_conversation, return_dtype=pl.String)
+            block = block.with_columns(told)
         is_open = _TOLD.isdisjoint(columns)
         yield block if is_open else block.with_columns(pl.col("error").map_elements(generalize, return_dtype=pl.String))
+
+
+def _drop_conversation(columns: str) -> str:
+    """The other columns of a question without the conversation that it is a part of."""
+    if f'"{MESSAGES}"' not in columns:
+        return columns
+    kept = {name: value for name, value in json.loads(columns).items() if name != MESSAGES}
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def redact_values(values: pl.DataFrame, columns: Collection[RedactedColumn]) -> pl.DataFrame:

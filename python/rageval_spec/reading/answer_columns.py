@@ -43,6 +43,12 @@ class AnswerColumns(RunColumns):
         default=None, description="Output tokens. Default: `output_tokens` or `completion_tokens`."
     )
     cost: str | None = Field(default=None, description="The cost in US dollars. Default: `cost`.")
+    steps: str | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="What an agent did: calls of tools, what they gave, documents that they retrieved. Default: "
+        "`steps`, `intermediate_steps`, `tools_called`, `tool_calls`, `trajectory`, or the calls in `messages`.",
+    )
     error: str | None = Field(default=None, description="Why there is no answer. Default: `error`.")
 
 
@@ -52,7 +58,7 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
         return True
     if any(name in present for name in (columns.doc_id, *RUN[1].known)):
         return False
-    return bool(answers_in(present) or contexts_in(present) or {"answer", "error"} & set(present))
+    return bool(answers_in(present) or contexts_in(present) or {"answer", "error", "messages"} & set(present))
 
 
 def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:

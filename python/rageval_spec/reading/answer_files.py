@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.conversation import MESSAGES, find_last_answer, read_turns
+from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
+from rageval_spec.reading.agent_steps import dump_steps, read_steps
 from rageval_spec.reading.answer_columns import AnswerColumns, unwrap
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
@@ -27,6 +29,7 @@ from rageval_spec.reading.column_names import refuse_absent
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.questions import answers_in, contexts_in
+from rageval_spec.reading.reply_layout import USUAL, find_contexts
 from rageval_spec.reading.row_sources import RowSource
 from rageval_spec.reading.rows import parse_list
 from rageval_spec.wording import make_visible
@@ -38,6 +41,7 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "cost": ("cost",),
 }
 _MILLISECONDS = ("latency_ms", "latencyMs")
+_STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
 _CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
@@ -100,6 +104,7 @@ class _Names:
     contexts: tuple[str, ...]
     context_ids: tuple[str, ...]
     error: tuple[str, ...]
+    steps: tuple[str, ...]
     numbers: Mapping[str, tuple[str, ...]]
     milliseconds: tuple[str, ...]
 
@@ -124,7 +129,8 @@ def _find_names(columns: AnswerColumns, present: Sequence[str]) -> _Names:
         mapped = getattr(columns, part)
         return tuple(name for name in usual if name in present) if mapped is None else (mapped,)
 
-    answer = names("answer", answers_in(present) or ("answer",))
+    is_conversation = not contexts_in(present) and "error" not in present
+    answer = names("answer", answers_in(present) or ("answer", *([MESSAGES] if is_conversation else [])))
     contexts = names("contexts", contexts_in(present))
     error = names("error", ("error",))
     return _Names(
@@ -134,6 +140,7 @@ def _find_names(columns: AnswerColumns, present: Sequence[str]) -> _Names:
         contexts=contexts,
         context_ids=names("context_ids", _CONTEXT_IDS),
         error=error,
+        steps=names("steps", _STEPS),
         numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
         milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
     )
@@ -158,7 +165,11 @@ def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: boo
 
 
 def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: bool) -> AnswerRow:
+    steps = _read_steps(reader, names)
     contexts = reader.read(names.contexts, read_contexts, is_list=True)
+    ids = reader.read_ids(names.context_ids, contexts)
+    if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
+        ids = contexts.ids
     seconds = reader.read(names.numbers["seconds"], read_amount)
     if seconds is None and (milliseconds := reader.read(names.milliseconds, read_amount)) is not None:
         seconds = milliseconds / 1000
@@ -168,7 +179,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
     return AnswerRow(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
-        context_ids=reader.read_ids(names.context_ids, contexts),
+        context_ids=ids,
         scores=None if contexts is None else contexts.scores,
         seconds=seconds,
         input_tokens=reader.read(names.numbers["input_tokens"], read_count),
@@ -176,7 +187,20 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         cost=reader.read(names.numbers["cost"], read_amount),
         error=error,
         trace=_read_link(reader.row.get("trace")),
+        steps=dump_steps(steps),
     )
+
+
+def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...]:
+    """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
+    for name in names.steps:
+        try:
+            if not is_missing(value := reader.row.get(name)) and (steps := read_steps(value, f"'{name}'")):
+                return steps
+        except UnusableReplyError as error:
+            if name not in _STEPS:
+                raise DataError(f"{reader.place}: {error}") from error
+    return ()
 
 
 def _read_link(found: Any) -> str | None:
@@ -219,6 +243,8 @@ class _Reader:
         filled = [(name, value) for name, value in found if value != ""] if is_text else found
         for name, value in filled or found:
             try:
+                if name == MESSAGES and (turns := read_turns(value)) is not None:
+                    return find_last_answer(turns)
                 return read_text(value, f"'{name}'")
             except BrokenTextError:
                 raise

@@ -18,7 +18,7 @@ TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "pass
 ID_KEYS = ("doc_id", "document_id", "_id", "id", "docid")
 SCORE_KEYS = ("score", "similarity", "relevance_score")
 _SHOWN = 60
-_LATER = frozenset({"trace"})
+_LATER = frozenset({"trace", "steps"})
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -38,6 +38,7 @@ class AnswerRow:
         seconds: how long it took. Like the other fields, it is None if unknown.
         cost: in US dollars.
         error: why there is no answer.
+        steps: what an agent did, as `agent_steps.dump_steps` writes it.
         trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
     """
 
@@ -51,6 +52,7 @@ class AnswerRow:
     cost: float | None = None
     error: str | None = None
     trace: str | None = None
+    steps: str | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.conversations import ask_last_turn, holds_conversation
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_documents import NotOneDocumentError, read_document, refuse_constant
 from rageval_spec.reading.recognition import refuse_line
@@ -25,14 +26,15 @@ NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number and object of each line, or of each row of a JSON document. Blank lines are skipped.
 
-    An object's `vars` (promptfoo) are merged into it; its own keys win.
+    An object's `vars` (promptfoo) are merged into it; its own keys win. Its question can be the last turn of a
+    conversation.
 
     Raises:
         DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
     """
     empty = True
     for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
-        yield number, merge_variables(found)
+        yield number, ask_last_turn(merge_variables(found))
         empty = False
     if empty:
         raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
@@ -78,7 +80,7 @@ def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
     for column in columns:
         if not column.required:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
-    frame = None if is_list(path) or VARIABLES in first else _scan(path, keys)
+    frame = None if is_list(path) or VARIABLES in first or holds_conversation(first) else _scan(path, keys)
     if frame is None:
         frame = _parse(path, keys)
     for column, key in keys.items():

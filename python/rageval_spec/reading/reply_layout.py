@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rageval_spec.data.trace import Step
+from rageval_spec.reading.agent_steps import dump_steps, list_retrieved, read_steps
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     Contexts,
@@ -39,6 +41,7 @@ class ReplyLayout:
     input_tokens: JsonPath | None = None
     output_tokens: JsonPath | None = None
     cost: JsonPath | None = None
+    steps: JsonPath | None = None
     retrieves: JsonPath | None = None
     scores: JsonPath | None = None
 
@@ -53,8 +56,11 @@ class ReplyLayout:
                 return self._read_retrieval(content, self.retrieves)
             if answer is None:
                 answer = read_text(self.answer.find(content), self.answer.text) if self.answer else find_answer(content)
+            steps = self._steps(content)
             contexts = self._contexts(content)
             ids = self._ids(content, contexts)
+            if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
+                ids = contexts.ids
             return AnswerRow(
                 answer=answer,
                 contexts=None if contexts is None else contexts.texts,
@@ -63,9 +69,21 @@ class ReplyLayout:
                 input_tokens=_read_number(self.input_tokens, "input_tokens", content, read_count),
                 output_tokens=_read_number(self.output_tokens, "output_tokens", content, read_count),
                 cost=_read_number(self.cost, "cost", content, read_amount),
+                steps=dump_steps(steps),
             )
         except PathError as error:
             raise UnusableReplyError(str(error)) from None
+
+    def _steps(self, content: Any) -> tuple[Step, ...]:
+        """What an agent did. At a usual place, something that is no list of steps is ignored."""
+        if self.steps is not None:
+            found = self.steps.find(content)
+            return () if found is None else read_steps(found, self.steps.text)
+        found = find_first(content, USUAL["steps"])
+        try:
+            return () if found is None else read_steps(found)
+        except UnusableReplyError:
+            return ()
 
     def _read_retrieval(self, content: Any, path: JsonPath) -> AnswerRow:
         ids = read_ids(_find_list(path, content), path.text)
@@ -159,9 +177,23 @@ USUAL: Mapping[str, tuple[JsonPath, ...]] = {
             "eval_count",
         ),
         "cost": ("cost", "usage.cost"),
+        "steps": ("steps", "intermediate_steps", "tools_called", "tool_calls", "trajectory"),
     }.items()
 }
 """The usual places of a reply's parts: OpenAI and compatible servers, ragas, DeepEval, LangChain."""
+
+
+def find_contexts(steps: Sequence[Step]) -> Contexts | None:
+    """The documents that steps retrieved, for an answer that names no contexts; None if they retrieved none."""
+    documents = list_retrieved(steps)
+    if not documents:
+        return None
+    ids, scores = [one.doc_id for one in documents], [one.score for one in documents]
+    return Contexts(
+        tuple(one.text or "" for one in documents),
+        tuple(name for name in ids if name is not None) if None not in ids else None,
+        tuple(score for score in scores if score is not None) if None not in scores else None,
+    )
 
 
 def find_answer(content: Any) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.conversations import ask_last_turn
 from rageval_spec.reading.delimited import choose_separator, delimited_objects, header_of
 from rageval_spec.reading.files import check_file, format_of
 from rageval_spec.reading.json_lines import json_objects, merge_variables
@@ -78,7 +79,8 @@ def read_rows(
     elif form == "yaml":
         from rageval_spec.reading.yaml_documents import read_yaml_document
 
-        yield from ((f"{path}:{line}", merge_variables(row)) for line, row in read_yaml_document(path).rows)
+        rows = read_yaml_document(path).rows
+        yield from ((f"{path}:{line}", ask_last_turn(merge_variables(row))) for line, row in rows)
     else:
         yield from ((f"{path}:{line}", row) for line, row in json_objects(path))
 

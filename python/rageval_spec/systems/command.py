@@ -55,7 +55,8 @@ class CommandNode(AnsweringNode):
         default={"question": "{{ question }}"},
         description=(
             "The line of a question, as JSON, in which `{{ question }}`, `{{ query_id }}`, `{{ contexts }}` (the "
-            "dataset's reference contexts) and every other column of the questions, such as `{{ category }}`, are "
+            "dataset's reference contexts), `{{ messages }}` (the conversation up to the question), `{{ history }}` "
+            "(the turns before it) and every other column of the questions, such as `{{ category }}`, are "
             "filled in."
         ),
     )
@@ -92,7 +93,7 @@ class CommandNode(AnsweringNode):
     @field_validator("input")
     @classmethod
     def _check_input(cls, template: Any) -> Any:
-        if not list_variables(template) & {"question", "query_id"}:
+        if not list_variables(template) & {"question", "query_id", "messages"}:
             raise ValueError("it does not contain '{{ question }}', so the program would not know the question; add it")
         try:
             json.dumps(template, allow_nan=False)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rageval_spec.endpoints.failures import Reply
 
 _BODY = {"question": "{{ question }}"}
-_PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost", "retrieves", "scores")
+_PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost", "steps", "retrieves", "scores")
 _READING = (*_PARTS, "last_event")
 """The keys of how a reply is read."""
 _LARGEST_KEPT = 2**20
@@ -57,7 +57,8 @@ class HttpNode(AnsweringNode):
         default=None,
         description=(
             "The JSON of the request. `{{ question }}`, `{{ query_id }}`, `{{ contexts }}` (the dataset's "
-            "reference contexts) and every other column of the questions, such as `{{ category }}`, are filled in. "
+            "reference contexts), `{{ messages }}` (the conversation up to the question), `{{ history }}` (the turns "
+            "before it) and every other column of the questions, such as `{{ category }}`, are filled in. "
             "A text that is only a variable becomes its value: a number stays a number. "
             "Default: `{question: '{{ question }}'}`; none with GET."
         ),
@@ -93,6 +94,11 @@ class HttpNode(AnsweringNode):
         description="The path of the number of output tokens. Default: `usage.completion_tokens` and similar names.",
     )
     cost: str | None = Field(default=None, description="The path of the cost in US dollars. Default: `cost`.")
+    steps: str | None = Field(
+        default=None,
+        description="The path of what an agent did: calls of tools, what they gave, documents that they retrieved. "
+        "Default: `steps`, `intermediate_steps`, `tool_calls` and similar names.",
+    )
     retrieves: str | None = Field(
         default=None,
         description="For a retriever without answers: the path of the ids of the documents that it found, best first: "
@@ -146,7 +152,7 @@ class HttpNode(AnsweringNode):
 
     @model_validator(mode="after")
     def _check_question(self) -> HttpNode:
-        if not list_variables([self.request_body, self.params]) & {"question", "query_id"}:
+        if not list_variables([self.request_body, self.params]) & {"question", "query_id", "messages"}:
             raise ValueError(
                 "neither body nor params contain '{{ question }}', so the system would not know the question; add it"
             )
@@ -180,7 +186,7 @@ class Http(AnsweringSystem[HttpNode]):
     node_type = HttpNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
     not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_READING, "patience"))
-    later_keys = AnsweringSystem.later_keys | frozenset({"retrieves", "scores", "last_event"})
+    later_keys = AnsweringSystem.later_keys | frozenset({"steps", "retrieves", "scores", "last_event"})
 
     def __init__(self, node: HttpNode, context: Context) -> None:
         """Prepare the requests; no connection is opened before the first question."""

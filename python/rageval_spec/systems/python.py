@@ -23,7 +23,7 @@ from rageval_spec.systems.shared.templates import VARIABLES, Variables
 
 _TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()
-_ASKING = frozenset({"question", "query_id"})
+_ASKING = frozenset({"question", "query_id", "messages"})
 _NOT_ASKED = (
     "takes neither 'question' nor 'query_id', so it would not know the question; "
     f"its parameters can be {', '.join(VARIABLES)}"
@@ -135,8 +135,20 @@ class Python(AnsweringSystem[PythonNode]):
         """Before the import, all variables; after it, the function's variables without and with the optional ones."""
         if self._function is not None:
             return (self.variables - self.dispensable_variables, self.variables)
-        takes = (frozenset(names) for count in range(1, len(VARIABLES) + 1) for names in combinations(VARIABLES, count))
-        return [names for names in takes if names & {"question", "query_id"}]
+        candidates = self._list_candidates()
+        counts = range(1, len(candidates) + 1)
+        takes = (frozenset(names) for count in counts for names in combinations(candidates, count))
+        return [names for names in takes if names & _ASKING]
+
+    def _list_candidates(self) -> Sequence[str]:
+        """The variables that the function can take, as far as its source shows them."""
+        try:
+            parameters = self._named.find_parameters()
+        except DataError:
+            parameters = None
+        if parameters is None or not parameters & _ASKING:
+            return VARIABLES
+        return [name for name in VARIABLES if name in parameters | _ASKING]
 
     def ask(self, told: Variables) -> AnswerRow:
         """The function's answer to a question.

@@ -12,7 +12,8 @@ def test_templates_keep_types_and_fill_in_texts_once() -> None:
     assert fill_in(template, told) == filled
     assert list_variables(template) == {"question", "query_id", "contexts"}
     with pytest.raises(
-        ValueError, match="holds no name; write one of question, query_id, contexts, or a column's name"
+        ValueError,
+        match="holds no name; write one of question, query_id, contexts, messages, history, or a column's name",
     ):
         list_variables({"x": "{{ }}"})
 
@@ -30,7 +31,7 @@ def test_an_unknown_variable_has_the_path_of_its_text_and_the_names_to_write() -
     (fault,) = find_unknown(template, "body", ["category", "tags"])
     assert fault.key == ("body", "filter", "any", 1)
     assert fault.message == "unknown variable 'categry'"
-    known = "question, query_id, contexts, category, tags"
+    known = "question, query_id, contexts, messages, history, category, tags"
     assert fault.hint == f"did you mean 'category'? The variables are {known}"
     (other,) = find_unknown("{{ 7*7 }}", "input", ["category", "tags"])
     assert other.hint == f"the variables are {known}"

@@ -164,7 +164,8 @@ def _read_answers(system: Mapping[str, Any], collection: Collection, path: Path)
             return None
     except DataError:
         return None
-    return plugin.answer(collection).answers
+    answers = plugin.answer(collection).answers
+    return None if answers["error"].null_count() == 0 else answers
 
 
 def _list_slices(collection: Collection) -> Iterator[str]:

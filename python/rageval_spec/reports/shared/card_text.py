@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.conversation import write_turn
+from rageval_spec.data.trace import Step
 from rageval_spec.reports.shared.cards import Card, CardValue, ShownContext
 from rageval_spec.reports.shared.marks import CONTRADICTED, ClaimNote, Mark, choose_sign, list_notes, split_answer
 from rageval_spec.wording import count_noun, format_number, make_visible
@@ -45,8 +47,14 @@ def draw_card(card: Card, names: Sequence[str], *, full: bool = False) -> Iterat
     yield _draw_heading(card, names)
     yield Rule(style="dim")
     rows: list[tuple[str, RenderableType]] = []
+    if card.history:
+        turns = map(write_turn, card.history)
+        shown = (draw_text(turn, full=full, longest=LONGEST_LINE) for turn in turns)
+        rows.append(("history", Text("\n").join(shown)))
     rows.append(("question", draw_text(card.question or "(the results do not hold its text)", full=full)))
     rows += _list_answer(card, full=full)
+    if card.steps:
+        rows.append(("steps", Text("\n").join(Text(shorten(line, full=full)) for line in describe_steps(card.steps))))
     rows += [("reference", draw_text(text, full=full)) for text in card.references]
     if card.cause is not None:
         rows.append(("cause", Text(make_visible(": ".join(filter(None, (card.cause, card.cause_reason)))))))
@@ -59,6 +67,22 @@ def draw_card(card: Card, names: Sequence[str], *, full: bool = False) -> Iterat
     if card.columns:
         rows.append(("columns", _draw_columns(card, full=full)))
     yield _stack(rows)
+
+
+def describe_steps(steps: Sequence[Step]) -> Iterator[str]:
+    """A line for each step: `2 retrieval Search(Ada) → 1 document: “Ada is ...”`."""
+    for number, step in enumerate(steps, 1):
+        call = f"{step.name}({step.input})" if step.input is not None else step.name
+        yield f"{number} {' '.join(filter(None, (step.kind, call)))}{_describe_result(step)}"
+
+
+def _describe_result(step: Step) -> str:
+    if step.error is not None:
+        return f" → error: {step.error}"
+    if step.documents is None:
+        return "" if step.output is None else f" → {step.output}"
+    names = (one.doc_id or (f"“{one.text}”" if one.text else "?") for one in step.documents)
+    return f" → {count_noun(len(step.documents), 'document')}: {', '.join(names)}"
 
 
 def _stack(rows: Sequence[tuple[str, RenderableType]]) -> Table:

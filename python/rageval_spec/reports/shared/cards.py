@@ -11,8 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rageval_spec.data.conversation import MESSAGES, Turn, list_until_question, read_turns
 from rageval_spec.data.correction import LABEL
 from rageval_spec.data.diagnosis import Cause, explain_cause
+from rageval_spec.data.tables import STEPS
+from rageval_spec.data.trace import Step
+from rageval_spec.reading.agent_steps import load_steps
 from rageval_spec.reports.shared.changes import Baseline as Baseline
 from rageval_spec.reports.shared.changes import find_base_values
 from rageval_spec.reports.shared.marks import Mark as Mark
@@ -118,6 +122,8 @@ class Card:
         values: one for each metric that the system has, in the order of the spec.
         cause: why the question went wrong (`data.diagnosis.Cause`); None if the results have no diagnosis.
         cause_reason: the values that decided the cause, in words; None without a cause.
+        history: the turns of the conversation before the question, oldest first.
+        steps: what an agent did for the answer, in order.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
     """
 
@@ -141,6 +147,8 @@ class Card:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
+    history: tuple[Turn, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -231,6 +239,8 @@ def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], l
 def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) -> Card:
     dataset, system, query_id = key
     sample: _Row = next(iter(parts.samples.get(key, ())), {})
+    columns: dict[str, Any] = json.loads(sample.get("columns") or "{}")
+    turns = list_until_question(read_turns(columns.get(MESSAGES)) or ())
     contexts = tuple(_list_contexts(sample))
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     valued = parts.values.get(key, ())
@@ -247,13 +257,20 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         contexts=contexts,
         missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),
-        columns=json.loads(sample.get("columns") or "{}"),
+        columns=_list_columns(columns, [*([MESSAGES] if turns else []), *([STEPS] if sample.get("steps") else [])]),
         slices=tuple(sample.get("slices") or ()),
         values=values,
         cause=sample.get("cause"),
         cause_reason=_explain_cause(parts.evaluation, sample.get("cause"), values),
+        history=turns[:-1],
+        steps=load_steps(sample.get("steps")),
         **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost")},
     )
+
+
+def _list_columns(columns: Mapping[str, Any], shown: Sequence[str]) -> dict[str, Any]:
+    """The other columns, without those that the card shows in another way."""
+    return {name: value for name, value in columns.items() if name not in shown}
 
 
 def _read_status(sample: _Row) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.conversation import MESSAGES, list_until_question, read_turns
 from rageval_spec.endpoints.tries import TryError
 from rageval_spec.reading.answer_rows import AnswerRow
 from rageval_spec.systems.shared.templates import VARIABLES, Variables
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rageval_spec.systems.shared.asked import AnsweringSystem
 
 _MOST_SHOWN = 500
+_CONVERSATION = (MESSAGES, "history")
 
 
 class AskError(TryError):
@@ -78,15 +80,24 @@ def list_questions(
     queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
     named = sorted(wanted - {*VARIABLES})
-    columns = _columns(collection) if named else {}
+    columns = _columns(collection) if named or wanted & {*_CONVERSATION} else {}
     for query_id, text in queries.select("query_id", "text").iter_rows():
-        known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
-        left_out = {name for name in dispensable if known[name] is None}
-        told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
         row = json.loads(columns.get(query_id, "{}"))
+        known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id), **_converse(row, text)}
+        left_out = {name for name in dispensable if known[name] is None}
+        left_out |= dispensable & {*([] if known["history"] else _CONVERSATION)}
+        told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
         told |= {name: row[name] for name in named if name in row}
         lack = _explain_lack(told, named)
         yield query_id, Question(digest_of(told), told) if lack is None else AnswerRow(error=f"was not asked: {lack}")
+
+
+def _converse(row: Mapping[str, Any], question: str) -> dict[str, Any]:
+    """The conversation up to the question, and the same without it. A column of other content stays as it is."""
+    turns = read_turns(row.get(MESSAGES))
+    told = [{"role": "user", "content": question}] if turns is None else list(list_until_question(turns))
+    is_other = turns is None and row.get(MESSAGES) is not None
+    return {MESSAGES: row[MESSAGES] if is_other else told, "history": row.get("history", told[:-1])}
 
 
 def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval_spec.data.conversation import read_turns, write_turn
 from rageval_spec.diagnostics import FileFault, suggest
 
-VARIABLES = ("question", "query_id", "contexts")
-"""What a system may be told about a query besides its columns. `contexts` are the dataset's reference contexts."""
+VARIABLES = ("question", "query_id", "contexts", "messages", "history")
+"""What a system may be told about a query besides its columns. `contexts` are the dataset's reference contexts,
+`messages` is the conversation up to the question, and `history` is the same without the question."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _MOST_SHOWN = 12
 
@@ -62,7 +64,7 @@ def fill_in(template: Any, told: Variables) -> Any:
 def write_value(value: Any) -> str:
     """A variable inside a text: texts as they are, several with an empty line between them, null as nothing.
 
-    Numbers, booleans and anything else are written as JSON.
+    A conversation becomes a transcript. Numbers, booleans and anything else are written as JSON.
     """
     if value is None:
         return ""
@@ -70,6 +72,8 @@ def write_value(value: Any) -> str:
         return value
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return "\n\n".join(value)
+    if (turns := read_turns(value) if isinstance(value, (list, tuple)) else None) is not None:
+        return "\n".join(map(write_turn, turns))
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.correction import LABEL
-from rageval_spec.data.tables import empty_samples
+from rageval_spec.data.tables import STEPS, empty_samples
 from rageval_spec.reports.shared.changes import find_base_values, list_baselines
 from rageval_spec.reports.shared.page.documents import Documents, number_documents
 from rageval_spec.reports.shared.page.packing import dump_json
@@ -37,6 +37,7 @@ _OF_SAMPLE = (
     "output_tokens",
     "cost",
     "cause",
+    STEPS,
 )
 
 
@@ -239,6 +240,7 @@ def _complete(samples: pl.DataFrame) -> pl.DataFrame:
         "slices": pl.lit([], pl.List(pl.String)),
         "status": pl.when(pl.col("error").is_null()).then(pl.lit("answered")).otherwise(pl.lit("failed")),
         "cause": pl.lit(None, pl.String),
+        STEPS: pl.lit(None, pl.String),
     }
     return samples.with_columns(**{name: made for name, made in empty.items() if name not in samples.columns})
 

@@ -13,6 +13,7 @@ async function drawCardOf(state, change) {
         slices.map((one) => el("span", { class: "chip" }, name(one)))),
       foldLong(el("h2", { id: "card-title", dir: "auto", tabindex: "-1" }, questions.text[state.q] ?? questions.id[state.q]),
         questions.text[state.q] ?? "", "question")),
+    drawHistory(card.question),
     drawReferences(card.question),
     el("div", { class: `sides ${systems.length > 1 ? "two" : "one"}` }, sides),
     drawColumns(card.question));
@@ -25,15 +26,56 @@ function drawReferences(question) {
       references.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "reference answer")));
 }
 
+/** The turns of the conversation before the question, which is the user's last one. */
+function drawHistory(question) {
+  const turns = readColumns(question).messages;
+  if (!Array.isArray(turns)) return null;
+  const roles = turns.map((turn) => ({ human: "user", ai: "assistant" })[turn?.role ?? turn?.type] ?? turn?.role ?? turn?.type);
+  const before = turns.slice(0, Math.max(0, roles.lastIndexOf("user"))).map((turn, at) => ({ role: roles[at], text: textOf(turn) }));
+  return before.length > 0 && el("section", { class: "reference", "aria-label": "Conversation" }, el("h3", {}, "Earlier turns"),
+    before.map(({ role, text }) => foldLong(el("p", { class: "prose", dir: "auto" }, el("strong", {}, `${role}: `), text), text, "turn")));
+}
+
+function textOf(turn) {
+  const content = turn?.data?.content ?? turn?.content ?? "";
+  const calls = (turn?.tool_calls ?? []).map((call) => {
+    const { name: tool, arguments: given, args } = call.function ?? call;
+    return `${tool}(${typeof given === "string" ? given : JSON.stringify(given ?? args ?? "")})`;
+  });
+  const text = typeof content === "string" ? content : JSON.stringify(content);
+  return [text, ...calls].filter(Boolean).join(" ");
+}
+
+/** What an agent did for an answer. */
+function drawSteps(sample) {
+  let steps = [];
+  try {
+    steps = JSON.parse(sample?.steps ?? "[]");
+  } catch {
+    steps = [];
+  }
+  return steps.length > 0 && el("div", { class: "answer agent" }, el("h4", {}, `Steps (${steps.length})`),
+    el("ol", {}, steps.map((step) => {
+      const call = step.input === undefined ? step.name ?? "" : `${step.name ?? ""}(${step.input})`;
+      const found = (step.documents ?? []).map((one) => [one.id, one.text].filter(Boolean).join(": ")).join("\n");
+      const said = step.error ? `✗ ${step.error}` : step.documents ? found : step.output ?? "";
+      return el("li", {}, el("span", { class: "chip" }, step.kind), el("strong", { dir: "auto" }, ` ${call}`),
+        said && foldLong(el("p", { class: "prose", dir: "auto" }, said), said, "step"));
+    })));
+}
+
+function readColumns(question) {
+  try {
+    return JSON.parse(question.columns ?? "{}") ?? {};
+  } catch {
+    return {};
+  }
+}
+
 /** The question's other columns, as they are in its file. */
 function drawColumns(question) {
   const known = { group: question.group, condition: question.condition, answerable: question.answerable };
-  let own = {};
-  try {
-    own = JSON.parse(question.columns ?? "{}") ?? {};
-  } catch {
-    own = {};
-  }
+  const own = readColumns(question);
   const rows = Object.entries({ ...known, ...own }).filter(([, value]) => value !== null && value !== undefined)
     .map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]);
   return rows.length > 0 && el("section", { class: "columns" }, el("h3", {}, "Other columns"),
@@ -50,7 +92,8 @@ async function drawSide(card, system, state) {
   const shown = drawDocuments(sample, documents);
   const values = drawValues(card, system, state);
   const missing = await drawMissing(sample, documents);
-  const left = el("div", { class: "left" }, drawAnswer(card, system, sample, documents, shown, state), values, drawTold(card, system));
+  const left = el("div", { class: "left" }, drawAnswer(card, system, sample, documents, shown, state),
+    drawSteps(sample), values, drawTold(card, system));
   const right = el("div", { class: "right" }, shown.node, missing);
   return fill(side, [el("div", { class: "body" }, left, right)]);
 }

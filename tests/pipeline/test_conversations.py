@@ -1,0 +1,108 @@
+"""Conversations and what agents did, through the whole pipeline: kept in the results and shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec import runner
+from rageval_spec.commands.show import Request, show
+from rageval_spec.reports.shared.cards import Filter, build_card
+from rageval_spec.runner import Options, Outcome
+from tests.tiny import write_spec
+
+TRACES = Path(__file__).parents[3] / "shared" / "data" / "traces"
+ROW = {
+    "id": "q1",
+    "messages": [
+        {"role": "user", "content": "Where is Rome?"},
+        {"role": "assistant", "content": "In Italy."},
+        {"role": "user", "content": "And Paris?"},
+        {"role": "assistant", "content": "SPOILER"},
+    ],
+    "reference": "In France.",
+}
+ANSWER = {
+    "id": "q1",
+    "answer": "In France.",
+    "steps": [{"name": "search", "input": "Paris", "output": [{"id": "d1", "text": "Paris is in France."}]}],
+}
+
+
+def evaluate(folder: Path, **sections: Any) -> Outcome:
+    (folder / "golden.jsonl").write_text(json.dumps(ROW) + "\n")
+    (folder / "answers.jsonl").write_text(json.dumps(ANSWER) + "\n")
+    base: dict[str, Any] = {
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {"agent": {"use": "file", "path": "answers.jsonl"}},
+        "metrics": ["exact_match", {"use": "faithfulness", "judge": "overlap"}],
+        "reports": ["json", "html"],
+    }
+    return runner.run(write_spec(folder, **{**base, **sections}), Options(output=folder / "out"))
+
+
+def test_samples_keep_the_question_the_conversation_and_the_steps(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path)
+    (sample,) = outcome.evaluation.samples.iter_rows(named=True)
+    assert sample["question"] == "And Paris?"
+    assert json.loads(sample["columns"])["messages"] == ROW["messages"]
+    assert json.loads(sample["steps"])[0]["documents"] == [{"id": "d1", "text": "Paris is in France."}]
+    assert sample["contexts"] == ["Paris is in France."] and sample["context_ids"] == ["d1"]
+    assert {one.metric: one.scored for one in outcome.evaluation.aggregates} == {"exact_match": 1, "faithfulness": 1}
+
+
+def test_cards_show_them_and_not_what_came_after_the_question(tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path).evaluation
+    card = build_card(evaluation, "golden", "agent", "q1")
+    assert [turn["content"] for turn in card.history] == ["Where is Rome?", "In Italy."]
+    assert [step.name for step in card.steps] == ["search"]
+    assert "messages" not in card.columns
+    for form, told in (
+        ("text", ("user: Where is Rome?", "assistant: In Italy.", "1 retrieval search(Paris) → 1 document: d1")),
+        ("markdown", ("**History:** user: Where is Rome?", "- 1 retrieval search(Paris) → 1 document: d1")),
+    ):
+        text = show(Request(["q1"], str(tmp_path / "out"), None, Filter()), form).decode()  # type: ignore[arg-type]
+        assert all(line in text for line in told), text
+        assert "SPOILER" not in text
+
+
+@pytest.mark.parametrize("column", ["question", "answer", "contexts"])
+def test_redacted_columns_are_not_in_the_steps_either(tmp_path: Path, column: str) -> None:
+    evaluate(tmp_path, redact=[column], reports=["json"])
+    (sample,) = pl.read_parquet(tmp_path / "out" / "samples.parquet").iter_rows(named=True)
+    assert sample["steps"] is None
+    assert ("messages" in json.loads(sample["columns"])) == (column != "question")
+
+
+def test_old_files_of_samples_have_no_steps(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    path = tmp_path / "out" / "samples.parquet"
+    metadata = pl.read_parquet_metadata(path)
+    old = {key: value for key, value in metadata.items() if not key.startswith("ARROW")}
+    pl.read_parquet(path).drop("steps", "trace").write_parquet(path, metadata=old)
+    text = show(Request(["q1"], str(tmp_path / "out"), None, Filter()), "text").decode()
+    assert "And Paris?" in text and "search(Paris)" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "query_id"), [("react_hotpotqa.jsonl", "react-0000"), ("tau_bench_airline_gpt4o.jsonl.gz", "airline-0-0")]
+)
+def test_a_file_of_real_traces_is_a_dataset_and_a_system(tmp_path: Path, name: str, query_id: str) -> None:
+    path = str(TRACES / name)
+    if not (TRACES / name).exists():
+        pytest.skip(f"{path} is absent: these traces are not part of the repository")
+    metrics = [{"use": "context_relevance", "judge": "overlap"}] if name.startswith("react") else ["error_rate"]
+    outcome = evaluate(
+        tmp_path,
+        datasets={"traces": {"use": "jsonl", "path": path}},
+        systems={"agent": {"use": "file", "path": path}},
+        metrics=metrics,
+        reports=["json"],
+    )
+    card = build_card(outcome.evaluation, "traces", "agent", query_id)
+    assert card.answer and card.steps
+    assert bool(card.history) == name.startswith("tau")
