@@ -1,0 +1,191 @@
+"""Sends values to Braintrust: into the rows that answers were read from, or as an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.errors import UsageError
+from rageval_spec.exchange.braintrust.connection import BraintrustConnection, find_url
+from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.endpoints.service import Service
+    from rageval_spec.exchange.shared.judgements import Judgements
+    from rageval_spec.exchange.shared.scores import Score, Scores
+
+TOOL = "braintrust"
+LONGEST_REASON = 20_000
+
+
+class BraintrustTargetNode(BraintrustConnection, TargetNode):
+    """Where to send values in Braintrust."""
+
+    project: str | None = Field(
+        default=None,
+        description="Send the answers with their values as an experiment of this project. Default: add the values to "
+        "the rows that the answers were read from.",
+    )
+    run: str | None = Field(
+        default=None,
+        description="The name of the experiment; with several systems, its beginning. Default: the spec's name.",
+    )
+
+
+class BraintrustTarget(Target[BraintrustTargetNode]):
+    """Experiments, and scores of rows that are there."""
+
+    node_type = BraintrustTargetNode
+    summary = "Send values to Braintrust, into the rows that the answers came from, or as an experiment."
+    examples = (
+        "export braintrust --project support --run nightly",
+        "export braintrust rageval-results --dry-run",
+    )
+    batch = 50
+
+    def __init__(self, node: BraintrustTargetNode, context: Any) -> None:
+        """Keep the node and the context; open nothing."""
+        super().__init__(node, context)
+        self._service: Service | None = None
+        self._experiments: dict[str, str] = {}
+        self._scores: Scores | None = None
+        self._left_out = 0
+
+    @property
+    def destination(self) -> str:
+        """The URL, and the project if an experiment is sent."""
+        url = find_url(self.node)
+        return url if self.node.project is None else f"{url}, project {self.node.project}"
+
+    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
+        """A row for each answer, with all its values.
+
+        Raises:
+            UsageError: no answer was read from Braintrust, and no project is named.
+        """
+        from rageval_spec.exchange.shared.judgements import Judgements
+        from rageval_spec.exchange.shared.scores import Scores
+
+        is_experiment, judgements = self.node.project is not None, Judgements(evaluation)
+        self._scores = Scores(evaluation, None if is_experiment else TOOL)
+        self._left_out = 0
+        name = self.node.run or evaluation.name
+        for _, group in groupby(self._scores, key=lambda score: (score.dataset, score.system, score.query_id)):
+            scores = list(group)
+            told = _tell(scores, judgements)
+            if is_experiment:
+                run = f"{name} {scores[0].system}" if len(evaluation.systems) > 1 else name
+                yield self._make_row(scores, told, run)
+            elif (parcel := self._make_change(scores, told)) is not None:
+                yield parcel
+
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send rows.
+
+        Raises:
+            UsageError: there is no key.
+            ServiceError: Braintrust did not take all of them.
+        """
+        from rageval_spec.exchange.braintrust.api import Api
+        from rageval_spec.exchange.braintrust.connection import connect
+
+        if self._service is None:
+            self._service = connect(self.node, self.context.name)
+        api = Api(self._service, self.context.name)
+        where = [(one.body.get("experiment"), one.body.get("object"), one.body.get("object_id")) for one in parcels]
+        for place in dict.fromkeys(where):
+            rows = [one.body["row"] for one, own in zip(parcels, where, strict=True) if own == place]
+            experiment, kind, identity = place
+            if experiment is not None:
+                if experiment not in self._experiments:
+                    self._experiments[experiment] = api.open_experiment(self.node.project or "", experiment)
+                kind, identity = "experiment", self._experiments[experiment]
+            api.insert(kind, str(identity), rows)
+
+    def remarks(self) -> Sequence[str]:
+        """How many answers have no row, and how many values are no scores in Braintrust's sense."""
+        found = list(self._scores.remarks()) if self._scores is not None else []
+        if self._left_out:
+            values = count_noun(self._left_out, "value")
+            found.append(f"{values} outside 0 to 1 or without a number left out: Braintrust has no such scores")
+        return found
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._service is not None:
+            self._service.close()
+
+    def _make_row(self, scores: Sequence[Score], told: dict[str, Any], run: str) -> Parcel:
+        """A row of an experiment. Values that cannot be scores are metrics there."""
+        from rageval_spec.exchange.shared.identities import make_hex
+        from rageval_spec.exchange.shared.payloads import clean
+
+        first, sample = scores[0], scores[0].sample
+        identity = make_hex("braintrust", self.node.project or "", run, first.dataset, first.query_id)
+        contexts = {"contexts": sample["contexts"]} if sample["contexts"] else {}
+        others = {one.metric: one.value for one in scores if one.value is not None and not _is_score(one)}
+        measured = {"prompt_tokens": sample["input_tokens"], "completion_tokens": sample["output_tokens"]}
+        measured |= {"estimated_cost": sample["cost"], "seconds": sample["seconds"], **others}
+        row = {
+            "id": identity,
+            "input": {"question": sample["question"]},
+            "output": None if sample["answer"] is None else {"answer": sample["answer"], **contexts},
+            "expected": _unwrap(sample["references"] or ()),
+            "error": sample["error"],
+            "scores": {one.metric: one.value for one in scores if _is_score(one)},
+            "metadata": {
+                "query_id": first.query_id, "dataset": first.dataset, "system": first.system, "rageval": told,
+            },
+            "metrics": {name: value for name, value in measured.items() if value is not None},
+        }  # fmt: skip
+        known = {key: value for key, value in clean(row).items() if value is not None}
+        summary = f"{_sum_up(scores)} -> {first.query_id} in the experiment '{run}'"
+        return Parcel(identity, {"experiment": run, "row": known}, summary, "row")
+
+    def _make_change(self, scores: Sequence[Score], told: dict[str, Any]) -> Parcel | None:
+        """What is added to the row that an answer was read from; None if there are no scores to add."""
+        from rageval_spec.exchange.shared.payloads import clean
+
+        link = scores[0].link
+        assert link is not None, "only answers with a trace are listed"
+        row_id, kind, identity = (link.others.get(key) for key in ("row_id", "object", "object_id"))
+        if row_id is None or kind is None or identity is None:
+            raise UsageError(
+                f"the trace {link.trace_id} was read from a file, which does not say where its row is; read it by "
+                "the API, or send an experiment with --project"
+            )
+        values = {one.metric: one.value for one in scores if _is_score(one)}
+        self._left_out += len(scores) - len(values)
+        if not values:
+            return None
+        own = {metric: about for metric, about in told.items() if metric in values}
+        row = {"id": row_id, "_is_merge": True, "scores": values, "metadata": {"rageval": own}}
+        body = {"object": kind, "object_id": identity, "row": clean(row)}
+        return Parcel(f"{identity}/{row_id}", body, f"{_sum_up(scores)} -> row {row_id}", "row")
+
+
+def _is_score(score: Score) -> bool:
+    return score.value is not None and 0 <= score.value <= 1
+
+
+def _tell(scores: Sequence[Score], judgements: Judgements) -> dict[str, Any]:
+    """The reason and the word of each value, by metric."""
+    told = {}
+    for one in scores:
+        reason = judgements.explain(one)
+        about = {"reason": reason if reason is None else reason[:LONGEST_REASON], "label": judgements.label(one)}
+        told[one.metric] = {key: text for key, text in about.items() if text}
+    return {metric: about for metric, about in told.items() if about}
+
+
+def _sum_up(scores: Sequence[Score]) -> str:
+    return ", ".join(f"{one.metric} {'-' if one.value is None else f'{one.value:.2f}'}" for one in scores)
+
+
+def _unwrap(texts: Sequence[str]) -> Any:
+    return None if not texts else texts[0] if len(texts) == 1 else list(texts)

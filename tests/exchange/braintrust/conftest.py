@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.exchange.braintrust.server import BraintrustServer, set_keys
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of the local server, in the environment."""
+    set_keys(monkeypatch)
+
+
+@pytest.fixture
+def server() -> Iterator[BraintrustServer]:
+    running = BraintrustServer(page=4)
+    yield running
+    running.close()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.trace import Trace
+from rageval_spec.errors import RagevalError
+from rageval_spec.exchange.braintrust.source import BraintrustSource, BraintrustSourceNode
+from rageval_spec.plugin import Context
+from tests.exchange.braintrust.server import BraintrustServer, rag_trace, row
+
+EXPECTED_ROW = {
+    "id": "t1",
+    "question": "What is 1?",
+    "answer": "It is 1.",
+    "reference": "It is 1.",
+    "seconds": 0.5,
+    "input_tokens": 120,
+    "output_tokens": 30,
+    "cost": 0.002,
+    "user": "u1",
+    "model": "gpt-5",
+    "started": "2026-03-01T12:00:10Z",
+    "feedback": [{"name": "Factuality", "value": 0.75, "source": "program"}],
+}
+
+
+def read(**settings: Any) -> list[Trace]:
+    source = BraintrustSource(BraintrustSourceNode(**settings), Context("braintrust"))
+    try:
+        return list(source.read())
+    finally:
+        source.close()
+
+
+def check_row(trace: Trace) -> None:
+    row = trace.to_row()
+    assert {key: row.get(key) for key in EXPECTED_ROW} == EXPECTED_ROW
+    contexts = [(one["id"], one["text"], one["score"]) for one in row["contexts"]]
+    assert contexts == [("d1", "about 1", 0.9), ("d0", "elsewhere", 0.5)]
+    assert row["metadata"]["tags"] == ["blue"]
+
+
+@pytest.mark.parametrize("kind", ["experiment", "project_logs"])
+def test_rows_become_questions_with_answers_documents_and_costs(server: BraintrustServer, kind: str) -> None:
+    name, named = ("nightly", {"experiment": "nightly"}) if kind == "experiment" else ("support", {})
+    identity = server.add(kind, name, *rag_trace(1), *rag_trace(2))
+    traces = read(url=server.url, project="support", **named)
+    assert [trace.id for trace in traces] == ["t2", "t1"]
+    check_row(traces[1])
+    where = {"tool": "braintrust", "trace_id": "span-t1", "row_id": "t1", "object": kind, "object_id": identity}
+    assert where.items() <= traces[1].link.to_dict().items()
+    assert [step.kind for step in traces[1].steps] == ["retrieval", "model"]
+
+
+def test_rows_before_the_window_are_not_fetched(server: BraintrustServer) -> None:
+    old = [row(f"x{n}", f"x{n}", "eval", n, input="q", created=f"2025-01-01T00:00:{n:02}Z") for n in range(40)]
+    server.add("project_logs", "support", *rag_trace(1), *old)
+    assert [trace.id for trace in read(url=server.url, project="support", since="2026-01-01")] == ["t1"]
+    assert len(server.bodies) == 2
+
+
+def test_rows_of_a_dataset_are_questions_with_gold_answers(server: BraintrustServer) -> None:
+    times = [f"2026-03-01T00:00:0{n}Z" for n in range(6)]
+    rows = [{"id": f"e{n}", "created": times[n], "input": f"q{n}", "expected": f"a{n}"} for n in range(6)]
+    server.add("dataset", "golden", *rows)
+    traces = read(url=server.url, project="support", dataset="golden")
+    assert sorted((trace.id, trace.question, trace.references) for trace in traces) == [
+        (f"e{n}", f"q{n}", (f"a{n}",)) for n in range(6)
+    ]
+
+
+def test_experiments_in_files(tmp_path: Path) -> None:
+    (tmp_path / "whole.json").write_text(json.dumps(rag_trace(1)))
+    check_row(read(path=str(tmp_path / "whole.json"))[0])
+    with (tmp_path / "plain.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["input", "output", "expected", "scores.Factuality", "metadata"])
+        for n in range(12):
+            writer.writerow([f"q{n}", f"a{n}", f"e{n}", n / 12, json.dumps({"contexts": ["c"]})])
+    traces = read(path=str(tmp_path / "plain.csv"))
+    assert [(trace.question, trace.answer, trace.references) for trace in traces] == [
+        (f"q{n}", f"a{n}", (f"e{n}",)) for n in range(12)
+    ]
+    assert [one.name for one in traces[3].feedback] == ["Factuality"]
+    assert [one.text for one in traces[3].documents or ()] == ["c"]
+
+
+def test_a_file_of_another_kind_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"input": "q"}\n{"question": "q"}\n')
+    with pytest.raises(RagevalError, match=r"x\.jsonl:2: there is no 'input' and no 'id' in this row"):
+        read(path=str(tmp_path / "x.jsonl"))
+
+
+def test_a_wrong_key_is_masked(server: BraintrustServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAINTRUST_API_KEY", "sk-bt-wrong-but-secret")
+    with pytest.raises(RagevalError, match=r"answered 401 .*Invalid token Bearer \*\*\*") as caught:
+        read(url=server.url, project="support")
+    assert "wrong-but-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"project": "a", "path": "b"},
+        {"path": "b", "dataset": "c"},
+        {"project": "a", "experiment": "b", "dataset": "c"},
+    ],
+)
+def test_one_thing_is_read_at_a_time(settings: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"either|leave out"):
+        BraintrustSourceNode(**settings)
