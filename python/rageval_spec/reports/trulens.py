@@ -1,0 +1,21 @@
+"""`trulens`: writes the values as feedback in TruLens's SQLite file."""
+
+from __future__ import annotations
+
+from rageval_spec.exchange.trulens.target import TrulensTarget, TrulensTargetNode
+from rageval_spec.plugin import ReportNode
+from rageval_spec.reports.shared.sending import SendingReport
+
+
+class TrulensNode(ReportNode, TrulensTargetNode):
+    """Writes the values as feedback in TruLens's SQLite file."""
+
+
+class Trulens(SendingReport[TrulensNode]):
+    """Writes what is new since the last time, once the values are computed."""
+
+    node_type = TrulensNode
+    target_type = TrulensTarget
+
+
+PLUGIN = Trulens

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.data.trace import TraceLink
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.exchange.trulens import target as module
+from rageval_spec.exchange.trulens.feedback import write_spans
+from tests.exchange.traced_evaluation import evaluate
+from tests.exchange.trulens.database import make_database, query
+from tests.exchange.trulens.reading import read, send
+
+
+def test_a_copy_is_made_and_said(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    receipt = send(path, evaluate(read(path)))
+    assert dict(receipt.sent) == {"feedback row": 6}
+    assert receipt.remarks == (f"{path}.before-rageval is the database as it was before",)
+    assert query(Path(f"{path}.before-rageval"), "SELECT count(*) FROM trulens_events") == [(10,)]
+
+
+def test_without_a_copy_there_is_none(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    send(path, evaluate(read(path)), backup=False)
+    assert [one.name for one in tmp_path.iterdir()] == ["t.sqlite"]
+
+
+def test_sending_twice_leaves_the_same_bytes(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    traces = read(path)
+    send(path, evaluate(traces))
+    before = path.read_bytes()
+    send(path, evaluate(traces))
+    assert path.read_bytes() == before
+    send(path, evaluate(traces, 0.5))
+    assert query(path, "SELECT count(*) FROM trulens_events") == [(10 + 12,)]
+
+
+def test_what_was_written_is_not_read_back_as_feedback(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    before = read(path)
+    send(path, evaluate(before))
+    assert read(path) == before
+
+
+def test_a_dry_run_shows_everything_and_touches_nothing(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite", 2)
+    before = path.read_bytes()
+    receipt = send(path, evaluate(read(path)), dry_run=True)
+    assert receipt.remarks == (
+        "faithfulness unscorable -> record rec2",
+        "ndcg@10 0.25 -> record rec2",
+        "faithfulness 0.1 (poor) -> record rec1",
+        "ndcg@10 0.25 -> record rec1",
+    )
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["t.sqlite"]
+
+
+def test_an_export_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    evaluation = evaluate(read(path))
+    monkeypatch.setattr(module.TrulensTarget, "batch", 2)
+    real, calls = write_spans, iter(range(9))
+
+    def break_down(connection: object, bodies: object) -> object:
+        left = real(connection, bodies)  # type: ignore[arg-type]
+        if next(calls) == 1:
+            raise RagevalError("killed")
+        return left
+
+    monkeypatch.setattr(module, "write_spans", break_down)
+    with pytest.raises(RagevalError, match="killed"):
+        send(path, evaluation, tmp_path)
+    assert query(path, "SELECT count(*) FROM trulens_events") == [(10 + 4,)]
+    receipt = send(path, evaluation, tmp_path)
+    assert (receipt.known, receipt.sent.total()) == (2, 4)
+    assert query(path, "SELECT count(*) FROM trulens_events") == [(10 + 12,)]
+
+
+def test_records_that_are_gone_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    traces = read(path)
+    gone = replace(traces[0], link=TraceLink("trulens", "rec99"), query_id="gone")
+    receipt = send(path, evaluate([gone, *traces]), backup=False)
+    assert receipt.remarks == ("2 values left out: 1 record not in the database, such as rec99",)
+
+
+def test_several_systems_have_names_of_their_own(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite", 1)
+    send(path, evaluate(read(path), systems=("v1", "v2")))
+    told = query(path, "SELECT record_attributes FROM trulens_events WHERE record_attributes LIKE '%rageval-spec%'")
+    assert any("ndcg@10 (golden/v1)" in text for (text,) in told)
+
+
+def test_answers_from_elsewhere_are_refused(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    others = [replace(trace, link=TraceLink("phoenix", "x")) for trace in read(path)]
+    with pytest.raises(UsageError, match="no answer has a trace of trulens; their traces are of phoenix"):
+        send(path, evaluate(others))
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    evaluation = evaluate(read(path))
+    with pytest.raises(UsageError, match="there is no such file"):
+        send(tmp_path / "nope.sqlite", evaluation)
+    page = tmp_path / "page.sqlite"
+    page.write_text("<!DOCTYPE html>" * 100)
+    with pytest.raises(DataError, match="not a SQLite database"):
+        send(page, evaluation)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["page.sqlite", "t.sqlite"]
