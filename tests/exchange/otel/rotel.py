@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-PEERS = "RAGEVAL_PEERS"
-"""The variable with the folder of environments that hold real counterparts, each named after its tool."""
+from tests.exchange.peers import PEERS
+
 _PATIENCE = 20.0
 
 

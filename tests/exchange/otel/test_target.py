@@ -31,7 +31,7 @@ def _traces(count: int = 3) -> list[Trace]:
     return [trace for number in range(1, count + 1) for trace in SpanReader("otel").read(record_trace(number))]
 
 
-def _send(evaluation: Evaluation, url: str, folder: Path | None = None, **given: Any) -> str:
+def send(evaluation: Evaluation, url: str, folder: Path | None = None, **given: Any) -> str:
     target = OtelTarget(OtelTargetNode(endpoint=url, time=TIME, **given), Context("otel", Path()))
     try:
         return send_parcels(target, evaluation, folder, tool="otel").render()
@@ -41,7 +41,7 @@ def _send(evaluation: Evaluation, url: str, folder: Path | None = None, **given:
 
 def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
     with collecting() as collector:
-        said = _send(evaluate(_traces()), collector.url)
+        said = send(evaluate(_traces()), collector.url)
     assert said == f"sent 3 spans to {collector.url}\n" and collector.paths == ["/v1/traces"]
     span = collector.spans()[1]
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (f"{2:032x}", f"{1:016x}")
@@ -65,9 +65,9 @@ def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
 
 def test_what_was_sent_before_is_not_sent_again(tmp_path: Path) -> None:
     with collecting() as collector:
-        _send(evaluate(_traces()), collector.url, tmp_path)
-        again = _send(evaluate(_traces()), collector.url, tmp_path)
-        changed = _send(evaluate(_traces(), shift=0.1), collector.url, tmp_path)
+        send(evaluate(_traces()), collector.url, tmp_path)
+        again = send(evaluate(_traces()), collector.url, tmp_path)
+        changed = send(evaluate(_traces(), shift=0.1), collector.url, tmp_path)
     ids = [span.span_id for span in collector.spans()]
     assert "3 values had been sent before" in again and len(ids) == 6 == len(set(ids))
     assert changed.startswith("sent 3 spans")
@@ -76,14 +76,14 @@ def test_what_was_sent_before_is_not_sent_again(tmp_path: Path) -> None:
 def test_sending_again_sends_the_same_ids() -> None:
     with collecting() as collector:
         for _ in range(2):
-            _send(evaluate(_traces()), collector.url)
+            send(evaluate(_traces()), collector.url)
     first, second = collector.requests
     assert first == second
 
 
 def test_events_alone() -> None:
     with collecting() as collector:
-        _send(evaluate(_traces(1)), collector.url, signals=("logs",))
+        send(evaluate(_traces(1)), collector.url, signals=("logs",))
     record, other = collector.records()
     assert record.event_name == "gen_ai.evaluation.result" and collector.paths == ["/v1/logs"]
     assert (record.trace_id.hex(), record.span_id.hex()) == (f"{1:032x}", f"{1:016x}")
@@ -92,7 +92,7 @@ def test_events_alone() -> None:
 
 def test_metrics() -> None:
     with collecting() as collector:
-        said = _send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+        said = send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
     metrics = collector.metrics()
     assert "metrics to" in said
     named = {attributes(point)["metric"]: point for point in metrics["rageval.metric.value"]}
@@ -105,7 +105,7 @@ def test_an_answer_without_a_value_says_why() -> None:
     (trace,) = _traces(1)
     failed = Trace(trace.link, trace.question, trace.id, error="timeout")
     with collecting() as collector:
-        _send(evaluate([failed]), collector.url)
+        send(evaluate([failed]), collector.url)
     shown = attributes(collector.spans()[0].events[0])
     assert shown["error.type"] == "unscorable" and "gen_ai.evaluation.score.value" not in shown
     assert shown["gen_ai.evaluation.explanation"] == "there is no answer"
@@ -117,7 +117,7 @@ def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
         TraceLink("langfuse", "not-hexadecimal"), trace.question, "q1", trace.answer, trace.documents, seconds=2.0
     )
     with collecting() as collector:
-        said = _send(evaluate([lone]), collector.url)
+        said = send(evaluate([lone]), collector.url)
         (request,) = collector.requests
     assert "1 answer without a trace became traces of their own" in said
     (read,) = SpanReader("otel").read(list(decode_spans(request.SerializeToString())))
@@ -125,7 +125,7 @@ def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
     assert [(one.doc_id, one.text) for one in read.documents or ()] == [("d1", "1 is 1.")]
     assert {(said.name, said.value) for said in read.feedback} == {("faithfulness", 0.0), ("ndcg@10", 0.25)}
     with collecting() as collector:
-        said = _send(evaluate([lone]), collector.url, signals=("logs",))
+        said = send(evaluate([lone]), collector.url, signals=("logs",))
     assert "1 answer without a trace left out; --signals traces sends them" in said and collector.paths == []
 
 
@@ -134,20 +134,20 @@ def test_a_collector_that_rejects_spans_is_an_error() -> None:
     with collecting() as collector:
         collector.answers = [(200, partial)]
         with pytest.raises(RagevalError, match=r"/v1/traces: rejected 2 of what was sent: too old"):
-            _send(evaluate(_traces()), collector.url)
+            send(evaluate(_traces()), collector.url)
 
 
 def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() -> None:
     with collecting() as collector:
         collector.answers = [(404, b"not found")]
         with pytest.raises(RagevalError, match="the endpoint may take no metrics: leave metrics out of signals"):
-            _send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+            send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
 
 
 def test_a_busy_collector_is_asked_again() -> None:
     with collecting() as collector:
         collector.answers = [(503, b""), (429, b"")]
-        assert _send(evaluate(_traces()), collector.url).startswith("sent 3 spans")
+        assert send(evaluate(_traces()), collector.url).startswith("sent 3 spans")
     assert collector.paths == ["/v1/traces"] * 3
 
 
@@ -186,7 +186,7 @@ def test_the_command_line_and_a_report(tmp_path: Path) -> None:
 
 def test_a_real_collector_takes_all_signals() -> None:
     with collecting() as behind, rotel_forwarding(behind.url) as rotel:
-        _send(evaluate(_traces(), aggregates=AGGREGATES), rotel, signals=("traces", "logs", "metrics"))
+        send(evaluate(_traces(), aggregates=AGGREGATES), rotel, signals=("traces", "logs", "metrics"))
         until = time.monotonic() + 30
         while len(set(behind.paths)) < 3 and time.monotonic() < until:
             time.sleep(0.05)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +87,10 @@ def test_common_names_are_marked_as_no_convention() -> None:
         "gen_ai.usage.cost",
         "gen_ai.usage.total_cost",
     }
+
+
+def test_every_name_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "exchange" / "otel.md").read_text()
+    assert [name.attribute for names in NAMES.values() for name in names if f"`{name.attribute}`" not in page] == []
+    shown = [name for names in NAMES.values() for name in names if name.since not in ("", "1.26")]
+    assert [name.attribute for name in shown if not re.search(rf"`{name.attribute}`[^|]* {name.since}", page)] == []

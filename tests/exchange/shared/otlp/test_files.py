@@ -44,6 +44,9 @@ LAYOUTS: dict[str, bytes] = {
     "console exporter": b"\n".join(json.dumps(_flat(number), indent=4).encode() for number in (1, 2, 3)),
     "a list": json.dumps([_flat(1), _flat(2), _flat(3)]).encode(),
     "a page of phoenix": json.dumps({"data": [_flat(1), _flat(2), _flat(3)], "next_cursor": None}).encode(),
+    "spans without a request": json.dumps(
+        {"data": _json(1, 2, 3)["resourceSpans"][0]["scopeSpans"][0]["spans"]}
+    ).encode(),
     "batches of tempo": json.dumps({"batches": _json(1, 2, 3)["resourceSpans"]}).encode(),
 }
 

@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.otlp.flat_spans import is_flat, read_flat
-from rageval_spec.exchange.shared.otlp.json_spans import JsonSpanError, decode_json, is_otlp
+from rageval_spec.exchange.shared.otlp.json_spans import JsonSpanError, decode_json, is_otlp, is_span, wrap_span
 from rageval_spec.exchange.shared.otlp.protobuf_spans import decode_spans
 from rageval_spec.exchange.shared.otlp.wire import WireError
 from rageval_spec.exchange.shared.spans import Span
@@ -96,8 +96,8 @@ class SpanFiles:
                 raise DataError(f"{path}:{line}: {error}") from None
 
     def _read_document(self, found: Any, place: str, depth: int) -> Iterator[Span]:
-        if is_otlp(found):
-            yield from decode_json(found, place)
+        if is_otlp(found) or is_span(found):
+            yield from decode_json(found if is_otlp(found) else wrap_span(found), place)
         elif is_flat(found):
             yield read_flat(found, place.removesuffix(": "))
         elif isinstance(found, list) and depth < 2:

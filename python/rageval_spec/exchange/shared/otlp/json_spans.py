@@ -33,6 +33,18 @@ def is_otlp(found: Any) -> bool:
     )
 
 
+def is_span(found: Any) -> bool:
+    """Whether a JSON value is one span of OTLP without the request around it, as Phoenix gives it."""
+    if not isinstance(found, Mapping):
+        return False
+    return bool(found.keys() & {"traceId", "trace_id"}) and bool(found.keys() & {"spanId", "span_id"})
+
+
+def wrap_span(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The request around one span."""
+    return {"scopeSpans": [{"spans": [found]}]}
+
+
 def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], None] | None = None) -> Iterator[Span]:
     """The spans of a request, in order; `place` begins the place of each.
 

@@ -50,7 +50,10 @@ def read_length(data: bytes, at: int, stop: int) -> tuple[int, int]:
     Raises:
         WireError: the field would end after `stop`.
     """
-    length, start = read_varint(data, at, stop)
+    if at < stop and data[at] < 0x80:  # most are short; a call would cost more than the reading
+        length, start = data[at], at + 1
+    else:
+        length, start = read_varint(data, at, stop)
     if length > stop - start:
         raise WireError(f"a field of {length:,} bytes has only {stop - start:,} left", at)
     return start, start + length
@@ -65,7 +68,7 @@ def read_fields(data: bytes, at: int, stop: int) -> Iterator[tuple[int, int, int
         WireError: the bytes are not a protobuf message.
     """
     while at < stop:
-        tag, after = read_varint(data, at, stop)
+        tag, after = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, stop)
         number, kind = tag >> 3, tag & 7
         if not number:
             raise WireError("a field has the number 0", at)
