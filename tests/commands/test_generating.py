@@ -67,7 +67,7 @@ def test_what_was_rejected_is_written_with_its_reason(workshop: Workshop) -> Non
         {**write(asked), "question": "What does the passage say?"} if "Ember" in asked else write(asked)
     )
     done = generate(workshop, count=20)
-    assert "1 question rejected and tried again" in done.output
+    assert "1 question rejected:" in done.output
     assert re.search(r"1 +not_standalone +the question does not make sense without the passage", done.output)
     (rejected,) = read_rows(workshop.folder / "golden.rejected.jsonl")
     assert (rejected["reason"], rejected["question"]) == ("not_standalone", "What does the passage say?")

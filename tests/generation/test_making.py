@@ -113,6 +113,25 @@ def test_a_limit_leaves_what_is_done_and_the_next_time_goes_on(workshop: Worksho
     assert len(workshop.writer.bodies) == 30, "nothing was asked twice"
 
 
+def test_an_endpoint_that_dies_midway_costs_nothing_twice(workshop: Workshop) -> None:
+    check = workshop.writer.check
+    workshop.writer.check = lambda asked: (  # type: ignore[method-assign]
+        check(asked) if workshop.writer.count("check") <= 4 else refusal("out of memory", 500)
+    )
+    first = workshop.make("count: 10", "concurrency: 1")
+    assert first.stopped is not None
+    assert "out of memory" in first.stopped
+    workshop.writer.check = check  # type: ignore[method-assign]
+    paid = workshop.writer.count("check") + workshop.writer.count("draft")
+    second = workshop.make("count: 10", "concurrency: 1")
+    other = Workshop(workshop.folder / "other")
+    try:
+        assert second.rows == other.make("count: 10").rows, "as if nothing had happened"
+    finally:
+        other.server.close()
+    assert workshop.writer.count("draft") + workshop.writer.count("check") - paid == 6
+
+
 def test_more_questions_keep_those_that_are_paid(workshop: Workshop) -> None:
     first = workshop.make("count: 5")
     paid = len(workshop.writer.bodies)

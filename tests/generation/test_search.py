@@ -20,6 +20,13 @@ def test_the_products_own_retriever_ranks_the_chunks() -> None:
     assert search.rank({}) == {"bm25": {}}
 
 
+def test_only_the_questions_are_counted_as_progress() -> None:
+    shown: list[object] = []
+    context = Context("golden", progress=lambda done, total, unit=None: shown.append(done))
+    make_search(CORPUS, None, 10, context).rank({"q": "lamp"})
+    assert not shown
+
+
 def test_the_rank_of_several_sources_is_that_of_the_last_without_the_others() -> None:
     rankings = {"bm25": {"q": ["a", "b", "c", "d"]}, "dense": {"q": ["d", "a"]}}
     assert find_ranks(rankings, "q", ["b"]) == {"bm25": 2, "dense": None}

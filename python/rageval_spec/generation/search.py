@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from rageval_spec import registry
 from rageval_spec.data.tables import Collection
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.plugin import Retrieval
+from rageval_spec.plugin import Retrieval, ignore_progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +74,8 @@ def make_search(corpus: pl.DataFrame, model: str | None, depth: int, context: Co
     systems: dict[str, System[Any]] = {}
     for word, keys in nodes.items():
         plugin = registry.load("systems", word)
-        systems[word] = plugin(plugin.node_type.model_validate({"use": word, "depth": depth, **keys}), context)
+        node = plugin.node_type.model_validate({"use": word, "depth": depth, **keys})
+        systems[word] = plugin(node, replace(context, name=word, progress=ignore_progress))
     return Search(systems, corpus)
 
 

@@ -79,7 +79,7 @@ class Summary:
             yield tabulate(("", "", "made", "wanted"), [*self._list_shares()], {2, 3})
         if self.rejected:
             yield ""
-            yield Text(f"{count_noun(sum(self.rejected.values()), 'question')} rejected and tried again:")
+            yield Text(f"{count_noun(sum(self.rejected.values()), 'question')} rejected:")
             yield tabulate(("", "reason", ""), [*self._list_reasons()], {0})
         yield from self._remark()
         if self.questions and self.stopped is None:
