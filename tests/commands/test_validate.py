@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.command_line import invoke
+from tests.reading.workbook_files import write_workbook
 from tests.tiny import write_spec
 
 
@@ -74,3 +77,84 @@ def test_validate_finds_faults_that_a_run_would_hit(tmp_path: Path) -> None:
     folder = {"bare": {"use": "beir", "path": "data"}}
     result = invoke("validate", write_spec(tmp_path, datasets=folder, systems=sections["systems"]))
     assert "add corpus.jsonl to the dataset's folder" in result.stderr
+
+
+def shown(folder: Path, dataset: dict[str, Any], answers: str = "answers.jsonl") -> list[str]:
+    """What `validate` shows below its first line."""
+    (folder / "answers.jsonl").write_text('{"id": "a", "answer": "so", "latency_ms": 20}\n')
+    spec = {"version": 1, "datasets": {"golden": dataset}, "systems": {"bot": {"use": "file", "path": answers}}}
+    (folder / "spec.yaml").write_text(json.dumps({**spec, "metrics": ["exact_match"]}))
+    result = invoke("validate", folder / "spec.yaml")
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.splitlines()[1:]
+
+
+def test_validate_shows_which_column_became_what(tmp_path: Path) -> None:
+    row = {"id": "a", "Question": "why?", "Ground Truth": "so", "relevant_doc_ids": "d1", "Region": "EU"}
+    rows = [["Our golden set"], list(row), list(row.values())]
+    write_workbook(tmp_path / "golden.xlsx", Golden=rows)
+    assert shown(tmp_path, {"use": "golden", "path": "golden.xlsx"}) == [
+        "datasets.golden: golden.xlsx, sheet 'Golden', header in row 2",
+        "  columns: {query_id: id, text: Question, reference: Ground Truth, relevant: relevant_doc_ids}",
+        "  kept with the questions: Region",
+        "systems.bot: answers.jsonl, milliseconds in 'latency_ms'",
+        "  columns: {query_id: id, answer: answer}",
+    ]
+
+
+def test_validate_shows_whose_layout_a_file_has_and_the_spec_can_say_otherwise(tmp_path: Path) -> None:
+    row = {"id": "a", "inputs": {"question": "why?", "hint": "think"}, "outputs": {"answer": "so"}}
+    (tmp_path / "export.jsonl").write_text(json.dumps(row) + "\n")
+    dataset: dict[str, Any] = {"use": "jsonl", "path": "export.jsonl"}
+    assert shown(tmp_path, dataset)[:2] == [
+        "datasets.golden: export.jsonl, as LangSmith writes it",
+        "  columns: {query_id: id, text: $.inputs.question, reference: $.outputs.answer}",
+    ]
+    dataset["columns"] = {"text": "$.inputs.hint"}
+    assert "text: $.inputs.hint, reference: $.outputs.answer" in shown(tmp_path, dataset)[1]
+    dataset["layout"] = "none"
+    assert "text: $.inputs.hint}" in shown(tmp_path, dataset)[1]
+
+
+def test_the_columns_that_validate_shows_can_be_written_in_the_spec(tmp_path: Path) -> None:
+    row = {"inputs": {"question": "why?"}, "outputs": {"answer": "so"}}
+    (tmp_path / "export.jsonl").write_text(json.dumps(row) + "\n")
+    before = shown(tmp_path, {"use": "jsonl", "path": "export.jsonl"})
+    columns = yaml.safe_load(before[1])["columns"]
+    after = shown(tmp_path, {"use": "jsonl", "path": "export.jsonl", "columns": columns, "layout": "none"})
+    assert after[1] == before[1]
+
+
+def test_validate_says_what_it_assumed_of_text(tmp_path: Path) -> None:
+    (tmp_path / "golden.csv").write_bytes("question;reference\nwhy?;so\n".encode("utf-16"))
+    first = shown(tmp_path, {"use": "csv", "path": "golden.csv"})[0]
+    assert first == "datasets.golden: golden.csv, separated by a semicolon, UTF-16 text, ids are row numbers"
+
+
+def test_validate_shows_the_version_of_a_golden_set(tmp_path: Path) -> None:
+    golden = {"version": "1.2", "created": "2026-03-01", "test_cases": [{"id": "a", "query": "why?"}]}
+    (tmp_path / "golden.json").write_text(json.dumps(golden))
+    first = shown(tmp_path, {"use": "json", "path": "golden.json"})[0]
+    assert first == "datasets.golden: golden.json, version 1.2, created 2026-03-01"
+
+
+def test_validate_says_that_contexts_of_deepeval_are_joined(tmp_path: Path) -> None:
+    names = "input,actual_output,expected_output,retrieval_context,context\n"
+    (tmp_path / "goldens.csv").write_text(f"{names}why?,so,because,r1|r2,c1|c2\n")
+    first = shown(tmp_path, {"use": "csv", "path": "goldens.csv"}, "goldens.csv")
+    joined = "as DeepEval writes it, which joins the texts of 'context' and 'retrieval_context' by '|'"
+    assert first[0] == f"datasets.golden: goldens.csv, {joined}, ids are row numbers"
+    assert f"systems.bot: goldens.csv, {joined}" in first
+
+
+def test_a_wrong_path_is_a_diagnostic_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"inputs": {"question": "why?"}}\n')
+    sections: dict[str, Any] = {"systems": {"b": {"use": "file", "path": "golden.jsonl"}}, "metrics": ["exact_match"]}
+    for name, message in (
+        ("$.a[", "is not a valid path from '[' on"),
+        ("$.a.b", "golden.jsonl has nothing at '$.a.b'"),
+    ):
+        dataset = {"use": "jsonl", "path": "golden.jsonl", "columns": {"text": name}}
+        result = invoke("validate", write_spec(tmp_path, datasets={"golden": dataset}, **sections))
+        assert result.exit_code == 2
+        assert message in result.stderr

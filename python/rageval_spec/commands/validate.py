@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.pipeline import preflight
+from rageval_spec.reading.mapping import write_mapping
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.plugin.file_reading import FileReading
 
 
 def validate(spec: Path, overrides: Sequence[str]) -> str:
-    """One line that counts what the spec declares. Its warnings go to standard error.
+    """A line that counts what the spec declares, and how each file with columns is read. Warnings go to stderr.
 
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics.
     """
-    loaded = preflight.validate(spec, overrides)
+    loaded, readings = preflight.inspect(spec, overrides)
     console.complain(loaded.warnings)
     sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
     counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())
-    return f"{loaded.path}: valid, {counts}\n"
+    shown = (line for key, found in readings.items() for one in found for line in _show_reading(key, one))
+    return "".join(f"{make_visible(line)}\n" for line in (f"{loaded.path}: valid, {counts}", *shown))
+
+
+def _show_reading(key: str, reading: FileReading) -> Iterator[str]:
+    yield f"{key}: {', '.join((reading.file, *reading.details))}"
+    if reading.columns:
+        yield f"  {write_mapping(('columns',), reading.columns)}"
+    if reading.others:
+        yield f"  kept with the questions: {', '.join(reading.others)}"

@@ -22,6 +22,7 @@ from rageval_spec.spec.slices import BUILT_IN_COLUMNS
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
+    from rageval_spec.plugin.file_reading import FileReading
     from rageval_spec.reading.production_mix import ProductionMix
 
 
@@ -31,9 +32,27 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
     Raises:
         SpecError: the spec is wrong; it holds every diagnostic.
     """
+    return inspect(path, overrides)[0]
+
+
+def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, list[FileReading]]]:
+    """As `validate`. Also returns how the files of each dataset and system are read, by key: `datasets.golden`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds every diagnostic.
+    """
     spec = load(path, overrides=overrides)
-    warnings = check_wiring(spec, build_parts(spec, budget=spec.limits.budget()))
-    return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec
+    parts = build_parts(spec, budget=spec.limits.budget())
+    warnings = check_wiring(spec, parts)
+    readings = {".".join(map(str, key)): _describe_files(plugin) for key, plugin in _list_plugins(parts)}
+    return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec, readings
+
+
+def _describe_files(plugin: Plugin[Any]) -> list[FileReading]:
+    try:
+        return list(plugin.describe_files())
+    except DataError:
+        return []  # told when the file is read
 
 
 def check_wiring(spec: Spec, parts: Parts) -> tuple[Diagnostic, ...]:

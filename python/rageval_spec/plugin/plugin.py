@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from rageval_spec.diagnostics import FileFault
     from rageval_spec.plugin.context import Context
+    from rageval_spec.plugin.file_reading import FileReading
     from rageval_spec.plugin.inputs import InputFile
 
 
@@ -59,6 +60,14 @@ class Plugin(ABC, Generic[N]):
         """Faults that the beginnings of the node's files show, such as columns that a file does not have.
 
         Called after `check`. Reads only as much as takes a moment. Missing and damaged files are reported elsewhere.
+        """
+        return ()
+
+    def describe_files(self) -> Iterable[FileReading]:
+        """How the node's files are read, for files whose format or columns are recognised. Called after `check_files`.
+
+        Raises:
+            DataError: a file cannot be read.
         """
         return ()
 

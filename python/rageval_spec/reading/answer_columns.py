@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.reading.layouts import RUN, RunColumns
+from rageval_spec.data.conversation import MESSAGES
+from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS, RUN, RunColumns
 from rageval_spec.reading.questions import answers_in, contexts_in
+
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "seconds": ("seconds", "latency"),
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cost": ("cost",),
+}
+_MILLISECONDS = ("latency_ms", "latencyMs")
+_CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
 class AnswerColumns(RunColumns):
@@ -50,6 +61,55 @@ class AnswerColumns(RunColumns):
         "`steps`, `intermediate_steps`, `tools_called`, `tool_calls`, `trajectory`, or the calls in `messages`.",
     )
     error: str | None = Field(default=None, description="Why there is no answer. Default: `error`.")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNames:
+    """The names of the parts in a file, best name first."""
+
+    query_id: tuple[str, ...]
+    question: tuple[str, ...]
+    answer: tuple[str, ...]
+    contexts: tuple[str, ...]
+    context_ids: tuple[str, ...]
+    error: tuple[str, ...]
+    steps: tuple[str, ...]
+    numbers: Mapping[str, tuple[str, ...]]
+    milliseconds: tuple[str, ...]
+
+    def list_first(self) -> dict[str, str]:
+        """The first name of each part that the file has."""
+        parts = ("query_id", "question", "answer", "contexts", "context_ids", "error", "steps")
+        found = {part: getattr(self, part) for part in parts} | dict(self.numbers)
+        return {part: names[0] for part, names in found.items() if names}
+
+
+def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Sequence[str] = ()) -> AnswerNames:
+    """The names of the parts in a file with these columns: the one that the spec gives, or those with known names.
+
+    Args:
+        columns: the names that the spec gives.
+        present: the names of the file's columns.
+        steps: the usual names of what an agent did.
+    """
+
+    def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
+        mapped = getattr(columns, part)
+        return tuple(name for name in usual if name in present) if mapped is None else (mapped,)
+
+    is_conversation = not contexts_in(present) and "error" not in present
+    answer = names("answer", answers_in(present) or ("answer", *([MESSAGES] if is_conversation else [])))
+    return AnswerNames(
+        query_id=names("query_id", QUESTION_IDS),
+        question=names("question", (name for name in QUESTIONS if name not in answer)),
+        answer=answer,
+        contexts=names("contexts", contexts_in(present)),
+        context_ids=names("context_ids", _CONTEXT_IDS),
+        error=names("error", ("error",)),
+        steps=names("steps", steps),
+        numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
+        milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
+    )
 
 
 def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:

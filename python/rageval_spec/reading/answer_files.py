@@ -11,7 +11,7 @@ from rageval_spec.data.conversation import MESSAGES, find_last_answer, read_turn
 from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.agent_steps import dump_steps, read_steps
-from rageval_spec.reading.answer_columns import AnswerColumns, unwrap
+from rageval_spec.reading.answer_columns import AnswerColumns, AnswerNames, find_answer_names, unwrap
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     BrokenTextError,
@@ -26,23 +26,14 @@ from rageval_spec.reading.answer_rows import (
     read_text,
 )
 from rageval_spec.reading.column_names import refuse_absent
-from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.layouts import QUESTION_IDS
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
-from rageval_spec.reading.questions import answers_in, contexts_in
 from rageval_spec.reading.reply_layout import USUAL, find_contexts
 from rageval_spec.reading.row_sources import RowSource
 from rageval_spec.reading.rows import parse_list
 from rageval_spec.wording import make_visible
 
-_NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "seconds": ("seconds", "latency"),
-    "input_tokens": ("input_tokens", "prompt_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens"),
-    "cost": ("cost",),
-}
-_MILLISECONDS = ("latency_ms", "latencyMs")
 _STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
-_CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
 class FileAnswer(NamedTuple):
@@ -63,12 +54,12 @@ def read_answers(source: RowSource, columns: AnswerColumns) -> list[FileAnswer]:
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}
-    names = _find_names(columns, ())
+    names = find_answer_names(columns, (), _STEPS)
     answers: list[FileAnswer] | None = []
     for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
-            before, names = names, _find_names(columns, list(present))
+            before, names = names, find_answer_names(columns, list(present), _STEPS)
             if names != before and answers:
                 answers = None  # what was read before was read under other names
         if answers is not None:
@@ -84,7 +75,7 @@ def _unwrapped_rows(source: RowSource, columns: AnswerColumns) -> Iterator[tuple
 
 
 def _read_another(
-    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
+    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: AnswerNames, *, is_text: bool
 ) -> list[FileAnswer] | None:
     """The answers with one more; None if it cannot be read, because columns in later rows can change its meaning."""
     try:
@@ -94,29 +85,14 @@ def _read_another(
     return answers
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The names of the parts in a file, best name first."""
-
-    query_id: tuple[str, ...]
-    question: tuple[str, ...]
-    answer: tuple[str, ...]
-    contexts: tuple[str, ...]
-    context_ids: tuple[str, ...]
-    error: tuple[str, ...]
-    steps: tuple[str, ...]
-    numbers: Mapping[str, tuple[str, ...]]
-    milliseconds: tuple[str, ...]
-
-
-def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
+def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> AnswerNames:
     """The names of the parts.
 
     Raises:
         DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
     """
     _refuse_absent(path, columns, present)
-    names = _find_names(columns, present)
+    names = find_answer_names(columns, present, _STEPS)
     if not (names.answer or names.contexts or names.error):
         mapping = write_mapping(("columns",), guess_names(("answer",), present, QUESTION_IDS))
         message = f"no column of answers or contexts; the columns are {list_names(present)}; write {mapping}"
@@ -124,26 +100,7 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
     return names
 
 
-def _find_names(columns: AnswerColumns, present: Sequence[str]) -> _Names:
-    def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
-        mapped = getattr(columns, part)
-        return tuple(name for name in usual if name in present) if mapped is None else (mapped,)
-
-    is_conversation = not contexts_in(present) and "error" not in present
-    answer = names("answer", answers_in(present) or ("answer", *([MESSAGES] if is_conversation else [])))
-    contexts = names("contexts", contexts_in(present))
-    error = names("error", ("error",))
-    return _Names(
-        query_id=names("query_id", QUESTION_IDS),
-        question=names("question", (name for name in QUESTIONS if name not in answer)),
-        answer=answer,
-        contexts=contexts,
-        context_ids=names("context_ids", _CONTEXT_IDS),
-        error=error,
-        steps=names("steps", _STEPS),
-        numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
-        milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
-    )
+_STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
 
 
 def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
@@ -152,7 +109,7 @@ def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -
     refuse_absent(path, parts, present, "columns", f"; the columns are {list_names(present)}")
 
 
-def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
+def _read_row(place: str, row: Mapping[str, Any], names: AnswerNames, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
     query_id = reader.read(names.query_id, lambda value, what: read_id(_mend(value), what))
     question = reader.read(names.question, lambda value, what: read_text(_mend(value), what))
@@ -164,7 +121,7 @@ def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: boo
     return FileAnswer(place, query_id, question, answer)
 
 
-def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: bool) -> AnswerRow:
+def _read_answer(reader: _Reader, names: AnswerNames, error: str | None, *, is_text: bool) -> AnswerRow:
     steps = _read_steps(reader, names)
     contexts = reader.read(names.contexts, read_contexts, is_list=True)
     ids = reader.read_ids(names.context_ids, contexts)
@@ -191,7 +148,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
     )
 
 
-def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...]:
+def _read_steps(reader: _Reader, names: AnswerNames) -> tuple[Step, ...]:
     """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
     for name in names.steps:
         try:

@@ -60,7 +60,8 @@ def find_absent(
     for part in type(columns).model_fields:
         name = getattr(columns, part)
         if isinstance(name, str) and name not in present:
-            yield FileFault((*setting, part), f"{file} has no column {name!r}", _list_nearest(name, present))
+            what = "nothing at" if name.startswith("$") else "no column"
+            yield FileFault((*setting, part), f"{file} has {what} {name!r}", _list_nearest(name, present))
 
 
 def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:

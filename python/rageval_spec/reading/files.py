@@ -57,6 +57,15 @@ def check_file(path: Path) -> bytes:
     return start
 
 
+def find_encoding(path: Path) -> str | None:
+    """The name of a text's encoding, if it is not UTF-8: `UTF-16`.
+
+    Raises:
+        DataError: whatever `check_file` raises; a file that is not text.
+    """
+    return None if refuse_foreign(path, check_file(path)) is None else "UTF-16"
+
+
 def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
     r"""Yield the number (from 1) and text of each line, without line breaks (`\n`, `\r\n`) and byte order mark.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.records import Column, Records
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ def _names(columns: Sequence[Column], name: str) -> str:
 
 class _Mapping(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _check_path(cls, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("$"):
+            parse_path(value)
+        return value
 
     def over(self, columns: Sequence[Column], *setting: str) -> tuple[Column, ...]:
         """The columns; those that this block names are looked up only under that name.

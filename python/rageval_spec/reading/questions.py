@@ -27,6 +27,7 @@ REFERENCES = (
 """And `answer`, unless it is a system's answer."""
 REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
 """And `context`, unless a system retrieved it."""
+RELEVANT = ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels")
 ANSWERABLE, UNANSWERABLE = ("answerable", "is_answerable"), ("unanswerable", "is_impossible")
 ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated_answer", "output", "completion")
 """And `answer`."""
@@ -125,7 +126,7 @@ def list_other_names(present: Collection[str], columns: QuestionColumns, others:
         columns: the names that the spec gives to parts.
         others: the columns that the ids, the texts and the relevant documents are read from.
     """
-    read = {name for known in _choose_names(columns, present).values() for name in known}
+    read = {name for known in find_question_names(columns, present).values() for name in known}
     taken = {*read, *others, *answers_in(present), *contexts_in(present)}
     return [name for name in dict.fromkeys(present) if name not in taken]
 
@@ -180,10 +181,10 @@ def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
     mapped = {part: name for part in _PARTS if (name := getattr(columns, part)) is not None}
     refuse_absent(path, mapped, present, setting, "")
-    return _choose_names(columns, present)
+    return find_question_names(columns, present)
 
 
-def _choose_names(columns: QuestionColumns, present: Collection[str]) -> dict[str, tuple[str, ...]]:
+def find_question_names(columns: QuestionColumns, present: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The columns of each part in a file with these columns: the one that the spec names, or those with known names."""
     names = _names(present)
     names.update((part, (name,)) for part in _PARTS if (name := getattr(columns, part)) is not None)

@@ -6,17 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.delimited import choose_separator, separator_of
+from rageval_spec.reading.files import find_encoding
 from rageval_spec.reading.json_lines import is_list, read_remarks, text_of
 from rageval_spec.reading.json_path import parse_path
+from rageval_spec.reading.recognition import SEPARATORS
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 from rageval_spec.reading.rows import RowFormat, first_keys, read_rows, row_format_of
 from rageval_spec.reading.tool_layouts import ToolLayout, find_layout, name_layout
-from rageval_spec.reading.unfolding import ABSENT, Unfolding, find_value, has_foldable, open_text, open_texts
+from rageval_spec.reading.unfolding import (
+    ABSENT,
+    Unfolding,
+    find_value,
+    fold_names,
+    has_foldable,
+    open_text,
+    open_texts,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.reading.workbooks import SheetRows
 
 C = TypeVar("C", bound=BaseModel)
 Row = tuple[str, dict[str, Any]]
@@ -161,6 +175,34 @@ class RowSource:
         except DataError:
             return []
 
+    def list_details(self) -> Iterator[str]:
+        """What was assumed about the file's format, and whose layout it has.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        if self.form == "xlsx":
+            yield f"sheet '{self._sheet.sheet}'"
+            if self._sheet.header != 1:
+                yield f"header in row {self._sheet.header}"
+        elif self.form == "csv" and self.separator is None:
+            separator = choose_separator(self.path)
+            if separator != separator_of(self.path):
+                yield f"separated by {SEPARATORS[separator]}"
+        if self.form in ("csv", "json", "yaml") and (encoding := find_encoding(self.path)) is not None:
+            yield f"{encoding} text"
+        if self.tool is not None:
+            joined = " and ".join(f"'{name}'" for name in self.tool.joined if name in self.first_names)
+            yield f"as {self.tool.tool} writes it" + (f", which joins the texts of {joined} by '|'" if joined else "")
+
+    def find_originals(self, columns: BaseModel) -> dict[str, str]:
+        """The names in the file of the columns that are known by a name in another spelling."""
+        unfolding = self.unfolding(columns)
+        if not unfolding.folds:
+            return {}
+        folded = ((name, *fold_names({name: 0}, unfolding.kept)) for name in self.first_names)
+        return {known: name for name, known in folded if name != known}
+
     @property
     def remarks(self) -> Mapping[str, Any]:
         """What the file says about itself beside its rows.
@@ -177,7 +219,16 @@ class RowSource:
     @cached_property
     def _kept(self) -> list[Row]:
         """The rows of a format that is slow to read."""
-        return list(read_rows(self.path, self.form, sheet=self.sheet))
+        if self.form == "yaml":
+            return list(read_rows(self.path, self.form))
+        found = self._sheet
+        return [(f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows]
+
+    @cached_property
+    def _sheet(self) -> SheetRows:
+        from rageval_spec.reading.workbooks import read_workbook_rows
+
+        return read_workbook_rows(self.path, self.sheet)
 
     @property
     def _first(self) -> list[Row]:

@@ -11,7 +11,7 @@ from typing import Any
 from rageval_spec.errors import DataError
 from rageval_spec.reading.json_path import JsonPath, PathError
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
-from rageval_spec.reading.questions import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES
+from rageval_spec.reading.questions import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
 from rageval_spec.reading.tool_layouts import ToolLayout
 
 ABSENT = object()
@@ -19,7 +19,7 @@ ABSENT = object()
 JOINER = "|"
 _TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
 """Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
-_FOLDED = {name: name for name in (*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, "relevant_doc_ids")}
+_FOLDED = {name: name for name in (*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT)}
 
 
 @dataclass(frozen=True)

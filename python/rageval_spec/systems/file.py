@@ -18,7 +18,8 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers
+from rageval_spec.plugin.file_reading import FileReading
+from rageval_spec.reading.answer_columns import AnswerColumns, find_answer_names, holds_answers
 from rageval_spec.reading.column_names import find_absent
 from rageval_spec.reading.delimited import choose_separator, read_delimited
 from rageval_spec.reading.files import format_of, text_lines
@@ -172,6 +173,23 @@ class File(System[FileNode]):
         except DataError:
             return None
         return names if names is None or "response" not in names else [*names, *_UNWRAPPED]
+
+    def describe_files(self) -> Iterator[FileReading]:
+        """How files of answers are read."""
+        for file in self.inputs():
+            if not file.path.is_file() or not self._look_for_answers(file.path):
+                continue
+            source = self._source(file.path)
+            columns = source.resolve(self.node.columns)
+            names = find_answer_names(columns, source.unfold_names(columns))
+            originals = source.find_originals(columns)
+            shown = {part: originals.get(name, name) for part, name in names.list_first().items()}
+            details = [*source.list_details(), *(f"milliseconds in '{name}'" for name in names.milliseconds[:1])]
+            yield FileReading(self._written(file), tuple(details), shown)
+
+    def _written(self, file: InputFile) -> str:
+        path = self.node.path
+        return path if isinstance(path, str) else path[str(file.key[-1])]
 
     def _source(self, path: Path) -> RowSource:
         node = self.node

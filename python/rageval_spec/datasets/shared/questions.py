@@ -17,6 +17,7 @@ from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
+from rageval_spec.plugin.file_reading import FileReading
 from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.layouts import (
     CORPUS,
@@ -28,7 +29,14 @@ from rageval_spec.reading.layouts import (
     queries_table,
 )
 from rageval_spec.reading.other_columns import other_columns_table
-from rageval_spec.reading.questions import QuestionColumns, QuestionRow, list_other_names, references_table
+from rageval_spec.reading.questions import (
+    RELEVANT,
+    QuestionColumns,
+    QuestionRow,
+    find_question_names,
+    list_other_names,
+    references_table,
+)
 from rageval_spec.reading.records import Column, Records, choose_keys, chosen_names
 from rageval_spec.reading.row_sources import RowSource
 from rageval_spec.reading.rows import parse_list
@@ -44,7 +52,7 @@ QUERY_ID = Column(
     advice="number the rows with 'ids: row'",
 )
 TEXT = Column("text", QUESTIONS)
-RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels"), "id")
+_RELEVANT = Column("relevant", RELEVANT, "id")
 _BETWEEN_IDS = ("\n", ";", "|", ",")
 """What separates ids in one cell of a table. The first of these that a cell has is its separator."""
 
@@ -159,6 +167,26 @@ class QuestionsDataset(FileDataset[Q]):
         except DataError as error:
             yield FileFault(("path",), str(error), code="data")
 
+    def describe_files(self) -> Iterator[FileReading]:
+        """How the file with the questions is read."""
+        if not self.source.path.is_file():
+            return
+        present = self.source.unfold_names(self.columns)
+        originals = self.source.find_originals(self.columns)
+        ids, text, relevant = self._wanted
+        wanted = {"query_id": () if self._numbers_rows else ids.known, "text": text.known}
+        wanted |= find_question_names(self.columns, present)
+        wanted |= {"relevant": () if self.node.qrels is not None else relevant.known}
+        found = {
+            part: name
+            for part, names in wanted.items()
+            if (name := next((known for known in names if known in present), None))
+        }
+        details = [*self.source.list_details(), *(("ids are row numbers",) if self._numbers_rows else ())]
+        details += [f"{key} {value}" for key, value in self.source.remarks.items() if key in ("version", "created")]
+        columns = {part: originals.get(name, name) for part, name in found.items()}
+        yield FileReading(self.node.path, tuple(details), columns, tuple(self._other_names(present)))
+
     def list_other_columns(self) -> Sequence[str] | None:
         """The columns that no part is read from; None if the file is too long to find them quickly."""
         present = self.list_columns(self.source.path)
@@ -238,7 +266,7 @@ class QuestionsDataset(FileDataset[Q]):
         return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
 
     def _explain_no_qrels(self) -> str:
-        relevant = self.node.columns.over((RELEVANT,), "columns")[0]
+        relevant = self.node.columns.over((_RELEVANT,), "columns")[0]
         known = " or ".join(f"'{name}'" for name in relevant.known)
         advice = f"correct '{relevant.key}'" if relevant.mapped else f"name it in '{relevant.key}'"
         return f"no row has relevant documents in {known}; {advice}, or give 'qrels'"
@@ -257,7 +285,7 @@ class QuestionsDataset(FileDataset[Q]):
 
     @cached_property
     def _wanted(self) -> tuple[Column, ...]:
-        return self.columns.over((QUERY_ID, TEXT, RELEVANT), "columns")
+        return self.columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
 
     def _questions(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Place, query id and content of each row. Raises if an id is repeated."""

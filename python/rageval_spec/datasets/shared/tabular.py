@@ -16,6 +16,7 @@ from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
+from rageval_spec.plugin.file_reading import FileReading
 from rageval_spec.reading.layouts import (
     CORPUS,
     QRELS,
@@ -31,8 +32,10 @@ from rageval_spec.reading.layouts import (
 from rageval_spec.reading.mapping import guess_names, guess_question, list_names, write_mapping
 from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
+    RELEVANT,
     QuestionColumns,
     QuestionRow,
+    find_question_names,
     list_other_names,
     references_table,
 )
@@ -237,6 +240,8 @@ class TabularDataset(FileDataset[T]):
         corpus = self.loader(self.node.corpus, self._load_corpus)
         if self.node.queries is None and self._holds_questions:
             why = f"{self._path}: the file has questions but no column of relevant documents"
+            if listed := next((name for name in RELEVANT if name in self.header(self._path)), None):
+                why = f"{self._path}: write use: golden to read the relevant documents in '{listed}'"
             return Collection(
                 name=self.context.name,
                 load_queries=self._load_questions,
@@ -258,6 +263,21 @@ class TabularDataset(FileDataset[T]):
         """The columns of the question file that no part is read from; () if there is no question file."""
         found = self._question_file()
         return () if found is None else self._other_names(*found)
+
+    def describe_files(self) -> Iterator[FileReading]:
+        """How the file with the questions is read."""
+        found = self._question_file()
+        if found is None or not found[0].is_file():
+            return
+        path, columns, read = found
+        present, source = self.header(path), self.source(path)
+        wanted = {column.name: column.known for column in read} | find_question_names(columns, present)
+        first = {part: next((name for name in names if name in present), None) for part, names in wanted.items()}
+        originals = source.find_originals(columns)
+        shown = {part: originals.get(name, name) for part, name in first.items() if name is not None}
+        details = (*source.list_details(), *(() if "query_id" in wanted else ("ids are row numbers",)))
+        others = tuple(self._other_names(path, columns, read))
+        yield FileReading(str(self.node.queries or self.node.path), details, shown, others)
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place and the values of each row of the question file; None without one."""
