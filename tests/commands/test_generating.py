@@ -196,3 +196,12 @@ def test_a_corpus_that_is_not_there_or_empty_is_said(workshop: Workshop, tmp_pat
     assert "there is no such file or folder" in invoke("generate", str(tmp_path / "absent"), *command).stderr
     (tmp_path / "empty").mkdir()
     assert "there is nothing to read" in invoke("generate", str(tmp_path / "empty"), *command).stderr
+
+
+def test_a_split_divides_the_questions_by_their_documents(workshop: Workshop) -> None:
+    done = generate(workshop, "--split", "30:70", count=10)
+    assert done.exit_code == 0, done.output
+    sides = {side: read_rows(workshop.folder / f"golden.{side}.jsonl") for side in ("validation", "test")}
+    documents = [{source["document"] for row in rows for source in row["sources"]} for rows in sides.values()]
+    assert documents[0].isdisjoint(documents[1])
+    assert (len(sides["validation"]), len(sides["test"])) == (3, 7)

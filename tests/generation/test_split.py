@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.split import Sourced, Split, read_shares, split_questions
+from rageval_spec.generation.split import Sourced, Split, divide_rows, read_shares, split_questions
 
 SHARES = {"validation": 0.3, "test": 0.7}
 
@@ -83,3 +83,11 @@ def test_the_order_of_questions_does_not_matter() -> None:
     straight = split_questions(questions, SHARES).sides
     mixed = split_questions([questions[place] for place in shuffled], SHARES).sides
     assert [straight[place] for place in shuffled] == list(mixed)
+
+
+def test_rows_get_a_column_with_their_set() -> None:
+    rows = [{"n": n, "type": "a", "sources": [{"document": f"d{n % 5}"}]} for n in range(10)]
+    divided, remarks = divide_rows(rows, "40:60")
+    assert [{**row} for row in rows] == [{key: row[key] for key in row if key != "split"} for row in divided]
+    assert Counter(row["split"] for row in divided) == {"validation": 4, "test": 6}
+    assert remarks == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Command
@@ -14,14 +15,18 @@ _KEYS = (
     "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
     "within", "closed_book", "chunk_words",
 )  # fmt: skip
+_OFFLINE = frozenset({"corpus", "output", "count", "seed", "split", "chunk_words", "force", "form", "no_model"})
+"""What can be said with --no-model."""
 _LIMITS = ("max_cost", "max_calls", "concurrency")
 
 
 def _model_options(command: shared.F) -> shared.F:
     """Add the options that say which models to ask."""
     options = (
-        click.option("--model", required=True, metavar="NAME", help="The chat model that writes the questions: a "
-                     "block under models: of --spec, or else a model at an endpoint."),
+        click.option("--model", metavar="NAME", help="The chat model that writes the questions: a block under models: "
+                     "of --spec, or else a model at an endpoint."),
+        click.option("--no-model", is_flag=True, help="Make questions from the documents' own sentences, titles and "
+                     "headings, offline, to compare retrievers. They have no answers."),
         click.option("--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
                      help="Take models, judges and limits from this spec."),
         click.option("--base-url", metavar="URL", help="Without --spec: the endpoint.  [default: OpenAI's, or "
@@ -98,6 +103,8 @@ def _limit_options(command: shared.F) -> shared.F:
 @_model_options
 @_mix_options
 @_limit_options
+@click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. No "
+              "document is in both; each set gets a file beside FILE.")  # fmt: skip
 @shared.set_option
 @shared.store_options
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -113,18 +120,41 @@ def generate(form: str, **options: Any) -> int:
     was, and pays nothing twice. The exit code is 3 if a limit or the endpoint stopped it.
 
     \b
+    rageval-spec generate docs/ --no-model --count 100
     rageval-spec generate docs/ --model gpt-5-mini --dry-run
     rageval-spec generate docs/ -o golden.jsonl --model gpt-5-mini --count 200 --max-cost 5
     rageval-spec generate docs/ --model llama3.1:8b --base-url http://localhost:11434 --language de
     rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
     """
+    if options.pop("no_model"):
+        _check_offline()
+        from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
+
+        chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split")}
+        offline = OfflineRequest(**chosen, words=options["chunk_words"])
+        return generate_offline(offline, form, force=options["force"])
+    if options["model"] is None:
+        raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
     from rageval_spec.commands.generate.command import generate
     from rageval_spec.commands.generate.request import Request
 
     keys = {name: options.pop(name) for name in _KEYS}
     limits = {name: options.pop(name) for name in _LIMITS}
-    rest = {name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store")}
+    rest = {name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split")}
     return generate(Request(**options, keys=keys, limits=limits), form=form, **rest)
+
+
+def _check_offline() -> None:
+    """Refuse options that say what a model is to do."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in _OFFLINE
+        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
 
 
 def add_generate(cli: click.Group) -> None:

@@ -11,7 +11,7 @@ from rageval_spec import __version__
 from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
 from rageval_spec.generation.documents import Document, DocumentSet
 from rageval_spec.generation.no_model import REASONS, SHARES, Form, Made, OfflineQuestions, Unit, hide, make_questions
-from rageval_spec.generation.split import Sourced, read_shares, split_questions
+from rageval_spec.generation.split import divide_rows, read_shares
 from rageval_spec.judging.language import find_language
 from rageval_spec.wording import count_noun
 
@@ -78,7 +78,10 @@ def make_offline_set(
     parts = _list_parts(documents, size, measure)
     made = make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
     rows = [_write_row(question, parts, seed) for question in made.questions]
-    remarks = [*_remark_on_count(len(rows), count, made), *(_divide(rows, split) if split else ())]
+    remarks = [*_remark_on_count(len(rows), count, made)]
+    if split is not None:
+        rows, unmet = divide_rows(rows, split)
+        remarks += unmet
     return OfflineSet(rows, list(_write_corpus(parts, made)), list(_write_rejected(parts, made)), tuple(remarks))
 
 
@@ -177,15 +180,3 @@ def _remark_on_count(found: int, count: int, made: OfflineQuestions) -> Iterator
         reasons = Counter(one.reason for one in made.dropped)
         most = f"; most were dropped because {REASONS[reasons.most_common(1)[0][0]]}" if reasons else ""
         yield f"the corpus gives only {count_noun(found, 'question')} of {count:,}{most}"
-
-
-def _divide(rows: Sequence[Row], split: str) -> tuple[str, ...]:
-    """Write into each row which set it belongs to. Returns what could not be as wanted."""
-    sourced = [
-        Sourced(tuple(row["relevant_documents"]), (f"type: {row['type']}", f"difficulty: {row['difficulty']}"))
-        for row in rows
-    ]
-    found = split_questions(sourced, read_shares(split))
-    for row, side in zip(rows, found.sides, strict=True):
-        row["split"] = side
-    return found.remarks

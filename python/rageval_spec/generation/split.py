@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rageval_spec.errors import UsageError
 from rageval_spec.wording import count_noun, format_percent
@@ -78,6 +78,26 @@ def split_questions(questions: Sequence[Sourced], shares: Mapping[str, float]) -
         for place in group:
             sides[place] = side
     return Split(tuple(sides), tuple(_remark(balance, shares, groups)))
+
+
+def divide_rows(rows: Sequence[Mapping[str, Any]], text: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The rows of a test set with the column `split`, and a sentence for each thing that could not be as wanted.
+
+    Types and difficulties are balanced. A row says in `sources` which documents it comes from.
+
+    Raises:
+        UsageError: the text is not two shares, such as `30:70`.
+    """
+    shares = read_shares(text)
+    sourced = [
+        Sourced(
+            tuple(source["document"] for source in row["sources"]),
+            tuple(f"{key}: {row[key]}" for key in ("type", "difficulty") if row.get(key)),
+        )
+        for row in rows
+    ]
+    found = split_questions(sourced, shares)
+    return [{**row, "split": side} for row, side in zip(rows, found.sides, strict=True)], found.remarks
 
 
 class _Balance:

@@ -1,16 +1,10 @@
-from pathlib import Path
-
-from rageval_spec.commands.generate.command import Places, Planned
+from rageval_spec.commands.generate.command import Planned
 from rageval_spec.data.assessment import Tokens
 from rageval_spec.pipeline.estimate import Expectation, ModelCalls
 
 
 def plan(calls: int, cost: float | None, most: float | None = None) -> list[str]:
     return Planned(3, 1200, Expectation((ModelCalls("gpt", calls, Tokens(10, 20), cost),)), most).list_lines()
-
-
-def test_files_lie_beside_the_questions() -> None:
-    assert Places(Path("sets/my.golden.jsonl"), None).beside("rejected") == Path("sets/my.golden.rejected.jsonl")
 
 
 def test_the_plan_says_what_it_costs_and_whether_that_is_allowed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
 from rageval_spec.commands.generate.request import DATASET, Request, build_spec
 from rageval_spec.commands.generate.summary import summarize
 from rageval_spec.data.assessment import Estimate
 from rageval_spec.errors import BROKEN, PASSED, UsageError
+from rageval_spec.generation.split import divide_rows, read_shares
 from rageval_spec.pipeline.estimate import Expectation, add_up
 from rageval_spec.pipeline.parts import Parts, build_parts, stop_calls
 from rageval_spec.pipeline.preparation import explain_interrupt, prepare_models
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.runner import STORE, write_report
+from rageval_spec.runner import STORE
 from rageval_spec.store.folder import open_store
 from rageval_spec.wording import count_noun
 
@@ -30,28 +32,17 @@ if TYPE_CHECKING:
     from rageval_spec.generation.question_sets import QuestionSet
     from rageval_spec.plugin.budget import Budget
 
-SUFFIX = ".jsonl"
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the files go.
-
-    Attributes:
-        output: the questions.
-        store: the store's folder; None for none.
-    """
-
-    output: Path
-    store: Path | None
-
-    def beside(self, what: str) -> Path:
-        """The file beside the questions: `golden.rejected.jsonl`."""
-        return self.output.with_name(f"{self.output.stem}.{what}{SUFFIX}")
-
 
 def generate(
-    request: Request, output: Path, form: str, *, force: bool, dry_run: bool, store: Path | None, no_store: bool
+    request: Request,
+    output: Path,
+    form: str,
+    *,
+    force: bool,
+    dry_run: bool,
+    store: Path | None,
+    no_store: bool,
+    split: str | None = None,
 ) -> int:
     """Make the questions and print what came out.
 
@@ -63,13 +54,16 @@ def generate(
         dry_run: whether to show only what it would cost.
         store: the store's folder; by default beside the spec, or here.
         no_store: whether to store nothing.
+        split: the shares of validation and test, such as `30:70`; None for no split.
 
     Returns:
         The exit code: 0, or 3 if a limit or the endpoint ended it, or nothing could be made.
     """
     if not request.corpus.expanduser().exists():
         raise UsageError(f"{request.corpus}: there is no such file or folder")
-    _check_output(output, force=force, dry_run=dry_run)
+    check_output(output, force=force, dry_run=dry_run)
+    if split is not None:
+        read_shares(split)
     spec = build_spec(request)
     places = Places(output, None if no_store else store or spec.folder / STORE)
     budget = spec.limits.budget()
@@ -84,8 +78,11 @@ def generate(
         display.announce("make the questions")
         made = dataset.produce()
         summary = summarize(dataset, made, budget)
-        written = list(_write(made, dataset, places))
+        rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split)
+        written = list(_write(made, rows, dataset, places))
     console.write(summary.render(form, places.output, written))
+    for remark in unmet:
+        console.tell(f"note: {remark}")
     for path in written:
         console.tell(f"wrote {path}")
     if budget.calls:
@@ -94,15 +91,6 @@ def generate(
         console.tell(f"{PROGRAM}: {summary.complaint}")
         return BROKEN
     return PASSED
-
-
-def _check_output(output: Path, *, force: bool, dry_run: bool) -> None:
-    if output.suffix != SUFFIX:
-        raise UsageError(f"-o {output}: the questions are written as JSON Lines; name a file that ends in {SUFFIX}")
-    if output.exists() and not force and not dry_run:
-        raise UsageError(
-            f"{output} exists, and people may have edited it; name another file, or replace it with --force"
-        )
 
 
 @contextmanager
@@ -173,20 +161,16 @@ def _plan(dataset: Generated, parts: Parts, display: ProgressDisplay) -> Planned
     return Planned(len(documents.documents), len(dataset.source.chunks), expected, most)
 
 
-def _write(made: QuestionSet, dataset: Generated, places: Places) -> Iterator[Path]:
+def _write(made: QuestionSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, places: Places) -> Iterator[Path]:
     """Write the files; of an unfinished set, only what was rejected and, under another name, what is done."""
     partial_set = places.beside("partial")
     if made.rows:
-        yield _write_rows(partial_set if made.stopped else places.output, made.rows)
+        yield write_rows(partial_set if made.stopped else places.output, rows)
         if not made.stopped:
+            yield from write_sides(rows, places)
             partial_set.unlink(missing_ok=True)
-            yield _write_rows(places.beside("corpus"), dataset.source.list_rows())
+            yield write_rows(places.beside("corpus"), dataset.source.list_rows())
     if made.rejected:
-        yield _write_rows(places.beside("rejected"), made.rejected)
+        yield write_rows(places.beside("rejected"), made.rejected)
     else:
         places.beside("rejected").unlink(missing_ok=True)
-
-
-def _write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return write_report(path, "".join(lines).encode("utf-8", "backslashreplace"))

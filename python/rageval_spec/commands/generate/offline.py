@@ -1,0 +1,142 @@
+"""What `rageval-spec generate --no-model` does: makes questions from the documents themselves, and writes them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.commands import console
+from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.errors import BROKEN, PASSED
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.generation.offline_set import OfflineSet
+
+
+@dataclass(frozen=True)
+class OfflineRequest:
+    """What to make.
+
+    Attributes:
+        corpus: the documents.
+        output: the file of the questions.
+        count: the most questions to make.
+        seed: chooses documents and sentences.
+        words: the most words of a chunk of a file.
+        split: the shares of validation and test, such as `30:70`; None for no split.
+    """
+
+    corpus: Path
+    output: Path
+    count: int = 200
+    seed: int = 13
+    words: int = 200
+    split: str | None = None
+
+
+def generate_offline(request: OfflineRequest, form: str, *, force: bool = False) -> int:
+    """Make questions without a model, write them, and print what came out.
+
+    Args:
+        request: what to make.
+        form: `text` or `json`, for what is printed.
+        force: whether to replace the file if it exists.
+
+    Returns:
+        The exit code: 0, or 3 if no question could be made.
+
+    Raises:
+        UsageError: the file exists and `force` is not set, it is not JSON Lines, or a number or the split is wrong.
+        DataError: no document could be read.
+    """
+    check_output(request.output, force=force)
+    places = Places(request.output, None)
+    from rageval_spec.generation.documents import describe_unread, read_documents
+    from rageval_spec.generation.offline_set import make_offline_set
+
+    with ProgressDisplay() as display:
+        display.announce("read the documents")
+        documents = read_documents(request.corpus)
+        for line in describe_unread(documents.unread):
+            display.tell(make_visible(line))
+        display.announce("make the questions")
+        made = make_offline_set(documents, request.count, seed=request.seed, split=request.split, size=request.words)
+    written = _write(made, places) if made.rows else []
+    console.write(_render(made, request, form, len(documents.documents), written))
+    for path in written:
+        console.tell(f"wrote {path}")
+    return PASSED if made.rows else BROKEN
+
+
+def _write(made: OfflineSet, places: Places) -> list[Path]:
+    places.beside("rejected").unlink(missing_ok=True)
+    files = {places.output: made.rows, places.beside("corpus"): made.corpus, places.beside("rejected"): made.rejected}
+    written = [write_rows(path, rows) for path, rows in files.items() if rows]
+    return [*written, *write_sides(made.rows, places)]
+
+
+def _render(
+    made: OfflineSet, request: OfflineRequest, form: str, documents: int, written: Sequence[Path]
+) -> bytes | str:
+    """What came out, as text or JSON."""
+    counts = {key: dict(Counter(str(row[key]) for row in made.rows if key in row)) for key in _COUNTED}
+    if form == "json":
+        content = {
+            "questions": len(made.rows),
+            "made_by": "no-model",
+            "documents": documents,
+            "asked_documents": len({name for row in made.rows for name in row["relevant_documents"]}),
+            **counts,
+            "rejected": dict(Counter(row["reason"] for row in made.rejected)),
+            "remarks": list(made.remarks),
+            "files": [str(path) for path in written],
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    from rageval_spec.reports.shared.console import render_text
+
+    return render_text(lambda _: _draw(made, request, documents, counts))
+
+
+_COUNTED = ("type", "difficulty", "language", "split")
+
+
+def _draw(
+    made: OfflineSet, request: OfflineRequest, documents: int, counts: dict[str, dict[str, int]]
+) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from rageval_spec.generation.no_model import REASONS
+    from rageval_spec.reports.shared.console import tabulate
+
+    asked = len({name for row in made.rows for name in row["relevant_documents"]})
+    yield Text(
+        f"{count_noun(len(made.rows), 'question')} about {asked:,} of {count_noun(documents, 'document')}", "bold"
+    )
+    if made.rows:
+        yield ""
+        rows = [(key, name, f"{count:,}") for key in _COUNTED for name, count in sorted(counts[key].items())]
+        yield tabulate(("", "", "made"), rows, {2})
+    if made.rejected:
+        yield ""
+        yield Text(f"{count_noun(len(made.rejected), 'question')} dropped:")
+        reasons = Counter(row["reason"] for row in made.rejected)
+        yield tabulate(("", "reason"), [(f"{count:,}", REASONS[name]) for name, count in reasons.most_common()], {0})
+    for remark in made.remarks:
+        yield Text(f"note: {make_visible(remark)}")
+    if made.rows:
+        yield ""
+        yield Text("These questions compare retrievers. They have no answers, so answers cannot be judged with them.")
+        yield Text("What each was made from is left out of the corpus beside them; search that one:")
+        files = f"path: {request.output}, corpus: {Places(request.output, None).beside('corpus')}"
+        yield Text(make_visible(f"  datasets: {{golden: {{use: jsonl, {files}}}}}"))
+        yield Text("  systems: {bm25: {use: bm25}}")
+        yield Text("  metrics: [ndcg@10, recall@10]")
