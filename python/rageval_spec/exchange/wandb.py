@@ -1,0 +1,156 @@
+"""Weights & Biases: its tables as files (`*.table.json`), in and out. Its service is not asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.files import RowsNode, RowSource, translate_known
+from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.plugin import InputFile
+
+SUFFIX = ".table.json"
+_OPTIONAL = ("reference", "error", "seconds", "input_tokens", "output_tokens", "cost")
+
+
+class WandbSourceNode(RowsNode):
+    """A table of W&B, or a folder with one."""
+
+    path: str = Field(
+        description=f"A file that ends in `{SUFFIX}`, or a folder with one: that of a run, or `wandb/latest-run`."
+    )
+    table: str | None = Field(
+        default=None, description="The name under which the table was logged, if the folder has several."
+    )
+
+
+class WandbSource(RowSource):
+    """Reads a table that a run logged, with the usual column names of questions and answers."""
+
+    node_type = WandbSourceNode
+    tool = "wandb"
+    summary = f"Read a table that was logged to W&B, from the files of a run: {SUFFIX}."
+    examples = (
+        "import wandb wandb/latest-run -o answers.jsonl",
+        "import wandb wandb/latest-run --table answers -o answers.jsonl",
+    )
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The file of the table."""
+        from rageval_spec.plugin import InputFile
+
+        return (InputFile(self._find(), ("path",)),)
+
+    def read(self) -> Iterator[Any]:
+        """A trace for each row.
+
+        Raises:
+            DataError: there is no table, there are several, or it cannot be read.
+        """
+        yield from self.read_all()
+
+    def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The place and the values of each row, by column."""
+        path = self._find()
+        columns, data = _load(path)
+        for number, row in enumerate(data, 1):
+            if not isinstance(row, list) or len(row) != len(columns):
+                raise DataError(f"{path}: row {number} is not a list of {len(columns)} values, as the columns are")
+            yield f"{path}: row {number}", dict(zip(columns, row, strict=True))
+
+    def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The columns under the names that they have here; values of metrics become metadata."""
+        return translate_known(row)
+
+    def _find(self) -> Path:
+        path = self._path
+        if not path.is_dir():
+            return path
+        found = sorted(path.rglob(f"*{SUFFIX}"))
+        wanted = getattr(self.node, "table", None)
+        if wanted is not None:
+            found = [file for file in found if _name_of(file) == wanted]
+        if not found:
+            which = f" called '{wanted}'" if wanted is not None else ""
+            raise DataError(f"{path}: this folder has no table{which} ({SUFFIX})")
+        if len({_name_of(file) for file in found}) > 1:
+            names = ", ".join(sorted({_name_of(file) for file in found}))
+            raise DataError(f"{path}: this folder has several tables; name one with --table: {names}")
+        # A run can log a table again and again; the last one is complete.
+        return max(found, key=lambda file: (_step_of(file), file.name))
+
+
+class WandbTarget(FileTarget[TargetNode]):
+    """Writes answers and values as a table."""
+
+    filename = f"rageval{SUFFIX}"
+    summary = "Write answers and values as a table of W&B: a row for each answer, a column for each metric."
+    examples = (f"export wandb rageval-results -o rageval{SUFFIX}",)
+
+    def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
+        """One file: the columns, and a list of values for each answer."""
+        from rageval_spec.exchange.shared.payloads import clean
+        from rageval_spec.exchange.shared.scores import list_rows
+
+        rows = [_make_row(sample, values, evaluation.metrics) for sample, values in list_rows(evaluation)]
+        unused = {column for column in _OPTIONAL if all(row[column] is None for row in rows)}
+        columns = [column for column in (rows[0] if rows else ()) if column not in unused]
+        content = {"columns": columns, "data": [[clean(row[column]) for column in columns] for row in rows]}
+        yield "", json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
+
+
+def _make_row(sample: Mapping[str, Any], values: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    row: dict[str, Any] = {name: sample[name] for name in ("dataset", "system", "query_id", "question", "answer")}
+    row |= {"contexts": sample["contexts"] or [], "context_ids": sample["context_ids"] or []}
+    row |= {"reference": next(iter(sample["references"] or ()), None)}
+    row |= {name: sample[name] for name in _OPTIONAL[1:]}
+    for metric in metrics:
+        found = values.get(metric)
+        row[metric] = None if found is None else found["value"]
+        row[f"{metric} reason"] = None if found is None else found["reason"]
+    return row
+
+
+def _load(path: Path) -> tuple[list[str], list[Any]]:
+    """The columns and the rows of a table.
+
+    Raises:
+        DataError: the file is not a table.
+    """
+    from rageval_spec.reading.files import text_lines
+
+    try:
+        content = json.loads("\n".join(line for _, line in text_lines(path, longest=None)))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: this is not JSON, or only a part of it: {str(error)[:200]}") from error
+    columns = content.get("columns") if isinstance(content, Mapping) else None
+    data = content.get("data") if isinstance(content, Mapping) else None
+    if not isinstance(columns, list) or not isinstance(data, list):
+        raise DataError(f"{path}: this is not a table of W&B: it has no 'columns' and 'data'")
+    if not data:
+        raise DataError(f"{path}: the table has no rows")
+    return [str(column) for column in columns], data
+
+
+def _name_of(file: Path) -> str:
+    """The name under which a table was logged: the file is called `NAME_STEP_DIGEST.table.json`."""
+    name = file.name.removesuffix(SUFFIX)
+    parts = name.rsplit("_", 2)
+    return parts[0] if len(parts) == 3 and parts[1].isdigit() else name
+
+
+def _step_of(file: Path) -> int:
+    parts = file.name.removesuffix(SUFFIX).rsplit("_", 2)
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else -1
+
+
+SOURCE = WandbSource
+TARGET = WandbTarget

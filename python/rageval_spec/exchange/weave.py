@@ -1,0 +1,142 @@
+"""Weave: answers and values as a dataset of a project. Only written; its own package is not needed."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.errors import UsageError
+from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.plugin.secret import Secret
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.endpoints.service import Service
+
+CLOUD = "https://trace.wandb.ai"
+
+
+class WeaveTargetNode(TargetNode):
+    """Where to write a dataset in Weave."""
+
+    project: str = Field(description="The project with its entity: `my-team/support`.", pattern=r"^[^/\s]+/[^/\s]+$")
+    name: str | None = Field(default=None, description="The name of the dataset. Default: the spec's name.")
+    url: str | None = Field(
+        default=None, description=f"The URL of Weave's trace server. Default: `$WF_TRACE_SERVER_URL`, else {CLOUD}."
+    )
+    api_key: Secret | None = Field(default=None, description="The API key: `${secret:VAR}`. Default: `$WANDB_API_KEY`.")
+
+
+class WeaveTarget(Target[WeaveTargetNode]):
+    """Publishes a dataset with a row for each answer; a new version if anything has changed."""
+
+    node_type = WeaveTargetNode
+    summary = "Publish answers and values as a dataset of Weave: a row for each answer."
+    examples = (
+        "export weave --project my-team/support --name nightly",
+        "export weave --project my-team/support --dry-run",
+    )
+
+    def __init__(self, node: WeaveTargetNode, context: Any) -> None:
+        """Keep the node and the context; open nothing."""
+        super().__init__(node, context)
+        self._service: Service | None = None
+
+    @property
+    def destination(self) -> str:
+        """The URL and the project."""
+        return f"{self._url}, project {self.node.project}"
+
+    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
+        """One parcel: all rows, because a dataset is one object.
+
+        Raises:
+            UsageError: there are no answers.
+        """
+        from rageval_spec.exchange.shared.payloads import clean
+        from rageval_spec.exchange.shared.scores import list_rows
+
+        rows = [clean(_make_row(sample, values)) for sample, values in list_rows(evaluation)]
+        if not rows:
+            raise UsageError("the results have no answers to publish")
+        name = re.sub(r"[^\w.-]+", "-", self.node.name or evaluation.name).strip("-") or "rageval"
+        summary = f"{count_noun(len(rows), 'row')} -> the dataset '{name}'"
+        yield Parcel(f"dataset/{name}", {"name": name, "rows": rows}, summary, "dataset")
+
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Write the rows as a table, then the dataset that refers to it.
+
+        Raises:
+            UsageError: there is no key.
+            ServiceError: Weave did not take them.
+        """
+        service, project = self._connect(), self.node.project
+        for parcel in parcels:
+            name, rows = parcel.body["name"], parcel.body["rows"]
+            table = {"project_id": project, "rows": rows}
+            digest = _read_digest(service.post("/table/create", {"table": table}), "/table/create")
+            value = {
+                "_type": "Dataset",
+                "name": name,
+                "description": None,
+                "rows": f"weave:///{project}/table/{digest}",
+                "_class_name": "Dataset",
+                "_bases": ["Object", "BaseModel"],
+            }
+            made = service.post("/obj/create", {"obj": {"project_id": project, "object_id": name, "val": value}})
+            _read_digest(made, "/obj/create")
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._service is not None:
+            self._service.close()
+
+    @property
+    def _url(self) -> str:
+        return (self.node.url or os.environ.get("WF_TRACE_SERVER_URL") or CLOUD).rstrip("/")
+
+    def _connect(self) -> Service:
+        from rageval_spec.endpoints.addresses import check_base_url
+        from rageval_spec.endpoints.service import Service
+
+        if self._service is None:
+            where = self.context.name
+            try:
+                check_base_url(self._url)
+            except ValueError as error:
+                raise UsageError(f"{where}: url: {error}") from None
+            given = self.node.api_key
+            key = given.reveal() if given is not None else os.environ.get("WANDB_API_KEY", "").strip()
+            if not key:
+                raise UsageError(f"{where}: there is no API key; set the environment variable WANDB_API_KEY")
+            basic = Secret(f"Basic {b64encode(f'api:{key}'.encode()).decode()}", "Basic ${WANDB_API_KEY}")
+            self._service = Service(self._url, where, headers={"Authorization": basic}, secrets=[Secret(key)])
+        return self._service
+
+
+def _make_row(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """An answer with its values and reasons. What is not known is left out."""
+    row: dict[str, Any] = {name: sample[name] for name in ("dataset", "system", "query_id", "question", "answer")}
+    row |= {"contexts": sample["contexts"], "context_ids": sample["context_ids"]}
+    row |= {"reference": next(iter(sample["references"] or ()), None), "error": sample["error"]}
+    row |= {name: sample[name] for name in ("seconds", "input_tokens", "output_tokens", "cost")}
+    row |= {"scores": {metric: found["value"] for metric, found in values.items()}}
+    row |= {"reasons": {metric: found["reason"] for metric, found in values.items() if found["reason"]}}
+    return {key: value for key, value in row.items() if value is not None and value != {}}
+
+
+def _read_digest(reply: Any, path: str) -> str:
+    from rageval_spec.endpoints.service import ServiceError
+
+    if not isinstance(reply, Mapping) or not isinstance(reply.get("digest"), str):
+        raise ServiceError(f"weave: {path}: the reply has no 'digest', as Weave's replies have")
+    return str(reply["digest"])
+
+
+TARGET = WeaveTarget
