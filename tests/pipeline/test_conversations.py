@@ -13,6 +13,7 @@ from rageval_spec import runner
 from rageval_spec.commands.show import Request, show
 from rageval_spec.reports.shared.cards import Filter, build_card
 from rageval_spec.runner import Options, Outcome
+from tests.browser import open_page, start_browser
 from tests.tiny import write_spec
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "traces"
@@ -68,6 +69,18 @@ def test_cards_show_them_and_not_what_came_after_the_question(tmp_path: Path) ->
         text = show(Request(["q1"], str(tmp_path / "out"), None, Filter()), form).decode()  # type: ignore[arg-type]
         assert all(line in text for line in told), text
         assert "SPOILER" not in text
+
+
+def test_the_page_shows_earlier_turns_and_steps(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    with start_browser() as browser, open_page(browser, tmp_path / "out" / "report.html", "#q=q1") as opened:
+        card = opened.page.locator(".card")
+        card.wait_for()
+        told = card.inner_text()
+        assert "Earlier turns" in told and "Where is Rome?" in told and "In Italy." in told
+        assert "Steps (1)" in told and "search(Paris)" in told
+        assert "SPOILER" not in told
+        assert opened.page.get_by_text("Other columns").count() == 0
 
 
 @pytest.mark.parametrize("column", ["question", "answer", "contexts"])

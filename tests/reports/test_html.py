@@ -16,6 +16,7 @@ from rageval_spec.data.comparability import Change
 from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
+from rageval_spec.reports.shared.page import shell
 from rageval_spec.reports.shared.page.files import write_files
 from tests.browser import Opened, open_page
 from tests.reports.page import ARABIC, ATTACK, make_full_evaluation, make_page_evaluation
@@ -460,3 +461,12 @@ def test_the_shell_is_small_and_a_thousand_questions_are_too() -> None:
     empty = render(make_evaluation())
     assert len(empty) < 120_000
     assert len(render(make_page_evaluation(1000))) < 2_000_000
+
+
+def test_functions_of_the_pages_scripts_have_names_of_their_own() -> None:
+    """They share one scope, in which the last function of a name replaces the others without a word."""
+    assets = Path(shell.__file__).parent / "assets"
+    scripts = [path.read_text() for path in assets.glob("*.js")]
+    names = [name for script in scripts for name in re.findall(r"(?m)^(?:async )?function (\w+)", script)]
+    assert names
+    assert sorted(names) == sorted({*names})

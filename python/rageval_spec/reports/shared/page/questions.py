@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data.correction import LABEL
 from rageval_spec.data.tables import STEPS, empty_samples
 from rageval_spec.reports.shared.changes import find_base_values, list_baselines
+from rageval_spec.reports.shared.page.conversations import separate_history, summarize_steps
 from rageval_spec.reports.shared.page.documents import Documents, number_documents
 from rageval_spec.reports.shared.page.packing import dump_json
 
@@ -160,7 +161,7 @@ class Questions:
         for start in range(0, self.count, BLOCK):
             tables = {
                 "questions": self._describe_questions(start),
-                "samples": _take(samples, rows.within(start, start + BLOCK)),
+                "samples": summarize_steps(_take(samples, rows.within(start, start + BLOCK))),
                 "told": _take(told, told_rows.within(start, start + BLOCK)),
             }
             texts = (f'"{name}":{_write_rows(table)}' for name, table in tables.items())
@@ -169,7 +170,7 @@ class Questions:
     def _describe_questions(self, start: int) -> pl.DataFrame:
         """The numbers of `BLOCK` questions from `start`, and `_OF_QUESTION`."""
         keys = self.keys.slice(start, BLOCK)
-        known = _take(self.samples.select(_OF_QUESTION), keys.get_column("row"))
+        known = separate_history(_take(self.samples.select(_OF_QUESTION), keys.get_column("row")))
         return known.insert_column(0, keys.get_column("number").alias("question"))
 
 

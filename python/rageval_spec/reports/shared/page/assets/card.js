@@ -26,56 +26,29 @@ function drawReferences(question) {
       references.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "reference answer")));
 }
 
-/** The turns of the conversation before the question, which is the user's last one. */
-function drawHistory(question) {
-  const turns = readColumns(question).messages;
-  if (!Array.isArray(turns)) return null;
-  const roles = turns.map((turn) => ({ human: "user", ai: "assistant" })[turn?.role ?? turn?.type] ?? turn?.role ?? turn?.type);
-  const before = turns.slice(0, Math.max(0, roles.lastIndexOf("user"))).map((turn, at) => ({ role: roles[at], text: textOf(turn) }));
-  return before.length > 0 && el("section", { class: "reference", "aria-label": "Conversation" }, el("h3", {}, "Earlier turns"),
-    before.map(({ role, text }) => foldLong(el("p", { class: "prose", dir: "auto" }, el("strong", {}, `${role}: `), text), text, "turn")));
-}
-
-function textOf(turn) {
-  const content = turn?.data?.content ?? turn?.content ?? "";
-  const calls = (turn?.tool_calls ?? []).map((call) => {
-    const { name: tool, arguments: given, args } = call.function ?? call;
-    return `${tool}(${typeof given === "string" ? given : JSON.stringify(given ?? args ?? "")})`;
-  });
-  const text = typeof content === "string" ? content : JSON.stringify(content);
-  return [text, ...calls].filter(Boolean).join(" ");
+/** The turns of the conversation before the question. */
+function drawHistory({ history }) {
+  return history && el("section", { class: "reference", "aria-label": "Conversation" }, el("h3", {}, "Earlier turns"),
+    history.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "turn")));
 }
 
 /** What an agent did for an answer. */
-function drawSteps(sample) {
-  let steps = [];
-  try {
-    steps = JSON.parse(sample?.steps ?? "[]");
-  } catch {
-    steps = [];
-  }
+function drawAgent(sample) {
+  const steps = JSON.parse(sample?.steps ?? "[]");
   return steps.length > 0 && el("div", { class: "answer agent" }, el("h4", {}, `Steps (${steps.length})`),
-    el("ol", {}, steps.map((step) => {
-      const call = step.input === undefined ? step.name ?? "" : `${step.name ?? ""}(${step.input})`;
-      const found = (step.documents ?? []).map((one) => [one.id, one.text].filter(Boolean).join(": ")).join("\n");
-      const said = step.error ? `✗ ${step.error}` : step.documents ? found : step.output ?? "";
-      return el("li", {}, el("span", { class: "chip" }, step.kind), el("strong", { dir: "auto" }, ` ${call}`),
-        said && foldLong(el("p", { class: "prose", dir: "auto" }, said), said, "step"));
-    })));
-}
-
-function readColumns(question) {
-  try {
-    return JSON.parse(question.columns ?? "{}") ?? {};
-  } catch {
-    return {};
-  }
+    steps.map(([kind, call, said]) => el("details", {}, el("summary", {}, el("span", { class: "chip" }, kind), ` ${call}`),
+      el("p", { class: "prose", dir: "auto" }, said))));
 }
 
 /** The question's other columns, as they are in its file. */
 function drawColumns(question) {
   const known = { group: question.group, condition: question.condition, answerable: question.answerable };
-  const own = readColumns(question);
+  let own = {};
+  try {
+    own = JSON.parse(question.columns ?? "{}") ?? {};
+  } catch {
+    own = {};
+  }
   const rows = Object.entries({ ...known, ...own }).filter(([, value]) => value !== null && value !== undefined)
     .map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]);
   return rows.length > 0 && el("section", { class: "columns" }, el("h3", {}, "Other columns"),
@@ -93,7 +66,7 @@ async function drawSide(card, system, state) {
   const values = drawValues(card, system, state);
   const missing = await drawMissing(sample, documents);
   const left = el("div", { class: "left" }, drawAnswer(card, system, sample, documents, shown, state),
-    drawSteps(sample), values, drawTold(card, system));
+    drawAgent(sample), values, drawTold(card, system));
   const right = el("div", { class: "right" }, shown.node, missing);
   return fill(side, [el("div", { class: "body" }, left, right)]);
 }

@@ -15,7 +15,7 @@ function drawProvenance() {
     Object.keys(results.prompts).length > 0 && section("prompts", ["Prompts"], "The sha256 of each prompt, by judge.",
       drawPairs(results.prompts)),
     Object.keys(results.origins ?? {}).length > 0 && section("origins", ["Datasets"], "What each dataset says about itself.",
-      Object.entries(results.origins).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(pickKnown(facts))])),
+      Object.entries(results.origins).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(Object.fromEntries(Object.entries(flatten(facts)).filter(([, fact]) => fact !== null)))])),
     Object.keys(results.digests).length > 0 && section("data", ["Data"], "The sha256 of each part of each dataset.",
       Object.entries(results.digests).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
     drawJudging(results.judging, results.replies ?? {}),
@@ -41,14 +41,6 @@ function shareReplies(counts, at) {
   if (counts === undefined) return NONE;
   const each = [counts.first, counts.later, counts.never];
   return formatPercent(each[at] / (each[0] + each[1] + each[2]));
-}
-
-/** The facts that are known. */
-function pickKnown({ documents, reviewed, questions, documents_digest: digest, ...facts }) {
-  const people = reviewed === null ? null : questions === null ? `${reviewed}` : `${reviewed} of ${questions} questions`;
-  const named = { ...facts, "reviewed by people": people, questions, ...flatten({ "source document": documents }),
-    "source documents, sha256": digest };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== null));
 }
 
 function drawPairs(pairs) {
