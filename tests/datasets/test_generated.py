@@ -1,9 +1,12 @@
 import polars as pl
 import pytest
 
+from rageval_spec.commands.store import prune_store
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.preflight import validate
+from rageval_spec.runner import Options, plan, run
+from tests.command_line import invoke
 from tests.generation.conftest import workshop as workshop
 from tests.generation.writing import Workshop
 
@@ -114,3 +117,55 @@ def test_a_folder_without_a_readable_file_says_what_was_there(workshop: Workshop
     with workshop.open("count: 1") as dataset, pytest.raises(DataError, match=r"picture\.png: .*not read"):
         dataset.prepare()
     assert not workshop.writer.bodies
+
+
+def test_what_lies_beside_the_documents_changes_nothing(workshop: Workshop) -> None:
+    workshop.make("count: 3")
+    asked = len(workshop.writer.bodies)
+    (workshop.folder / "corpus" / ".rageval").mkdir()
+    (workshop.folder / "corpus" / ".rageval" / "x.md").write_text("x", "utf-8")
+    (workshop.folder / "corpus" / "golden.jsonl").write_text("{}", "utf-8")
+    with workshop.open("count: 3") as dataset:
+        assert dataset.find() is not None
+    (workshop.folder / "corpus" / "ember.md").rename(workshop.folder / "corpus" / "amber.md")
+    with workshop.open("count: 3") as dataset:
+        assert dataset.find() is None, "names of files are ids of documents"
+    assert len(workshop.writer.bodies) == asked
+
+
+def test_the_place_of_the_documents_does_not_count(workshop: Workshop) -> None:
+    workshop.make("count: 3")
+    (workshop.folder / "corpus").rename(workshop.folder / "manual")
+    path = workshop.write_spec("count: 3", **{"path: corpus": "path: manual"})
+    assert plan(path).expectation.models[0].calls == 0
+
+
+def test_pruning_keeps_what_a_spec_needs(workshop: Workshop) -> None:
+    spec = workshop.write_spec("count: 2")
+    assert run(spec, Options(output=None, no_history=True)).exit_code == 0
+    store = workshop.folder / ".rageval" / "store"
+    assert "removed 0 entries" in prune_store(store, older_than=None, max_size=None, unused_by=[spec], dry_run=False)
+    with workshop.open("count: 2") as dataset:
+        assert dataset.find() is not None
+    other = workshop.folder / "other.yaml"
+    other.write_text(spec.read_text("utf-8").replace("count: 2", "count: 1"), "utf-8")
+    prune_store(store, older_than=None, max_size=None, unused_by=[other], dry_run=False)
+    with workshop.open("count: 2") as dataset:
+        assert dataset.find() is None
+
+
+def test_some_of_the_questions_can_be_asked_alone(workshop: Workshop) -> None:
+    spec = workshop.write_spec("count: 3")
+    made = workshop.make("count: 3")
+    wanted = {"golden": [made.rows[1]["query_id"]]}
+    outcome = run(spec, Options(output=None, no_history=True, queries=wanted))
+    assert outcome.evaluation.aggregates[0].total == 1
+    (workshop.folder / ".rageval").rename(workshop.folder / "gone")
+    assert run(spec, Options(output=None, no_history=True, queries=wanted)).evaluation.aggregates[0].total == 1
+
+
+def test_an_audit_reads_the_stored_questions(workshop: Workshop) -> None:
+    spec = workshop.write_spec("count: 4")
+    assert "its questions are not made yet" in invoke("audit", str(spec)).output
+    assert run(spec, Options(output=None, no_history=True)).exit_code == 0
+    assert "4 questions" in invoke("audit", str(spec)).output

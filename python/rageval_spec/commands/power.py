@@ -225,7 +225,7 @@ def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
     from rageval_spec.pipeline.queries import queries_to_ask
 
     for name, dataset in build_parts(spec).datasets.items():
-        asked = queries_to_ask(dataset.open(), options.limit).queries
+        asked = queries_to_ask(dataset.foresee(), options.limit).queries
         assert asked is not None, "queries_to_ask refuses a collection without queries"
         for metric in spec.metrics:
             yield _Spread(name, "any", metric.name, "any", asked.height, sd)

@@ -90,9 +90,11 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
     keys: set[str] = set()
     for path in specs:
         spec, _ = select(load(path), ())
-        fingerprint = FolderStore(store).fingerprint
-        parts = build_parts(spec, fingerprint=fingerprint)
+        opened = FolderStore(store)
+        fingerprint = opened.fingerprint
+        parts = build_parts(spec, answers=opened.answers, fingerprint=fingerprint)
         keys.update(step.key for step in make_plan(spec, parts, fingerprint).steps if step.stored)
+        keys.update(key for dataset in parts.datasets.values() for key in dataset.stored_keys())
         keys.update(model.key for model in parts.asked_models.values())
         keys.update(system.key for system in parts.systems.values() if isinstance(system, AnsweringSystem))
     return keys

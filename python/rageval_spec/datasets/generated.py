@@ -39,8 +39,10 @@ TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural":
 DIFFICULTIES = {"easy": 30.0, "medium": 50.0, "hard": 20.0}
 STYLES = {"plain": 100.0}
 STYLE_NAMES = ("plain", "informal", "typos", "keywords", "polite")
-_KEPT_AS = "generated test sets"
-"""The name under which the store of replies has finished test sets."""
+_KEPT_AS = "questions"
+"""What the store of replies calls a finished test set; its key follows."""
+_WHOLE = hashlib.sha256(b"the whole set").digest()
+"""The digest under which all questions of a set are stored."""
 _NOT_IN_ROWS = frozenset({"version", "about", "path", "model", "checker", "judge", "embedding", "relevant"})
 """Keys of the node that name something else, whose content counts instead, or that change no question."""
 
@@ -180,9 +182,12 @@ class Generated(Dataset[GeneratedNode]):
         return iter(())
 
     def inputs(self) -> Sequence[InputFile]:
-        """The documents."""
+        """The files of the documents; the folder if it is missing or has none."""
+        from rageval_spec.generation.files import list_files
+
         path = self.context.resolve(self.node.path)
-        return (InputFile(path, ("path",), kind="file" if path.is_file() else "folder"),)
+        found = [InputFile(file, ("path",)) for file in list_files(path)]
+        return found or (InputFile(path, ("path",), kind="folder"),)
 
     def content(self) -> dict[str, Any]:
         """The node, the prompts, and the questions once they are made: other questions have other results."""
@@ -192,7 +197,8 @@ class Generated(Dataset[GeneratedNode]):
         content["node"].pop("path")
         made = self.find()
         digest = None if made is None else hashlib.sha256(made.pack()).hexdigest()
-        return {**content, "prompts": describe_prompts(), "questions": digest}
+        files = [self._name(file) for file in self.inputs()]
+        return {**content, "files": files, "prompts": describe_prompts(), "questions": digest}
 
     def list_other_columns(self) -> Sequence[str]:
         """The columns of the rows that no part is read from."""
@@ -254,12 +260,12 @@ class Generated(Dataset[GeneratedNode]):
         """
         from rageval_spec.endpoints.claims import hold_claim
 
-        with hold_claim(self.context.answers, _KEPT_AS, self._digest, self.find, self._sleep) as found:
+        with hold_claim(self.context.answers, self._kept_as, _WHOLE, self.find, self._sleep) as found:
             if found is not None:
                 return found
             made = self._make_all()
             if made.stopped is None and made.rows:
-                self.context.answers.keep(_KEPT_AS, {self._digest: made.pack()})
+                self.context.answers.keep(self._kept_as, {_WHOLE: made.pack()})
                 self._made = made
             return made
 
@@ -270,7 +276,7 @@ class Generated(Dataset[GeneratedNode]):
         from rageval_spec.generation.question_sets import QuestionSet
 
         if self._made is None:
-            stored = self.context.answers.find(_KEPT_AS, (self._digest,)).get(self._digest)
+            stored = self.context.answers.find(self._kept_as, (_WHOLE,)).get(_WHOLE)
             self._made = None if stored is None else QuestionSet.unpack(stored)
         return self._made
 
@@ -334,9 +340,17 @@ class Generated(Dataset[GeneratedNode]):
     def _chat(self, name: str) -> ChatModel[Any]:
         return self.context.model(name, ChatModel)  # type: ignore[type-abstract]
 
+    def stored_keys(self) -> Sequence[str]:
+        """The key of the finished set."""
+        return (self._key,)
+
+    @property
+    def _kept_as(self) -> str:
+        return f"{_KEPT_AS}:{self._key}"
+
     @cached_property
-    def _digest(self) -> bytes:
-        """The sha256 of everything that the questions depend on, except what models happen to reply."""
+    def _key(self) -> str:
+        """The sha256, in hex, of everything that the questions depend on, except what models happen to reply."""
         from rageval_spec.generation.prompts import describe_prompts
         from rageval_spec.judging.calibrated import find_surroundings
         from rageval_spec.plugin.identity import identify_judge
@@ -345,13 +359,18 @@ class Generated(Dataset[GeneratedNode]):
         content = {
             "version": self.version,
             "node": {key: value for key, value in node.items() if key not in _NOT_IN_ROWS},
-            "documents": self.context.fingerprint(self.inputs()[0]),
+            "documents": [[self._name(file), self.context.fingerprint(file)] for file in self.inputs()],
             "prompts": describe_prompts(),
             "models": [self._chat(name).key for name in (self.node.model, self.node.checker or self.node.model)],
             "judge": {**identify_judge(self._judge, find_surroundings(self._judge)), "name": ""},
             "embedding": None if self._embedding is None else self._embedding.key,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def _name(self, file: InputFile) -> str:
+        """The path of a file below the folder, which is a part of ids; "" for a corpus or a folder itself."""
+        path = self.context.resolve(self.node.path)
+        return "" if file.path == path else file.path.relative_to(path).as_posix()
 
     def _describe(self) -> dict[str, Any]:
         """What every row says about how it was made."""

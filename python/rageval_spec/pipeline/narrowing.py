@@ -14,6 +14,7 @@ from rageval_spec.plugin import Dataset, InputFile
 
 if TYPE_CHECKING:
     from rageval_spec.data import tables
+    from rageval_spec.data.assessment import Estimate
     from rageval_spec.pipeline.parts import Parts
 
 
@@ -44,6 +45,20 @@ class PartOfDataset(Dataset[Any]):
         """The identity of the dataset and of its part, so that tables of the whole are never taken for those of it."""
         digest = hashlib.sha256(json.dumps(self._query_ids).encode()).hexdigest()
         return {**self._whole.content(), "queries": digest}
+
+    def prepare(self) -> None:
+        """Make what the whole dataset lacks."""
+        self._whole.prepare()
+
+    def estimate(self) -> Estimate:
+        """The calls that making the whole dataset would take."""
+        return self._whole.estimate()
+
+    def foresee(self) -> tables.Collection:
+        """The collection with only these queries; the whole one, if its queries are only supposed."""
+        whole = self._whole.foresee()
+        part = restrict(whole, self._query_ids)
+        return part if list_ids(part.queries, part.qrels) else whole
 
     def open(self) -> tables.Collection:
         """The collection with only these queries.

@@ -93,6 +93,10 @@ class Dataset(Plugin[N]):
         """The collection as an estimate reads it: with supposed questions for those that `prepare` has yet to make."""
         return self.open()
 
+    def stored_keys(self) -> Sequence[str]:
+        """The keys under which the store has what `prepare` made, so that pruning keeps what a spec needs."""
+        return ()
+
     @abstractmethod
     def open(self) -> Collection:
         """The collection. Its tables load on first use and raise `DataError` with `file:line`."""

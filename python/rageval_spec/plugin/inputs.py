@@ -24,6 +24,10 @@ class InputFile:
 
 
 def digest_content(file: InputFile) -> str:
-    """The sha256 of a file's content, in hex."""
+    """The sha256 of a file's content, or of a folder's file names and contents, in hex."""
+    if file.kind == "folder":
+        from rageval_spec.store.file_digests import digest_path
+
+        return digest_path(file.path)
     with file.path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -57,7 +57,7 @@ def open_subject(path: Path, overrides: Sequence[str]) -> Subject:
         spec = load(path, overrides=overrides)
         folder = spec.folder / STORE
         store = open_store(folder if folder.is_dir() else None)
-        parts = build_parts(spec, answers=store.answers)
+        parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
         return Subject(spec.name, parts.datasets, spec, parts)
     if overrides:
         raise UsageError(f"--set needs a spec, and {path} is a dataset")
