@@ -14,6 +14,7 @@ from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import read_answers
 from rageval_spec.reading.questions import QuestionColumns
 from rageval_spec.reading.row_sources import RowSource
+from tests.exchange.peers import run_peer
 from tests.plugins import build_dataset
 
 Row = dict[str, Any]
@@ -221,3 +222,33 @@ def test_an_unreadable_file_has_no_tool(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"inputs"')
     assert RowSource(tmp_path / "rows.jsonl").tool is None
     assert RowSource(tmp_path / "none.xlsx").tool is None
+
+
+PEER = """
+import json, os, sys
+os.environ.update(DEEPEVAL_TELEMETRY_OPT_OUT="YES", DEEPEVAL_UPDATE_WARNING_OPT_OUT="YES")
+from deepeval.dataset import EvaluationDataset, Golden
+folder = json.loads(sys.argv[1])
+contexts = {"context": ["c1", "c2"], "retrieval_context": ["r1"]}
+golden = Golden(input="why?", expected_output="because", actual_output="so", **contexts)
+bare = Golden(input="how?", expected_output="like this")
+for kind in ("json", "csv", "jsonl"):
+    EvaluationDataset(goldens=[golden, bare]).save_as(file_type=kind, directory=folder, file_name="theirs")
+found = {}
+for kind in ("json", "csv", "jsonl"):
+    dataset = EvaluationDataset()
+    getattr(dataset, f"add_goldens_from_{kind}_file")(os.path.join(folder, f"theirs.{kind}"))
+    found[kind] = [[one.context or [], one.retrieval_context or []] for one in dataset.goldens]
+print(json.dumps(found))
+"""
+
+
+def test_contexts_are_those_that_deepeval_itself_reads(tmp_path: Path) -> None:
+    theirs = run_peer("deepeval", "deepeval==4.3.1' 'pandas", PEER, str(tmp_path))
+    for kind in ("json", "csv", "jsonl"):
+        collection = build_dataset("golden", tmp_path, path=f"theirs.{kind}").open()
+        assert collection.references is not None
+        answers = read_answers(RowSource(tmp_path / f"theirs.{kind}"), AnswerColumns())
+        ours = zip(collection.references["reference_contexts"].to_list(), answers, strict=True)
+        assert [[gold or [], list(answer.row.contexts or ())] for gold, answer in ours] == theirs[kind]
+        assert theirs[kind] == [[["c1", "c2"], ["r1"]], [[], []]]
