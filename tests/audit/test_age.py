@@ -6,6 +6,7 @@ from pathlib import Path
 from rageval_spec.audit.age import check_age, read_date
 from rageval_spec.audit.finding import Check
 from rageval_spec.audit.question_set import Question
+from rageval_spec.generation.documents import read_documents
 from tests.plugins import build_dataset
 from tests.question_sets import ask, wrap
 
@@ -50,3 +51,21 @@ def test_a_context_that_left_its_document_is_named_unless_most_did(tmp_path: Pat
     found = build("the fee is 5", "The fee is 5.", "The fee is 4.").findings
     assert [(one.code, one.rows[0].query_id) for one in found] == [("context_gone", "q2")]
     assert build("chunk a", "chunk b", "The fee is 5.").state == "skipped"
+
+
+def test_a_generated_question_is_outdated_once_its_document_has_another_version(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Fees\n\nThe fee is 5.\n")
+    (folder / "b.md").write_text("# Hours\n\nFrom nine to five.\n")
+    versions = {one.doc_id: one.version for one in read_documents(folder).documents}
+    columns = [{"sources": [{"document": doc_id, "version": versions[doc_id]}]} for doc_id in ("a.md", "b.md")]
+    columns.append({"sources": [{"document": "lost.md", "version": "1"}]})
+    questions = ask("What is the fee?", "When?", "Who?", columns=columns)
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "a"}\n')
+    dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
+    unnamed = check_age(questions, dataset).skipped
+    assert unnamed is not None and "--documents PATH" in unnamed
+    (folder / "a.md").write_text("# Fees\n\nThe fee is 6.\n")
+    found = check_age(questions, dataset, read_documents(folder)).findings
+    assert [(one.code, one.rows[0].query_id) for one in found] == [("outdated", "q1"), ("document_gone", "q3")]

@@ -35,4 +35,9 @@ def test_short_equal_and_odd_texts_are_compared() -> None:
 def test_a_template_of_many_questions_is_not_compared_with_itself_pair_by_pair() -> None:
     texts = [f"what is the balance of account number {number:05}" for number in range(3000)]
     candidates = shingles._find_candidates(texts)
-    assert len(candidates) < 3000 * 40 * 16 < 3000 * 2999 / 2
+    assert len(candidates) < 3000 * shingles._CROWD * 16 < 3000 * 2999 / 2
+
+
+def test_only_texts_of_a_group_are_compared() -> None:
+    texts = ["what is the balance of account", "what is the balance of accounts", "what is the balance of an account"]
+    assert [(pair.later, pair.earlier) for pair in find_similar(texts, 0.5, ["a", "b", "a"])] == [(2, 0)]

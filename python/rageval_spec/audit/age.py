@@ -13,31 +13,78 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.rows import read_rows
 
 if TYPE_CHECKING:
+    from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.plugin import Dataset
 
 TITLE = "Outdated questions"
 _CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")
 _CREATED = ("created", "created_at", "generated_at", "reviewed", "reviewed_at")
+_READ_AGAIN = "read the document again, correct the reference if it no longer holds, and date the question anew"
 _IDS = ("doc_id", "_id", "id")
 
 
-def check_age(questions: QuestionSet, dataset: Dataset[Any]) -> Check:
-    """The check `outdated`: relevant documents that changed after their question was written.
+def check_age(questions: QuestionSet, dataset: Dataset[Any], documents: DocumentSet | None = None) -> Check:
+    """The check `outdated`: documents that changed after a question about them was written.
 
-    Only dates in the files count: the time at which a file was written is often that of a checkout.
+    Only versions and dates in the files count: the time at which a file was written is often that of a checkout.
+
+    Args:
+        questions: the test set. Rows that `generate` wrote name their documents' versions in `sources`.
+        dataset: the dataset, whose corpus may say when documents changed.
+        documents: the documents as they are now; None if they are not named.
     """
+    sources = {one.query_id: named for one in questions.questions if (named := _list_sources(one))}
+    findings = [*_find_gone(questions)]
+    if sources and documents is not None:
+        return Check("outdated", TITLE, (*_compare_versions(questions, sources, documents), *findings))
+    late, reason = _find_late(questions, dataset)
+    if sources:
+        reason = "the questions name the versions of their documents; name the documents with --documents PATH"
+    findings = [*late, *findings]
+    return Check("outdated", TITLE, tuple(findings), skipped=None if findings else reason)
+
+
+def _list_sources(question: Question) -> dict[str, str]:
+    """The version of each document that a question was made from, by id."""
+    sources = question.read_columns().get("sources")
+    return {
+        str(one["document"]): str(one["version"])
+        for one in (sources if isinstance(sources, list) else ())
+        if isinstance(one, dict) and one.get("document") is not None and one.get("version") is not None
+    }
+
+
+def _compare_versions(
+    questions: QuestionSet, sources: Mapping[str, Mapping[str, str]], documents: DocumentSet
+) -> Iterator[Finding]:
+    now = {document.doc_id: document.version for document in documents.documents}
+    for question in questions.questions:
+        named = sources.get(question.query_id, {})
+        gone = sorted(named.keys() - now.keys())
+        changed = sorted(doc_id for doc_id, version in named.items() if doc_id in now and now[doc_id] != version)
+        if gone:
+            message = f"its document '{gone[0]}' is no longer there"
+            advice = "remove the question, or name the document that answers it now"
+            details = {"gone": gone}
+            yield Finding("document_gone", "warning", message, advice, (question.row,), details=details)
+        elif changed:
+            doc_id = changed[0]
+            message = f"its document '{doc_id}' was version {named[doc_id]} and is version {now[doc_id]} now"
+            details = {"changed": changed}
+            yield Finding("outdated", "warning", message, _READ_AGAIN, (question.row,), details=details)
+
+
+def _find_late(questions: QuestionSet, dataset: Dataset[Any]) -> tuple[list[Finding], str | None]:
+    """Relevant documents that changed after their question was written, and why nothing can be said, if so."""
     made = read_date(questions.collection.about, _CREATED)
     written = {one.query_id: read_date(one.read_columns(), _CREATED) or made for one in questions.questions}
-    gone = [*_find_gone(questions)]
     if not any(written.values()):
-        skipped = "neither the set nor its questions say when they were written ('created')"
-        return Check("outdated", TITLE, tuple(gone), skipped=None if gone else skipped)
+        return [], "neither the set nor its questions say when they were written ('created')"
     changed = _read_changes(dataset)
     if not changed:
-        skipped = f"the documents do not say when they changed ({', '.join(_CHANGED[:3])})"
-        return Check("outdated", TITLE, tuple(gone), skipped=None if gone else skipped)
+        return [], f"the documents do not say when they changed ({', '.join(_CHANGED[:3])})"
     late = [_describe(one, written[one.query_id], changed) for one in questions.questions]
-    return Check("outdated", TITLE, (*(found for found in late if found is not None), *gone))
+    return [found for found in late if found is not None], None
 
 
 def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
@@ -94,7 +141,7 @@ def _describe(question: Question, written: date | None, changed: Mapping[str, da
         "outdated",
         "warning",
         f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}",
-        "read the document again, correct the reference if it no longer holds, and date the question anew",
+        _READ_AGAIN,
         (question.row,),
         details={"documents": {name: str(day) for name, day in later.items()}, "written": str(written)},
     )

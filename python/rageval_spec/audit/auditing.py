@@ -29,6 +29,7 @@ from rageval_spec.audit.unjudged import check_unjudged
 
 if TYPE_CHECKING:
     from rageval_spec.audit.pairs import Embed
+    from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.plugin import Dataset
 
 
@@ -40,6 +41,7 @@ class Material:
         count: how many questions are wanted.
         types, difficulties: the wanted shares.
         train: the questions that a system was trained on, and their file.
+        documents: the documents that questions were made from, as they are now; None if they are not named.
         embed: gives the vectors of questions; None to compare only words.
         compared: how questions are compared, if that is not plain.
         powers: what the questions can show; None without an evaluation.
@@ -53,6 +55,7 @@ class Material:
     types: Wanted = TYPE
     difficulties: Wanted = DIFFICULTY
     train: tuple[QuestionSet, str] | None = None
+    documents: DocumentSet | None = None
     embed: Embed | None = None
     compared: str = ""
     powers: Sequence[Power] | None = None
@@ -72,7 +75,7 @@ def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Mater
         check_judgements(questions),
         check_leaks(questions),
         check_overlap(questions, train and train[0], train[1] if train else ""),
-        check_age(questions, dataset),
+        check_age(questions, dataset, material.documents),
         check_languages(questions),
         check_mix(questions, material.types),
         check_mix(questions, material.difficulties),

@@ -142,7 +142,7 @@ def check_languages(questions: QuestionSet) -> Check:
         Finding(
             "language",
             "info",
-            f"the question is in {NAMES[code]}, and most are in {NAMES[main]}",
+            f"the question is in {NAMES.get(code, code)}, and most are in {NAMES.get(main, main)}",
             "check that it belongs to this set; report languages apart with 'slices: [language]'",
             (question.row,),
             details={"language": code},
@@ -150,7 +150,10 @@ def check_languages(questions: QuestionSet) -> Check:
         for question in questions.questions
         if (code := told[question.query_id]) in rare
     ]
-    rows = [(NAMES[code], f"{count:,}", format_percent(count / len(told), 0)) for code, count in counts.most_common()]
+    rows = [
+        (NAMES.get(code, code), f"{count:,}", format_percent(count / len(told), 0))
+        for code, count in counts.most_common()
+    ]
     if untold := len(told) - total:
         rows.append(("(cannot be told)", f"{untold:,}", format_percent(untold / len(told), 0)))
     table = Table(("language", "questions", "share"), tuple(rows))
@@ -178,7 +181,7 @@ def _find_mismatches(questions: QuestionSet, told: Mapping[str, str | None]) -> 
         if other is None or own is None or other == own or len(question.references[0].split()) < 6:
             continue
         if _is_clear(question.references[0], other, own):
-            message = f"the question is in {NAMES[own]}, and its reference in {NAMES[other]}"
+            message = f"the question is in {NAMES.get(own, own)}, and its reference in {NAMES.get(other, other)}"
             advice = "translate one of them; metrics that compare words see two different texts"
             found.append(Finding("reference_language", "info", message, advice, (question.row,)))
     return found

@@ -8,7 +8,7 @@ from rageval_spec.audit.finding import Check, Finding
 from rageval_spec.audit.pairs import Asked, compare
 from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.audit.shingles import find_similar
-from rageval_spec.audit.words import drop_fillers, split_words
+from rageval_spec.audit.words import drop_fillers, find_numbers, split_words
 from rageval_spec.wording import count_noun, format_percent
 
 _LEAST_SHARED = 0.6
@@ -44,9 +44,10 @@ def _find_repeats(questions: QuestionSet, train: QuestionSet) -> Iterator[tuple[
         elif words:
             rest.append(question)
     trained = [question for words, question in known.items() if words]
-    texts = [" ".join(drop_fillers(split_words(question.text))) for question in (*trained, *rest)]
+    words = [split_words(question.text) for question in (*trained, *rest)]
+    texts = [" ".join(drop_fillers(own)) for own in words]
     seen: set[int] = set()
-    for later, earlier, _ in find_similar(texts, _LEAST_SHARED):
+    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [find_numbers(own) for own in words]):
         if earlier < len(trained) <= later and later not in seen:
             question, other = rest[later - len(trained)], trained[earlier]
             if compare(Asked(question.text, question.references), Asked(other.text, other.references)):

@@ -69,7 +69,7 @@ def find_pairs(questions: Sequence[Asked], embed: Embed | None = None) -> list[P
 
 def _find_near(questions: Sequence[Asked], words: Sequence[Sequence[str]], numbers: Sequence[int]) -> Iterator[Pair]:
     texts = [" ".join(drop_fillers(words[number])) for number in numbers]
-    for later, earlier, share in find_similar(texts, LEAST_SHARED):
+    for later, earlier, share in find_similar(texts, LEAST_SHARED, [find_numbers(words[number]) for number in numbers]):
         one, other = numbers[later], numbers[earlier]
         if (sameness := compare(questions[one], questions[other])) is not None:
             yield Pair(one, other, sameness, share)

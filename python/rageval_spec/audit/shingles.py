@@ -8,7 +8,7 @@ exactly. A pair with a share of 0.7 is a candidate with a probability of 0.988, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _BANDS, _ROWS = 16, 4
 _HASHES = _BANDS * _ROWS
 _BLOCK = 20_000
 """How many texts are hashed at once."""
-_CROWD = 40
+_CROWD = 20
 """In a larger group of candidates, each text is compared with that many others only: those most like it by their other
 hashes. A template that thousands of questions share would make the comparison quadratic."""
 
@@ -33,10 +33,16 @@ class Similar(NamedTuple):
     share: float
 
 
-def find_similar(texts: Sequence[str], least: float) -> Iterator[Similar]:
-    """Pairs of texts that share at least this part of their shingles, each pair once. Equal texts are pairs too."""
+def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] | None = None) -> Iterator[Similar]:
+    """Pairs of texts that share at least this part of their shingles, each pair once. Equal texts are pairs too.
+
+    Args:
+        texts: the texts.
+        least: the least part that they share.
+        groups: only texts of the same group are compared; None to compare all of them.
+    """
     sets: dict[int, frozenset[str]] = {}
-    for later, earlier in sorted(_find_candidates(texts)):
+    for later, earlier in sorted(_find_candidates(texts, groups)):
         for number in (later, earlier):
             if number not in sets:
                 sets[number] = list_shingles(texts[number])
@@ -57,7 +63,7 @@ def compare(first: frozenset[str], second: frozenset[str]) -> float:
     return shared / (len(first) + len(second) - shared)
 
 
-def _find_candidates(texts: Sequence[str]) -> set[tuple[int, int]]:
+def _find_candidates(texts: Sequence[str], groups: Sequence[Hashable] | None = None) -> set[tuple[int, int]]:
     import numpy as np
 
     if len(texts) < 2:
@@ -65,10 +71,12 @@ def _find_candidates(texts: Sequence[str]) -> set[tuple[int, int]]:
     signatures = np.concatenate(
         [_sign(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)]
     )  # fmt: skip
+    numbered: dict[Hashable, int] = {}
+    own = np.array([numbered.setdefault(group, len(numbered)) for group in groups or [None] * len(texts)], np.uint32)
     pairs: set[tuple[int, int]] = set()
     for band in range(_BANDS):
-        part = np.ascontiguousarray(signatures[:, band * _ROWS : (band + 1) * _ROWS])
-        keys = part.view(np.dtype((np.void, part.dtype.itemsize * _ROWS))).ravel()
+        part = np.column_stack([own, signatures[:, band * _ROWS : (band + 1) * _ROWS]])
+        keys = part.view(np.dtype((np.void, part.dtype.itemsize * part.shape[1]))).ravel()
         order = np.argsort(keys, kind="stable")
         ends = np.flatnonzero(np.r_[keys[order][1:] != keys[order][:-1], True]) + 1
         for group in np.split(order, ends[:-1]):

@@ -25,6 +25,11 @@ from rageval_spec.commands import options as shared
     help="Questions that a system was trained or tuned on: a file, a BEIR folder, or a split such as "
     "data/qrels/train.tsv.",
 )  # fmt: skip
+@click.option(
+    "--documents", type=click.Path(path_type=Path), metavar="PATH",
+    help="The documents that questions were made from, to find questions about documents that have changed: a folder "
+    "or a corpus, as for generate.",
+)  # fmt: skip
 @click.option("--types", metavar="SHARES", help="The wanted mix of types.  [default: factual:40,analytical:35,"
               "comparative:15,procedural:10]")  # fmt: skip
 @click.option("--difficulty", "difficulties", metavar="SHARES", help="The wanted mix of difficulties.  [default: "
@@ -33,6 +38,11 @@ from rageval_spec.commands import options as shared
 @click.option(
     "--metric", metavar="METRIC",
     help="The metric that tells which questions systems fail and solve.  [default: the first of the spec]",
+)  # fmt: skip
+@click.option(
+    "--model", metavar="MODEL",
+    help="The embedding model of the spec that compares the meaning of questions.  [default: the first that runs on "
+    "this machine]",
 )  # fmt: skip
 @click.option(
     "--fix", is_flag=True,
@@ -53,8 +63,8 @@ def audit(**options: Any) -> int:
     """Check test sets: their questions, references, judgements, mix and size.
 
     SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
-    results of an evaluation, the audit also says what the questions show. It asks no system and no model. The exit code
-    is 1 if there are errors.
+    results of an evaluation, the audit also says what the questions show. It asks no system, and a model behind an
+    endpoint only if --model names it. The exit code is 1 if there are errors.
 
     \b
     rageval-spec audit spec.yaml

@@ -17,6 +17,7 @@ from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.audit.size import COUNT
 from rageval_spec.commands import console
 from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
+from rageval_spec.commands.audit.meaning import find_meaning
 from rageval_spec.commands.audit.opening import Subject, open_questions, open_subject, open_train
 from rageval_spec.commands.audit.text import render_audit
 from rageval_spec.commands.console import PROGRAM
@@ -28,6 +29,7 @@ from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
+    from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.pipeline.parts import Parts
     from rageval_spec.spec.nodes import Spec
 
@@ -42,9 +44,11 @@ class Request:
         datasets: only these; none for all.
         results: the results whose values count; none for the last ones of this spec.
         train: a file with the questions that a system was trained on.
+        documents: the documents that questions were made from.
         types, difficulties: the wanted shares, as `factual:40,analytical:60`; None for the default ones.
         count: how many questions are wanted.
         metric: the metric that tells which questions systems fail; None for the first of the spec.
+        model: the embedding model to compare questions with; None for a local one of the spec.
         fix: whether to write cleaned copies.
         force: whether to overwrite earlier cleaned copies.
         strict: whether warnings fail, too.
@@ -57,10 +61,12 @@ class Request:
     datasets: Sequence[str] = ()
     results: Sequence[str] = ()
     train: Path | None = None
+    documents: Path | None = None
     types: str | None = None
     difficulties: str | None = None
     count: int = COUNT
     metric: str | None = None
+    model: str | None = None
     fix: bool = False
     force: bool = False
     strict: bool = False
@@ -109,14 +115,25 @@ _FORMS: Mapping[str, Any] = {
 def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
     found = _find_results(subject, request.results)
     train = None if request.train is None else (open_train(request.train), str(request.train))
+    meaning = find_meaning(subject.parts, request.model)
+    documents = _read_documents(request.documents)
     audits = []
     for name in opened:
         display.announce(f"audit {name}")
-        material = replace(_prepare(request, opened[name], subject), train=train)
+        material = _prepare(request, opened[name], subject)
+        material = replace(material, train=train, documents=documents, embed=meaning.embed, compared=meaning.remark)
         if subject.spec is not None and subject.parts is not None:
             material = _add_values(material, subject.spec, subject.parts, found, name, request.metric)
         audits.append(audit_dataset(opened[name], subject.datasets[name], material))
     return Audit(subject.name, tuple(audits), tuple(found.names))
+
+
+def _read_documents(path: Path | None) -> DocumentSet | None:
+    if path is None:
+        return None
+    from rageval_spec.generation.documents import read_documents
+
+    return read_documents(path)
 
 
 def _find_results(subject: Subject, named: Sequence[str]) -> Found:
