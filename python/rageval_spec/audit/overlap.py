@@ -44,10 +44,10 @@ def _find_repeats(questions: QuestionSet, train: QuestionSet) -> Iterator[tuple[
         elif words:
             rest.append(question)
     trained = [question for words, question in known.items() if words]
-    words = [split_words(question.text) for question in (*trained, *rest)]
-    texts = [" ".join(drop_fillers(own)) for own in words]
+    split = [split_words(question.text) for question in (*trained, *rest)]
+    texts = [" ".join(drop_fillers(own)) for own in split]
     seen: set[int] = set()
-    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [find_numbers(own) for own in words]):
+    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [find_numbers(own) for own in split]):
         if earlier < len(trained) <= later and later not in seen:
             question, other = rest[later - len(trained)], trained[earlier]
             if compare(Asked(question.text, question.references), Asked(other.text, other.references)):
