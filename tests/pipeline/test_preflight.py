@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,19 @@ def test_an_unknown_variable_of_a_request_is_an_error_at_its_text(tmp_path: Path
     assert "{{ levl }}" in fault.source_line[fault.position.column - 1 :]
     path.write_text(path.read_text().replace("levl", "level"))
     validate(path)
+
+
+def test_a_request_that_leaves_out_the_conversation_is_told(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Rome?"}, {"role": "assistant", "content": "Yes"}]
+    row = {"query_id": "q1", "messages": [*turns, {"role": "user", "content": "And Paris?"}]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    golden = {"use": "jsonl", "path": "questions.jsonl"}
+    system = {"use": "http", "url": "http://127.0.0.1:1/", "body": {"q": "{{ question }}"}}
+    path = write_spec(tmp_path, datasets={"golden": golden}, systems={"bot": system}, metrics=["latency@p50"], gates=[])
+    (warning,) = validate(path).warnings
+    assert warning.message == "the questions have conversations, but the request sends only the last turn of each"
+    assert warning.hint == "add '{{ messages }}' or '{{ history }}' to the body"
+    assert validate(path, ["systems.bot.body={q: '{{ question }}', so_far: '{{ history }}'}"]).warnings == ()
 
 
 def test_an_unknown_variable_of_a_template_is_an_error_with_its_place(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from pydantic import Field, field_validator, model_validator
 
+from rageval_spec.data.conversation import MESSAGES
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secret import MASK, Secret
@@ -23,7 +25,6 @@ from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.questions import AskError, Received
 from rageval_spec.systems.shared.templates import (
-    VARIABLES,
     Variables,
     fill_in,
     find_unknown,
@@ -32,7 +33,6 @@ from rageval_spec.systems.shared.templates import (
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.diagnostics import FileFault
     from rageval_spec.endpoints.endpoint import Endpoint
     from rageval_spec.endpoints.failures import Reply
 
@@ -211,14 +211,20 @@ class Http(AnsweringSystem[HttpNode]):
         """The variables in `body` and `params`."""
         return frozenset(list_variables([self.node.request_body, self.node.params]))
 
-    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
-        """The variables in `body` and `params` that are neither built in nor columns of the questions."""
-        if self.variables <= {*VARIABLES} or (columns := list_columns()) is None:
-            return ()
-        return [
-            *find_unknown(self.node.body, "body", columns),
-            *find_unknown(self.node.params, "params", columns),
-        ]
+    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
+        """The variables in `body` and `params` that are neither built in nor columns of the questions.
+
+        Also a warning if questions have conversations of which the system gets nothing but the last turn.
+        """
+        columns = list_columns()
+        if columns is None:
+            return
+        yield from find_unknown(self.node.body, "body", columns)
+        yield from find_unknown(self.node.params, "params", columns)
+        if MESSAGES in columns and not self.variables & {MESSAGES, "history", "query_id"}:
+            message = "the questions have conversations, but the request sends only the last turn of each"
+            hint = "add '{{ messages }}' or '{{ history }}' to the body"
+            yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
 
     def ask(self, told: Variables) -> AnswerRow:
         """The answer in the reply.

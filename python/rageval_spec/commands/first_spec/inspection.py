@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Dataset, System
 
 _WORDS = {
-    "csv": "csv", "tsv": "csv", "xlsx": "csv", "parquet": "parquet",
-    "json": "jsonl", "jsonl": "jsonl", "ndjson": "jsonl", "yaml": "jsonl", "yml": "jsonl",
+    "csv": "csv", "tsv": "csv", "xlsx": "xlsx", "parquet": "parquet",
+    "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "yaml": "yaml", "yml": "yaml",
 }  # fmt: skip
 """The dataset that reads a file, by its suffix."""
 _OF_ANSWERS = ("answer", "contexts", "context_ids", "seconds", "input_tokens", "cost")
