@@ -8,6 +8,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.data.tables import (
     ANSWERS,
+    LATER_ANSWERS,
     SAMPLES,
     Collection,
     answers_table,
@@ -21,7 +22,7 @@ from rageval_spec.errors import DataError
 
 def test_answers_have_all_columns_and_types_even_without_values() -> None:
     table = answers_table([{"query_id": "q1", "answer": "yes"}, {"query_id": "q2", "contexts": ["a"], "seconds": 1}])
-    assert table.columns == list(ANSWERS)
+    assert table.columns == [*ANSWERS, *LATER_ANSWERS]
     assert table["contexts"].to_list() == [None, ["a"]]
     assert table.schema == answers_table([]).schema
     assert table.schema["scores"] == pl.List(pl.Float64)
