@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.errors import DataError
 from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelNode, OtelSource, split_address
 from rageval_spec.exchange.shared.otlp.protobuf_spans import encode_spans
 from rageval_spec.exchange.shared.spans import SECOND, Span
@@ -180,5 +181,22 @@ def test_receiving_for_some_time(tmp_path: Path) -> None:
     told: list[str] = []
     node = OtelNode(listen="127.0.0.1:0", seconds=0.1, spool=str(tmp_path / "spool.otlp"))
     source = OtelSource(node, Context("otel", tmp_path, tell=told.append))
-    assert list(source.read()) == []
+    with pytest.raises(DataError, match=r"http://127\.0\.0\.1:\d+/v1/traces: there are no spans"):
+        list(source.read())
     assert told[-1] == "received 0 spans in 0 requests"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "spans.json: there are no spans"),
+        (b'{"resourceLogs": []}', "spans.json: 1 request with logs was passed over; only spans are read"),
+        (encode_spans([Span("f" * 32, "1" * 16)]), "spans.json: 1 trace was left out: no span has an input"),
+        (encode_spans(record_trace(1)), "spans.json: no trace began in this time"),
+    ],
+)
+def test_nothing_to_import_is_said_with_its_reason(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "spans.json").write_bytes(content)
+    since = ["--since", "2027-01-01"] if content == encode_spans(record_trace(1)) else []
+    done = invoke("import", "otel", tmp_path / "spans.json", *since, "-o", tmp_path / "traces.jsonl")
+    assert done.exit_code == 3 and message in done.stderr

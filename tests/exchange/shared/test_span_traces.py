@@ -5,8 +5,11 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rageval_spec.data.trace import Document, Feedback, Step, Trace
+from rageval_spec.exchange.shared.conventions import NAMES
 from rageval_spec.exchange.shared.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans import ERROR, Event, Span
 
@@ -161,6 +164,15 @@ def test_several_questions_of_one_trace_are_rows_of_their_own() -> None:
     assert [[one.doc_id for one in trace.documents or ()] for trace in traces] == [["d1"], ["d2"]]
 
 
+def test_chains_that_ask_the_same_give_the_answer_of_the_last() -> None:
+    (trace,) = _read(
+        _span(1, None, 0, 3),
+        _span(2, 1, 0, 1, openinference__span__kind="CHAIN", input__value="q", output__value="[]"),
+        _span(3, 1, 1, 2, openinference__span__kind="CHAIN", input__value="q", output__value="a"),
+    )
+    assert (trace.question, trace.answer, trace.seconds) == ("q", "a", 3.0)
+
+
 def test_what_a_reranker_gives_replaces_what_was_retrieved() -> None:
     reranked = {"openinference.span.kind": "RERANKER", "reranker.query": "q",
                 "reranker.output_documents.0.document.id": "d2", "reranker.output_documents.0.document.score": 0.99,
@@ -276,3 +288,45 @@ def test_spans_that_are_their_own_ancestors_do_not_loop() -> None:
 def test_a_trace_survives_a_row_of_a_file() -> None:
     (trace,) = _read(*RAG)
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
+
+
+KEYS = [name.attribute for names in NAMES.values() for name in names]
+FLAT = [f"{name.attribute}.0.{part}" for names in NAMES.values() for name in names if name.is_prefix
+        for part in ("document.id", "document.content", "document.score", "document.metadata", "message.role",
+                     "message.content", "message.tool_calls.0.tool_call.function.arguments", "annotation.score",
+                     "evaluation.name", "role", "content")]  # fmt: skip
+MIMES = ["input.mime_type", "output.mime_type"]
+TEXTS = st.sampled_from(
+    ["RETRIEVER", "LLM", "CHAIN", "RERANKER", "text/plain", "NaN", "[NaN]", '{"messages": [{"role": "user"}]}',
+     '[{"role": "user", "content": NaN, "tool_calls": [{"name": 1, "arguments": Infinity}]}]', '{"a": Infinity}',
+     '[{"id": [1], "score": "x", "content": {"a": 1}, "metadata": {"x": NaN}}]', "\ud800",
+     "[" * 2000, "[" * 900 + "]" * 900, '"\\ud800"', "\x00"]
+)  # fmt: skip
+WILD = st.recursive(
+    TEXTS | st.floats() | st.integers() | st.booleans() | st.none() | st.binary(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "id", "score", "metadata", "question"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from([*KEYS, *FLAT, *MIMES]), WILD, max_size=6), min_size=1, max_size=4),
+    st.sampled_from([0, 1, 2]),
+)
+def test_attributes_with_any_value_break_nothing(found: list[dict[str, Any]], status: int) -> None:
+    event = Event("gen_ai.evaluation.result", 0, found[0])
+    spans = [
+        _span(number, number - 1 or None, number, number + 1)._replace(
+            attributes={"input.value": "q", **attributes}, status=status, events=(event,), resource=attributes
+        )
+        for number, attributes in enumerate(found, 1)
+    ]
+    for trace in _read(*spans):
+        row = json.loads(json.dumps(trace.to_row(), ensure_ascii=False, allow_nan=False).encode())
+        assert isinstance(row["question"], str) and Trace.from_row(row).id == trace.id

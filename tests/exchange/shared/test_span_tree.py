@@ -12,7 +12,7 @@ def _span(number: int, parent: int | None, start: int = 1, end: int = 2, **attri
 
 
 def _asked(number: int, parent: int | None, **attributes: Any) -> Span:
-    return _span(number, parent, input__value="q", output__value="a", **attributes)
+    return _span(number, parent, input__value=f"q{number}", output__value="a", **attributes)
 
 
 def _numbers(spans: list[Span]) -> list[int]:
@@ -48,3 +48,9 @@ def test_models_below_a_root_without_a_question_are_one_question() -> None:
 
 def test_no_spans_have_no_questions() -> None:
     assert SpanTree([]).questions() == []
+
+
+def test_chains_that_ask_the_same_are_steps_of_one_question() -> None:
+    chains = [_span(number, 1, input__value="q", output__value=f"a{number}") for number in (2, 3)]
+    ((entry, parts),) = SpanTree([_span(1, None), *chains]).questions()
+    assert _numbers([entry]) == [1] and len(parts) == 3

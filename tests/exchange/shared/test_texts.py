@@ -7,6 +7,8 @@ import pytest
 from rageval_spec.exchange.shared.texts import (
     ANSWER_KEYS,
     QUESTION_KEYS,
+    clean_json,
+    clean_text,
     dump_text,
     last_text,
     pick_text,
@@ -74,3 +76,17 @@ def test_answers_deep_inside_are_not_looked_for_without_end() -> None:
 def test_text_stays_text_and_the_rest_becomes_json() -> None:
     values: list[Any] = ["é", {"é": 1}, [], {}, None, 0]
     assert [dump_text(value) for value in values] == ["é", '{"é": 1}', None, None, None, "0"]
+
+
+def test_what_is_no_json_becomes_json() -> None:
+    found = {"n": float("nan"), 1: [b"\x01", float("inf"), 2.5], "none": None}
+    assert clean_json(found) == {"n": None, "1": ["01", None, 2.5], "none": None}
+    deep: Any = "x"
+    for _ in range(500):
+        deep = [deep]
+    assert "list more than 32 levels deep" in str(clean_json(deep))
+
+
+def test_halves_of_surrogate_pairs_become_a_mark_and_whole_pairs_their_character() -> None:
+    assert clean_text("a\ud800b") == "a\ufffdb" and clean_text("\ud83d\ude00é") == "😀é" and clean_text("é") == "é"
+    assert pick_text('{"question": "\\ud800?"}', QUESTION_KEYS, ()) == "\ufffd?"

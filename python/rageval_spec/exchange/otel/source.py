@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, model_validator
 
+from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.otlp.files import SpanFiles, list_files
 from rageval_spec.exchange.shared.source import Source, WindowNode
 from rageval_spec.exchange.shared.span_traces import SpanReader
@@ -87,25 +88,42 @@ class SpanSource(Source[N]):
         super().__init__(node, context)
         self._files = SpanFiles()
         self._reader = SpanReader("otel")
+        self._cut = 0
 
     def remarks(self) -> Sequence[str]:
         """What was left out."""
-        return [*self._files.remarks(), *self._reader.remarks()]
+        told = [*self._files.remarks(), *self._reader.remarks()]
+        if self._cut:
+            from rageval_spec.exchange.shared.otlp.span_store import MOST_SPANS
 
-    def _read_files(self, paths: Sequence[Path]) -> Iterator[Trace]:
-        """The traces of files, ordered by their beginning."""
+            some = count_noun(self._cut, "trace has", "traces have")
+            told.append(f"{some} more than {MOST_SPANS:,} spans; only the first were read")
+        return told
+
+    def _read_files(self, paths: Sequence[Path], where: str) -> Iterator[Trace]:
+        """The traces of files, ordered by their beginning.
+
+        Raises:
+            DataError: there are none; the message begins with `where` and says what there is instead.
+        """
         from rageval_spec.exchange.shared.otlp.span_store import SpanStore
 
-        store = SpanStore()
+        store, spans, found = SpanStore(), 0, False
         try:
             for number, path in enumerate(paths):
-                store.add(self._files.read(path))
+                spans += store.add(self._files.read(path))
                 self._show(number + 1, len(paths), "files")
             since, until = (self._bound(name) for name in ("since", "until"))
-            for spans in store.read_traces(since or 0, until, self.node.limit):
-                yield from self._reader.read(spans)
+            for parts in store.read_traces(since or 0, until, self.node.limit):
+                for trace in self._reader.read(parts):
+                    found = True
+                    yield trace
         finally:
+            self._cut = store.cut
             store.close()
+        if not found:
+            why = "no trace began in this time" if spans else "there are no spans"
+            raise DataError(f"{where}: {'; '.join(self.remarks()) or why}")
 
     def _bound(self, name: str) -> int | None:
         text = getattr(self.node, name)
@@ -130,7 +148,7 @@ class OtelFiles(SpanSource[OtelFilesNode]):
 
     def read(self) -> Iterator[Trace]:
         """The traces, ordered by their beginning."""
-        yield from self._read_files(list_files(self.context.resolve(self.node.path)))
+        yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 
 class OtelSource(SpanSource[OtelNode]):
@@ -146,7 +164,8 @@ class OtelSource(SpanSource[OtelNode]):
     def read(self) -> Iterator[Trace]:
         """The traces, ordered by their beginning; of what is received, once receiving has ended."""
         if self.node.listen is None:
-            yield from self._read_files(list_files(self.context.resolve(str(self.node.path))))
+            path = str(self.node.path)
+            yield from self._read_files(list_files(self.context.resolve(path)), path)
         else:
             yield from self._receive(*split_address(self.node.listen))
 
@@ -167,7 +186,7 @@ class OtelSource(SpanSource[OtelNode]):
             receiver.close()
             received = f"{count_noun(receiver.spans, 'span')} in {count_noun(receiver.requests, 'request')}"
             tell(f"received {received}" + (f"; {receiver.rejected:,} rejected" if receiver.rejected else ""))
-            yield from self._read_files([spool.path])
+            yield from self._read_files([spool.path], receiver.url)
             spool.retire()
         finally:
             spool.close()

@@ -25,7 +25,8 @@ Signal = Literal["traces", "logs", "metrics"]
 PROTOBUF = "application/x-protobuf"
 RESOURCE = {"service.name": "rageval-spec"}
 _SPAN, _EVENT, _METRIC = "span", "event", "metric"
-_SIGNALS: Mapping[str, Signal] = {_SPAN: "traces", _EVENT: "logs", _METRIC: "metrics"}
+KINDS: Mapping[str, Signal] = {_SPAN: "traces", _EVENT: "logs", _METRIC: "metrics"}
+"""The kinds of parcels, each with its signal."""
 _SHOWN_ID = 8
 
 
@@ -86,10 +87,10 @@ class OtelTarget(Target[OtelTargetNode]):
         """
         if self._service is None:
             self._service = connect(self.node, self.context.name)
-        for kind, signal in _SIGNALS.items():
+        for kind, signal in KINDS.items():
             bodies = [parcel.body for parcel in parcels if parcel.kind == kind]
             if bodies:
-                self._send(signal, encode_bodies(kind, bodies, self._now()))
+                self._send(signal, encode_bodies(kind, bodies, find_time(self.node.time)))
 
     def remarks(self) -> Sequence[str]:
         """What became of answers that were not read from a trace."""
@@ -121,12 +122,6 @@ class OtelTarget(Target[OtelTargetNode]):
             if "logs" in self.node.signals and (place is not None or "traces" in self.node.signals):
                 yield from (_make_event(score, place or place_answer(score), judgements) for score in scores)
 
-    def _now(self) -> int:
-        from rageval_spec.exchange.otel.evaluations import now_in
-
-        now = datetime.now(UTC)
-        return now_in((now if self.node.time is None else parse_moment(self.node.time, now)).timestamp())
-
     def _send(self, signal: Signal, content: bytes) -> None:
         from rageval_spec.endpoints.service import ServiceError
         from rageval_spec.exchange.shared.otlp.records import read_rejection
@@ -149,6 +144,14 @@ class OtelTarget(Target[OtelTargetNode]):
             ) from None
         if rejected:
             raise RagevalError(f"{self.destination}/v1/{signal}: rejected {rejected:,} of what was sent: {message}")
+
+
+def find_time(moment: str | None) -> int:
+    """A moment, or now, in nanoseconds since 1970."""
+    from rageval_spec.exchange.otel.evaluations import now_in
+
+    now = datetime.now(UTC)
+    return now_in((now if moment is None else parse_moment(moment, now)).timestamp())
 
 
 def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> bytes:

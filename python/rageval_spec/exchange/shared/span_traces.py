@@ -24,7 +24,7 @@ from rageval_spec.exchange.shared.span_values import (
     text_of,
 )
 from rageval_spec.exchange.shared.spans import ERROR, Span, format_nanoseconds, seconds_of
-from rageval_spec.exchange.shared.texts import read_messages
+from rageval_spec.exchange.shared.texts import clean_json, clean_text, read_messages
 from rageval_spec.wording import count_noun
 
 _STEPS: Mapping[str, StepKind] = {
@@ -201,7 +201,7 @@ def _read_step(span: Span, documents: tuple[Document, ...] | None) -> Step | Non
     name = find(span.attributes, "name")
     return Step(
         _STEPS[kind],
-        name if isinstance(name, str) else span.name,
+        clean_text(name if isinstance(name, str) else span.name),
         question_of(span) if is_search else input_of(span),
         None if is_search and documents is not None else output_of(span),
         documents,
@@ -226,7 +226,7 @@ def _conversation(entry: Span) -> tuple[dict[str, Any], ...]:
         inner = found.get("messages") if isinstance(found, Mapping) else None
         if isinstance(inner, list) and all(isinstance(item, Mapping) for item in inner):
             messages = read_messages(inner)
-    return tuple(messages) if len(messages) > 1 else ()
+    return tuple(map(clean_json, messages)) if len(messages) > 1 else ()
 
 
 def _find_text(entry: Span, timed: Sequence[Span], meaning: str) -> str | None:
@@ -239,20 +239,12 @@ def _read_metadata(entry: Span) -> dict[str, Any]:
     tags = load_json(find(entry.attributes, "tags"))
     if isinstance(tags, list) and tags:
         metadata["tags"] = tags
-    return cast(dict[str, Any], _without_bytes(metadata))
-
-
-def _without_bytes(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_bytes(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_bytes(inner) for inner in value]
-    return value.hex() if isinstance(value, bytes) else value
+    return cast(dict[str, Any], clean_json(metadata))
 
 
 def _project(entry: Span) -> str | None:
     found = find(entry.resource, "project")
-    return found if isinstance(found, str) else None
+    return clean_text(found) if isinstance(found, str) else None
 
 
 def _total(costs: Sequence[float | None]) -> float | None:

@@ -45,13 +45,13 @@ class SpanTree:
         """Each span at which a question was asked, with all spans that belong to the question, itself included.
 
         That is the root, if it has an input. Otherwise the topmost chains and agents below that have an input and an
-        output; if there are several, each is a question of its own. Without such a span, or without a root, the trace
-        is one question, whose first and last spans with texts are its ends.
+        output; if there are several, each is a question of its own, unless all ask the same: those are steps. Without
+        such a span, or without a root, the trace is one question, whose first and last spans with texts are its ends.
         """
         asked = [span for root in self.roots for span in self._topmost(root)]
-        if len(asked) > 1:
+        if len({question_of(span) for span in asked}) > 1:
             return [(span, list(self.walk(span))) for span in asked]
-        if asked:
+        if len(asked) == 1:
             return [(asked[0], self.spans)]
         return [(self.spans[0], self.spans)] if self.spans else []
 

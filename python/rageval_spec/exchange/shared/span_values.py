@@ -21,6 +21,8 @@ from rageval_spec.exchange.shared.spans import ERROR, Span
 from rageval_spec.exchange.shared.texts import (
     ANSWER_KEYS,
     QUESTION_KEYS,
+    clean_json,
+    clean_text,
     dump_text,
     last_text,
     pick_text,
@@ -133,12 +135,12 @@ def documents_of(span: Span) -> tuple[Document, ...] | None:
 
 def _read_document(found: Mapping[str, Any]) -> Document:
     metadata = load_json(_first(found, _METADATA))
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = clean_json(metadata) if isinstance(metadata, Mapping) else {}
     doc_id = _first(found, _IDS)
     if doc_id is None:
         doc_id = _first(metadata, ("doc_id", "doc_uri", "source", "id"))
     text = _first(found, _TEXTS)
-    shown = None if doc_id is None or isinstance(doc_id, list | dict) else str(doc_id)
+    shown = None if doc_id is None or isinstance(doc_id, list | dict) else clean_text(str(doc_id))
     return Document(None if text is None else dump_text(text) or "", shown, amount_of(_first(found, _SCORES)), metadata)
 
 
@@ -176,7 +178,7 @@ def cost_of(span: Span) -> float | None:
 def text_of(span: Span, meaning: str) -> str | None:
     """An attribute such as the session as text; a number becomes its digits. None if there is none."""
     found = find(span.attributes, meaning)
-    return None if found is None or isinstance(found, list | dict) else str(found) or None
+    return None if found is None or isinstance(found, list | dict) else clean_text(str(found)) or None
 
 
 def error_of(span: Span) -> str | None:
@@ -184,11 +186,11 @@ def error_of(span: Span) -> str | None:
     if span.status != ERROR:
         return None
     if span.message:
-        return span.message
+        return clean_text(span.message)
     for event in reversed(span.events):
         if event.name == "exception":
             shown = (event.attributes.get("exception.type"), event.attributes.get("exception.message"))
-            return ": ".join(str(part) for part in shown if part) or "failed"
+            return clean_text(": ".join(str(part) for part in shown if part)) or "failed"
     return "failed"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,18 @@ QUESTION_KEYS = ("question", "query", "user_input", "user_message", "input", "pr
 ANSWER_KEYS = ("answer", "response", "output", "actual_output", "result", "completion", "message", "messages", "text")
 _WRAPPERS = ("content", "inputs", "outputs", "input", "data", "kwargs", "args", "choices", "generations", "value")
 _MOST_DEPTH = 8
+_MOST_CLEANED = 32
+
+
+def clean_text(text: str) -> str:
+    """The text with U+FFFD for halves of surrogate pairs, which JSON can name but no file can hold."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def pick_text(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain: bool = False) -> str | None:
@@ -20,6 +33,11 @@ def pick_text(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain
     A text that is JSON is looked into, unless it `is_plain`; without any of the keys, the whole text counts. None if
     there is no text.
     """
+    picked = _pick(value, keys, roles, is_plain=is_plain)
+    return None if picked is None else clean_text(picked)
+
+
+def _pick(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain: bool) -> str | None:
     if isinstance(value, str):
         found = load_json(value) if not is_plain and value.lstrip()[:1] in ("{", "[", '"') else value
         if isinstance(found, str):
@@ -35,10 +53,32 @@ def pick_text(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain
 def dump_text(value: Any) -> str | None:
     """A value as text: text as it is, anything else as JSON; None for None and for what is empty."""
     if isinstance(value, str):
-        return value or None
+        return clean_text(value) or None
     if value is None or value == {} or value == []:
         return None
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return clean_text(json.dumps(value, ensure_ascii=False, default=str))
+    except RecursionError:
+        return clean_text(json.dumps(clean_json(value), ensure_ascii=False))
+
+
+def clean_json(value: Any, depth: int = 0) -> Any:
+    """A value as JSON types: bytes as hexadecimal digits, NaN and infinities as null, what is too deep as text."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if depth > _MOST_CLEANED:
+        return f"{type(value).__name__} more than {_MOST_CLEANED} levels deep"
+    if isinstance(value, Mapping):
+        return {clean_text(str(key)): clean_json(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(inner, depth + 1) for inner in value]
+    return str(value)
 
 
 def _look_into(value: Any, keys: Sequence[str], roles: Sequence[str], depth: int) -> str | None:
@@ -138,5 +178,5 @@ def last_text(messages: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> st
     """The text of the last message of one of the roles that has a text, or None."""
     for message in reversed(messages):
         if message["role"] in roles and message.get("content"):
-            return str(message["content"])
+            return clean_text(str(message["content"]))
     return None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_spec.exchange.shared.otlp import span_store
 from rageval_spec.exchange.shared.otlp.span_store import SpanStore
 from rageval_spec.exchange.shared.spans import Span
 from tests.exchange.shared.otlp.strategies import SPANS
@@ -37,6 +38,13 @@ def test_a_window_and_a_limit(store: SpanStore) -> None:
     store.add([_span(trace, 1, trace * 10) for trace in range(1, 8)])
     assert [trace[0].start for trace in store.read_traces(since=20, until=60)] == [20, 30, 40, 50]
     assert [trace[0].start for trace in store.read_traces(limit=2)] == [60, 70]
+
+
+def test_of_a_trace_with_too_many_spans_the_first_are_read(store: SpanStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(span_store, "MOST_SPANS", 3)
+    store.add([_span(1, number, 100 - number) for number in range(1, 6)] + [_span(2, number) for number in (1, 2, 3)])
+    lengths = {len(trace): [span.start for span in trace] for trace in store.read_traces()}
+    assert lengths == {3: [95, 96, 97]} and store.cut == 1
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,6 +11,8 @@ from typing import Any
 from rageval_spec.exchange.shared.spans import Event, Link, Span
 
 _BATCH = 2000
+MOST_SPANS = 20_000
+"""The most spans of one trace that are read, so that programs that give all spans one id do not fill the memory."""
 _CACHE_KIBIBYTES = 32_768
 
 
@@ -28,6 +30,8 @@ class SpanStore:
         self._resources: dict[bytes, int] = {}
         self._loaded: list[dict[str, Any]] = []
         self._is_indexed = False
+        self.cut = 0
+        """The number of traces with more spans than are read."""
 
     def add(self, spans: Iterable[Span]) -> int:
         """Keep spans; returns how many."""
@@ -43,7 +47,8 @@ class SpanStore:
     def read_traces(self, since: int = 0, until: int | None = None, limit: int | None = None) -> Iterator[list[Span]]:
         """The spans of each trace that began in a window of nanoseconds since 1970, ordered by its beginning.
 
-        With a limit, only the newest traces. Do not add spans meanwhile.
+        With a limit, only the newest traces. Of a trace with more than `MOST_SPANS`, the first are read. Do not add
+        spans meanwhile.
         """
         if not self._is_indexed:
             self._database.execute("CREATE INDEX of_trace ON spans (trace, start)")
@@ -55,8 +60,10 @@ class SpanStore:
         bounds = [_fit(since), *[None if until is None else _fit(until)] * 2, -1 if limit is None else limit]
         chosen = self._database.execute(f"SELECT trace FROM ({newest}) ORDER BY begun, trace", bounds)
         for (trace,) in chosen:
-            rows = self._database.execute("SELECT resource, body FROM spans WHERE trace = ? ORDER BY rowid", (trace,))
-            yield [self._load(resource, body) for resource, body in rows]
+            few = "SELECT resource, body FROM spans WHERE trace = ? ORDER BY start, rowid LIMIT ?"
+            spans = [self._load(*row) for row in self._database.execute(few, (trace, MOST_SPANS + 1))]
+            self.cut += len(spans) > MOST_SPANS
+            yield spans[:MOST_SPANS]
 
     def close(self) -> None:
         """Delete the database."""
