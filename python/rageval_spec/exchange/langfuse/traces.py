@@ -35,6 +35,8 @@ TOOL = "langfuse"
 _KINDS: Mapping[str, StepKind] = {
     "RETRIEVER": "retrieval", "GENERATION": "model", "TOOL": "tool", "AGENT": "agent", "GUARDRAIL": "guardrail",
 }  # fmt: skip
+Retrieved = Mapping[str, tuple[Document, ...] | None]
+"""The documents of each retrieval, by the id of its observation; None if it names none."""
 _KEPT = ("environment", "release", "version", "tracename")
 
 
@@ -51,11 +53,12 @@ def make_trace(rows: Sequence[Row], places: Places) -> Trace | None:
     answer = _first_answer(own, root, places)
     started = read_time(root.get("starttime")) or read_time(own.get("timestamp"))
     tokens = _add_tokens(observations)
+    retrieved = {row["id"]: find_documents(row.get("output")) for row in observations if row.get("type") == "RETRIEVER"}
     return Trace(
         _link(trace_id, own, root, started),
         question,
         answer=answer,
-        documents=_list_documents(observations, own, root),
+        documents=_list_documents(retrieved, own, root),
         references=tuple(text for row in scores if is_correction(row) and (text := _corrected(row))),
         error=_find_error(root, observations) if answer is None else None,
         seconds=_read_seconds(own, root),
@@ -67,7 +70,7 @@ def make_trace(rows: Sequence[Row], places: Places) -> Trace | None:
         model=_find_model(observations),
         started=write_time(started),
         messages=list_messages(own.get("input", root.get("input"))),
-        steps=tuple(_make_step(row) for row in observations if row is not root or len(observations) == 1),
+        steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores)),
         metadata=_gather_metadata(own, root),
     )
@@ -126,20 +129,19 @@ def _list_feedback(scores: Sequence[Row]) -> Iterator[Feedback]:
             yield found
 
 
-def _list_documents(observations: Sequence[Row], own: Row, root: Row) -> tuple[Document, ...] | None:
+def _list_documents(retrieved: Retrieved, own: Row, root: Row) -> tuple[Document, ...] | None:
     """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
     for row in (own, root):
         if (found := find_contexts(row.get("output"))) is not None:
             return found
-    retrieved = [find_documents(row.get("output")) for row in observations if row.get("type") == "RETRIEVER"]
-    known = [documents for documents in retrieved if documents is not None]
+    known = [documents for documents in retrieved.values() if documents is not None]
     if not known:
         return find_contexts(own.get("input", root.get("input")))
     every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
     return tuple(reversed(every.values()))
 
 
-def _make_step(row: Row) -> Step:
+def _make_step(row: Row, retrieved: Retrieved) -> Step:
     kind = _KINDS.get(str(row.get("type")), "other")
     output = row.get("output")
     failed = row.get("level") == "ERROR"
@@ -148,7 +150,7 @@ def _make_step(row: Row) -> Step:
         read_text(row.get("name")) or "",
         write_text(parse_plain(row.get("input"))),
         write_text(parse_plain(output)),
-        find_documents(output) if kind == "retrieval" else None,
+        retrieved.get(row["id"]),
         _measure(row),
         read_text(row.get("statusmessage")) or "failed" if failed else None,
     )

@@ -120,9 +120,9 @@ def write_time(moment: datetime | None) -> str | None:
 
 def read_text(found: Any) -> str | None:
     """A text that is not empty; a number becomes text; None for anything else."""
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return str(found)
-    return found if isinstance(found, str) and found else None
+    if isinstance(found, str):
+        return found or None
+    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def write_text(found: Any) -> str | None:
@@ -132,14 +132,15 @@ def write_text(found: Any) -> str | None:
 
 def clean(found: Any, depth: int = 0) -> Any:
     """JSON types only: NaN and infinities become null, other types their text, and what nests too deeply "..."."""
-    if found is None or isinstance(found, bool | str | int):
+    kind = type(found)
+    if kind is str or found is None or kind is int or kind is bool:
         return found
-    if isinstance(found, float):
+    if kind is float:
         return found if math.isfinite(found) else None
     if depth > 20:
         return "..."
-    if isinstance(found, Mapping):
-        return {str(key): clean(value, depth + 1) for key, value in found.items()}
+    if kind is dict or isinstance(found, Mapping):
+        return {str(key): value if type(value) is str else clean(value, depth + 1) for key, value in found.items()}
     if isinstance(found, list | tuple):
         return [clean(value, depth + 1) for value in found]
     return str(found)
@@ -272,7 +273,7 @@ def _plain(found: Any) -> str | None:
 
 def _pick(places: Iterable[Mapping[str, Any]], keys: Sequence[str], read: Any) -> Any:
     for place in places:
-        for key in keys:
-            if (found := read(place.get(key))) is not None:
+        for key in keys if place else ():
+            if key in place and (found := read(place[key])) is not None:
                 return found
     return None
