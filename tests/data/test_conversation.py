@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.conversation import (
-    find_last_answer,
+    find_answer,
     find_question,
     list_until_question,
     read_turns,
@@ -56,10 +56,11 @@ def test_the_question_is_the_last_thing_that_the_user_said_and_what_follows_is_n
     turns = read_turns(CHAT) or ()
     assert find_question(turns) == 3
     assert [turn["content"] for turn in list_until_question(turns)][-1] == "Paris?"
-    assert find_last_answer(turns) == "In France."
+    assert find_answer(turns) == "In France."
+    assert find_answer(turns[:4]) is None
     assert find_question(turns[2:3]) is None
     assert list_until_question(turns[2:3]) == ()
-    assert find_last_answer(turns[:2]) is None
+    assert find_answer(turns[2:3]) == "In Italy."
 
 
 def test_a_turn_is_written_with_the_tools_that_it_calls() -> None:

@@ -102,9 +102,16 @@ def test_old_files_of_samples_have_no_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "query_id"), [("react_hotpotqa.jsonl", "react-0000"), ("tau_bench_airline_gpt4o.jsonl.gz", "airline-0-0")]
+    ("name", "query_id", "columns"),
+    [
+        ("react_hotpotqa.jsonl", "react-0000", {}),
+        # Its simulated user has the last word.
+        ("tau_bench_airline_gpt4o.jsonl.gz", "airline-0-0", {"answer": "$.messages[-2].content"}),
+    ],
 )
-def test_a_file_of_real_traces_is_a_dataset_and_a_system(tmp_path: Path, name: str, query_id: str) -> None:
+def test_a_file_of_real_traces_is_a_dataset_and_a_system(
+    tmp_path: Path, name: str, query_id: str, columns: dict[str, str]
+) -> None:
     path = str(TRACES / name)
     if not (TRACES / name).exists():
         pytest.skip(f"{path} is absent: these traces are not part of the repository")
@@ -112,10 +119,28 @@ def test_a_file_of_real_traces_is_a_dataset_and_a_system(tmp_path: Path, name: s
     outcome = evaluate(
         tmp_path,
         datasets={"traces": {"use": "jsonl", "path": path}},
-        systems={"agent": {"use": "file", "path": path}},
+        systems={"agent": {"use": "file", "path": path, "columns": columns}},
         metrics=metrics,
         reports=["json"],
     )
     card = build_card(outcome.evaluation, "traces", "agent", query_id)
     assert card.answer and card.steps
     assert bool(card.history) == name.startswith("tau")
+
+
+def test_a_conversation_is_answered_by_what_follows_its_question(tmp_path: Path) -> None:
+    told = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    rows = [
+        {"id": "q1", "messages": [*told, {"role": "user", "content": "Rome?"}]},
+        {"id": "q2", "messages": [*told, {"role": "user", "content": "Oslo?"}, {"role": "assistant", "content": "No"}]},
+    ]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    outcome = evaluate(
+        tmp_path,
+        datasets={"golden": {"use": "jsonl", "path": "chats.jsonl"}},
+        systems={"agent": {"use": "file", "path": "chats.jsonl"}},
+        metrics=["error_rate"],
+    )
+    first, second = outcome.evaluation.samples.iter_rows(named=True)
+    assert first["error"] == "the conversation ends without an answer to the user's last turn"
+    assert second["answer"] == "No"

@@ -50,9 +50,11 @@ def list_until_question(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     return () if place is None else tuple(turns[: place + 1])
 
 
-def find_last_answer(turns: Sequence[Turn]) -> str | None:
-    """The last text of the assistant; None if it said nothing."""
-    said = (turn["content"] for turn in reversed(turns) if turn["role"] == "assistant")
+def find_answer(turns: Sequence[Turn]) -> str | None:
+    """The last text of the assistant after the question; None if the conversation ends with the user."""
+    place = find_question(turns)
+    after = turns if place is None else turns[place + 1 :]
+    said = (turn["content"] for turn in reversed(after) if turn["role"] == "assistant")
     return next((text for text in said if text.strip()), None)
 
 

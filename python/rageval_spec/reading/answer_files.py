@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rageval_spec.data.conversation import MESSAGES, find_last_answer, read_turns
+from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.agent_steps import dump_steps, read_steps
@@ -133,6 +133,8 @@ def _read_answer(reader: _Reader, names: AnswerNames, error: str | None, *, is_t
     answer = None if error else reader.read_answer(names.answer, is_text=is_text)
     if answer is None and error is None and names.answer:
         error = "the file has no answer to this query"
+        if names.answer == (MESSAGES,):
+            error = "the conversation ends without an answer to the user's last turn"
     return AnswerRow(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
@@ -201,7 +203,7 @@ class _Reader:
         for name, value in filled or found:
             try:
                 if name == MESSAGES and (turns := read_turns(value)) is not None:
-                    return find_last_answer(turns)
+                    return find_answer(turns)
                 return read_text(value, f"'{name}'")
             except BrokenTextError:
                 raise
