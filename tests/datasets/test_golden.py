@@ -70,3 +70,10 @@ def test_rows_without_ids_are_numbered_in_every_format(tmp_path: Path) -> None:
         assert collection.queries is not None and collection.references is not None
         assert collection.queries.rows() == [("1", "why?"), ("2", "how?")], form
         assert collection.references["references"].to_list() == [["because"], ["so"]], form
+
+
+def test_csv_under_the_name_of_a_workbook_is_csv(tmp_path: Path) -> None:
+    (tmp_path / "golden.xlsx").write_text("question;ground_truth\nwhy?;so\n")
+    collection = build_dataset("golden", tmp_path, path="golden.xlsx").open()
+    assert collection.queries is not None
+    assert collection.queries.rows() == [("1", "why?")]

@@ -79,3 +79,9 @@ def test_remarks_are_what_is_beside_the_rows_and_short() -> None:
     assert find_remarks(find_shape(columns), columns) == {"version": "2"}
     assert find_remarks(find_shape(ROWS), ROWS) == {}
     assert find_remarks(find_shape(ROWS[0]), ROWS[0]) == {}
+
+
+@pytest.mark.parametrize("tests", ["file://tests.csv", ["file://tests.csv", "file://more.yaml"]])
+def test_tests_in_another_file_are_named(tests: object) -> None:
+    with pytest.raises(ShapeError, match=r"the tests are in another file, file://tests\.csv; name that one in 'path'"):
+        find_shape({"prompts": ["{{q}}"], "tests": tests})

@@ -76,6 +76,13 @@ TOOLS: dict[str, tuple[Row, dict[str, Any]]] = {
         },
         {"id": "dr-1", "relevant": ["d1", "d2"], "contexts": ["text 1", "t"], "difficulty": "easy"},
     ),
+    "mlflow, ids only": (
+        {
+            "inputs": {"question": "why?"},
+            "expectations": {"expected_response": "because", "expected_retrieved_context": [{"doc_uri": "d1"}]},
+        },
+        {"id": "1", "relevant": ["d1"]},
+    ),
     "mlflow 2": (
         {"request_id": "r1", "request": "why?", "expected_response": "because", "expected_facts": ["a"]},
         {"id": "r1"},

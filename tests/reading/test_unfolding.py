@@ -31,6 +31,7 @@ def test_a_path_leads_into_objects_that_csv_holds_as_text(text: str) -> None:
 def test_items_of_which_some_lack_the_value_are_an_error_with_their_place() -> None:
     unfolding = Unfolding(paths=(parse_path("$.docs[*].id"),))
     assert unfolding.apply("f:1", {"docs": []}) == {"docs": [], "$.docs[*].id": []}
+    assert "$.docs[*].id" not in unfolding.apply("f:1", {"docs": [{"name": "a"}]})
     with pytest.raises(DataError, match=r"f:7: \$\.docs\[\*\]\.id finds nothing: the row\['docs'\]|f:7: .*has no 'id'"):
         unfolding.apply("f:7", {"docs": [{"id": "a"}, {"name": "b"}]})
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.workbook_parts import inspect_cells, name_cell, read_workbook
+from rageval_spec.reading.spreadsheet import read_sheet
+from rageval_spec.reading.workbook_parts import inspect_cells, name_cell, read_workbook, refuse_bomb
 from tests.reading.workbook_files import change_part, write_workbook
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -74,6 +75,29 @@ def test_half_a_workbook_is_refused(path: Path) -> None:
     path.write_text("")
     with pytest.raises(DataError, match="the file is empty"):
         read_workbook(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<html>log in</html>", "this is an HTML page, not an Excel workbook (.xlsx); download the data"),
+        (b"question,answer\n", "this is text, not an Excel workbook (.xlsx); name its format in 'use:'"),
+        (b"\xd0\xcf\x11\xe0", "this is an Excel workbook (XLS, or one with a password), not an Excel workbook (.xlsx)"),
+    ],
+)
+def test_another_file_is_named(path: Path, content: bytes, message: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_workbook(path)
+    assert message in str(error.value)
+
+
+def test_workbooks_of_labels_are_checked_for_bombs_too(path: Path) -> None:
+    add_bomb(path)
+    with pytest.raises(DataError, match="the workbook expands to more than 256 MiB"):
+        list(read_sheet(path))
+    path.write_text("text")
+    refuse_bomb(path)
 
 
 def test_a_damaged_sheet_is_an_error_with_its_name(path: Path) -> None:

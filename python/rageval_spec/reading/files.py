@@ -93,7 +93,8 @@ def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tu
             yield number, content.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             where = f"{path}:{number}:{error.start + 1}"
-            raise DataError(f"{where}: byte 0x{content[error.start]:02x} is not UTF-8; convert the file") from error
+            message = f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 (in Excel: CSV UTF-8)"
+            raise DataError(f"{where}: {message}") from error
 
 
 def _utf_16_lines(path: Path, encoding: str, longest: int | None, *, compressed: bool) -> Iterator[tuple[int, str]]:

@@ -50,7 +50,7 @@ def read_document(path: Path) -> Document:
     try:
         shape = find_shape(whole)
     except ShapeError as error:
-        raise DataError(f"{path}:1: {error}, not {json.dumps(whole)[:60]}") from error
+        raise DataError(f"{path}:1: {error}") from error
     return Document(_place_rows(path, text, whole, shape), find_remarks(shape, whole))
 
 

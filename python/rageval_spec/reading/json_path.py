@@ -66,10 +66,15 @@ class JsonPath:
         except PathError:
             return default
 
-    def before_items(self) -> JsonPath:
-        """The path up to its first wildcard."""
-        until = self.steps.index(_EACH) if self.is_plural else len(self.steps)
-        return JsonPath(self.text, self.steps[:until])
+    def lacks_some(self, content: Any) -> bool:
+        """Whether some of the items at the first wildcard have what follows it, and others lack it."""
+        if not self.is_plural:
+            return False
+        at = self.steps.index(_EACH)
+        items = JsonPath(self.text, self.steps[:at]).find_or(content, [])
+        rest, nothing = JsonPath(self.text, self.steps[at + 1 :]), object()
+        listed = items.values() if isinstance(items, dict) else items if isinstance(items, list) else []
+        return len({rest.find_or(item, nothing) is nothing for item in listed}) == 2
 
     def _walk(self, value: Any, at: int, place: str) -> Iterator[Any]:
         if at == len(self.steps):

@@ -90,6 +90,7 @@ def explain_absent(
     """A message (which columns are missing, and which exist) and a hint (the mapping to write, or what to correct)."""
     wrong = [column for column in absent if column.mapped]
     there = f"the columns are {list_names(present)}" if len(present) != 1 else f"the only column is {present[0]!r}"
+    there = there if present else "the file has no columns"
     message = f"no column {_list_known(wrong or absent)}; {there}"
     if wrong:
         return message, f"correct {' and '.join(repr(column.key) for column in wrong)}"

@@ -47,7 +47,7 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> Shape:
     if isinstance(value, list):
         return Shape("list", path)
     if not isinstance(value, dict):
-        raise ShapeError("expected an object or a list of objects")
+        raise ShapeError(f"expected an object or a list of objects, not {str(value)[:60]!r}")
     if _is_split(value):
         return Shape("split", path)
     for key, inner in value.items():
@@ -55,6 +55,8 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> Shape:
             return find_shape(inner, (*path, key))
     if (column := _find_column(value)) is not None:
         return Shape("columns", path, column)
+    if (elsewhere := _find_elsewhere(value)) is not None:
+        raise ShapeError(f"the tests are in another file, {elsewhere}; name that one in 'path'")
     return Shape("single", path)
 
 
@@ -85,6 +87,13 @@ def find_remarks(shape: Shape, document: Any) -> dict[str, Any]:
         for key, value in document.items()
         if key not in rows and _is_short(value) and (key in _DESCRIPTIVE or not is_configuration)
     }
+
+
+def _find_elsewhere(value: Mapping[str, Any]) -> str | None:
+    """The file that holds the tests of a promptfoo configuration, or the first of several."""
+    tests = value.get("tests")
+    first = tests[0] if isinstance(tests, list) and tests else tests
+    return first if isinstance(first, str) and first.startswith("file://") else None
 
 
 def _is_split(value: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from rageval_spec.reading.delimited import choose_separator, delimited_objects, 
 from rageval_spec.reading.files import check_file, format_of
 from rageval_spec.reading.json_lines import json_objects, merge_variables
 from rageval_spec.reading.parquet import parquet_columns, parquet_objects
-from rageval_spec.reading.recognition import decode_beginning, find_separator
+from rageval_spec.reading.recognition import decode_beginning, find_separator, name_content
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
 _SUFFIXES: Mapping[str, RowFormat] = {
@@ -44,15 +44,16 @@ def recognise_format(path: Path) -> RowFormat:
         return "parquet"
     if start.startswith(b"PK\x03\x04"):
         return "xlsx"
-    if format_of(path) in (*_SUFFIXES, *_JSON):
-        return row_format_of(path)
+    named = row_format_of(path)
+    if format_of(path) in (*_SUFFIXES, *_JSON) and (named != "xlsx" or not start):
+        return named
     first = decode_beginning(start).lstrip()
     if first.startswith(("{", "[")):
         return "json"
     line = first.partition("\n")[0].rstrip("\r")
     if line.startswith(("- ", "---", "#")) or line.endswith(":"):
         return "yaml"
-    return "csv" if find_separator(line) is not None else row_format_of(path)
+    return "csv" if find_separator(line) is not None and name_content(start) is None else named
 
 
 def read_rows(

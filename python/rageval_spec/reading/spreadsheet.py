@@ -8,6 +8,7 @@ from typing import Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import check_file
+from rageval_spec.reading.workbook_parts import refuse_bomb
 from rageval_spec.wording import list_choices
 
 SUFFIXES = ("xlsx", "xlsm", "xls", "ods")
@@ -43,6 +44,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict
 
 def _read_cells(path: Path, sheet: str | None) -> list[list[Any]]:
     check_file(path)
+    refuse_bomb(path)
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ModuleNotFoundError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
     try:
         return path.find(row)
     except PathError as error:
-        if path.is_plural and _leads_to_items(path, row):
+        if path.lacks_some(row):
             raise DataError(f"{place}: {str(error).replace('the reply', 'the row')}") from error
         return ABSENT
 
@@ -118,11 +118,6 @@ def open_text(value: Any) -> Any:
         if isinstance(found, dict | list):
             return found
     return value
-
-
-def _leads_to_items(path: JsonPath, row: Mapping[str, Any]) -> bool:
-    found = path.before_items().find_or(row, None)
-    return isinstance(found, Sequence | Mapping) and not isinstance(found, str) and len(found) > 0
 
 
 def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:

@@ -16,6 +16,7 @@ from xml.parsers import expat
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.bounds import ALWAYS_READ, MOST_EXPANSION
 from rageval_spec.reading.files import check_file
+from rageval_spec.reading.recognition import ForeignFileError, name_content
 
 MOST_CELLS = 20_000_000
 """The most cells of a sheet, counted from A1 to its last cell with a value. Empty cells between them take memory."""
@@ -68,13 +69,29 @@ def read_workbook(path: Path) -> Workbook:
     Raises:
         DataError: the file is not a workbook, or expands to more than the memory should hold.
     """
-    check_file(path)
+    start = check_file(path)
+    if not start.startswith(b"PK"):
+        what, hint = name_content(start) or ("text", "name its format in 'use:', or let use: golden recognise it")
+        raise ForeignFileError(path, None, f"this is {what}, not an Excel workbook (.xlsx)", hint)
     try:
         with zipfile.ZipFile(path) as archive:
             _refuse_bomb(path, archive)
             return _read_parts(archive)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, NotImplementedError, expat.ExpatError) as error:
         raise DataError(f"{path}: this is not a workbook that can be read: {error}") from error
+
+
+def refuse_bomb(path: Path) -> None:
+    """Refuse a workbook that expands to more than the memory should hold. Other files are left to the reader.
+
+    Raises:
+        DataError: the workbook expands too far.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _refuse_bomb(path, archive)
+    except (zipfile.BadZipFile, OSError, NotImplementedError):
+        return
 
 
 def inspect_cells(path: Path, workbook: Workbook, sheet: SheetPart) -> Cells:
