@@ -155,6 +155,17 @@ def test_headings_are_held_out_and_take_the_title_along_if_they_are_vague(tmp_pa
         assert row["evidence"][0]["quote"] not in texts[row["relevant"][0]]
 
 
+def test_what_is_held_out_of_markdown_is_where_it_was_written() -> None:
+    text = (
+        "# Pumps\n\nThe **impeller** of a [pump](https://x.org/impeller) cracks in *hard* frost. It is so. It was so."
+    )
+    made = only("sentence", [Unit("u", "u", "", text, ((9, len(text)),)), *corpus()])
+    (question,) = (one for one in made.questions if one.units == (0,))
+    assert "https" not in question.text
+    assert "*" not in question.text
+    assert text[question.start : question.end].startswith("The **impeller**")
+
+
 def test_markup_is_no_part_of_a_question() -> None:
     text = "- See **the** [`pump` manual](https://x.org/a_b) for snake_case and <b>bold</b> _words_."
     assert read_plainly(text) == "See the pump manual for snake_case and bold words."

@@ -45,7 +45,7 @@ searching by words finds hard, and with it the difference to searching by meanin
 _ALIKE = 0.7
 """The share of telling words in common from which on two questions ask the same."""
 _MOST_ROUNDS = 4
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_LINK = re.compile(r"(!?\[)([^\]]*)(\]\([^)\s]*\))")
 _MARKUP = re.compile(
     r"`+|\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|<[^<>]*>|^\s*(?:[-*+>]|\d+[.)])\s+", re.MULTILINE
 )
@@ -158,10 +158,15 @@ def hide(text: str, held_out: Sequence[tuple[int, int]]) -> str:
     return (kept + text[at:]).strip()
 
 
+def blank_markup(text: str) -> str:
+    """A text with spaces in place of Markdown's marks, addresses of links and HTML tags, so that offsets stay."""
+    linked = _LINK.sub(lambda found: " " * len(found[1]) + found[2] + " " * len(found[3]), text)
+    return _MARKUP.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), linked)
+
+
 def read_plainly(text: str) -> str:
     """A text in one line, without Markdown's marks, the addresses of links and HTML tags."""
-    plain = _MARKUP.sub("", _LINK.sub(r"\1", text))
-    return " ".join(plain.split())
+    return " ".join(re.sub(r"\s+([.,;:!?)])", r"\1", blank_markup(text)).split())
 
 
 @dataclass(frozen=True)
@@ -232,11 +237,8 @@ class _Maker:
         sentence = self._pick_sentence(place)
         if sentence is None:
             return None
-        made = Made(form, "", (place,), sentence.start, sentence.end)
-        if form == "keywords":
-            return made._replace(text=self._choose_keywords(sentence))
-        text, answer = self._cut_window(sentence, with_gap=form == "cloze")
-        return made._replace(text=text, answer=answer) if text else None
+        text, answer = self._choose_keywords(sentence) if form == "keywords" else self._cut_window(sentence, form)
+        return Made(form, text, (place,), sentence.start, sentence.end, answer) if text else None
 
     def _make_title(self, place: int) -> Made | None:
         """The title of the document, unless its text says it too, apart from a heading."""
@@ -258,16 +260,18 @@ class _Maker:
     def _make_heading(self, place: int) -> Made | None:
         """A heading inside the unit, after the title of the document if the heading alone says too little."""
         unit = self._units[place]
-        taken = self._held_out[place]
-        free = [found for found in unit.headings if found[:2] not in taken and found[2] != unit.title]
+        taken = {start for start, _ in self._held_out[place]}
+        free = [found for found in unit.headings if found[0] not in taken and found[2] != unit.title]
         if not free:
             return None
         start, end, words = self._random.choice(free)
         family = [one for one in self._titled[unit.title] if self._units[one].doc_id == unit.doc_id]
         places = (place, *(one for one in family if one != place and words in self._units[one].under))
-        if place in self._untitled or len(self._list_telling(words)) >= _FEWEST_TELLING:
-            return Made("heading", words, places, start, end)
-        return Made("heading", f"{unit.title}: {words}", places, start, end) if self._list_telling(words) else None
+        made = Made("heading", words, places, start, end)
+        telling = len(self._list_telling(words))
+        if place in self._untitled or telling >= _FEWEST_TELLING:
+            return made
+        return made._replace(text=f"{unit.title}: {words}") if telling else None
 
     def _pick_sentence(self, place: int) -> Sentence | None:
         """One of the more telling sentences that was not asked yet; None if too few would be left."""
@@ -281,18 +285,15 @@ class _Maker:
     def _read(self, place: int) -> _Source:
         if place not in self._sources:
             unit = self._units[place]
-            ranked = rank_sentences(unit.text, unit.spans, self._vocabulary)
+            ranked = rank_sentences(blank_markup(unit.text), unit.spans, self._vocabulary)
             whole = [sentence for sentence in ranked if len(sentence.words) in _SENTENCE_WORDS]
             self._sources[place] = _Source(whole[: max(1, (len(ranked) + 1) // 2)], len(ranked))
         return self._sources[place]
 
-    def _cut_window(self, sentence: Sentence, *, with_gap: bool) -> tuple[str, str]:
-        """The most telling words in a row, and the answer if there is a gap; two empty texts if nothing is left."""
-        text = read_plainly(sentence.text)
-        words = find_words(text)
-        if not words:
-            return "", ""
-        width = self._random.choice(_WINDOWS) + with_gap
+    def _cut_window(self, sentence: Sentence, form: Form) -> tuple[str, str]:
+        """The most telling words in a row, and the answer if there is a gap."""
+        words = sentence.words
+        width = self._random.choice(_WINDOWS) + (form == "cloze")
         weights = [self._vocabulary.weigh(word.term) for word in words]
         first = max(range(max(1, len(words) - width + 1)), key=lambda at: (sum(weights[at : at + width]), -at))
         last = min(len(words), first + width) - 1
@@ -300,31 +301,28 @@ class _Maker:
             first += 1
         while last > first and not weights[last]:
             last -= 1
-        start, end = words[first].start, words[last].end
-        if not with_gap:
-            return text[start:end].strip(_EDGES), ""
-        answer = max(range(first, last + 1), key=lambda at: (weights[at], -at))
-        return _leave_gap(text[start:end], text[words[answer].start : words[answer].end])
+        text = read_plainly(sentence.text[words[first].start : words[last].end])
+        if form != "cloze":
+            return text.strip(_EDGES), ""
+        answer = words[max(range(first, last + 1), key=lambda at: (weights[at], -at))]
+        return _leave_gap(text, sentence.text[answer.start : answer.end])
 
-    def _choose_keywords(self, sentence: Sentence) -> str:
+    def _choose_keywords(self, sentence: Sentence) -> tuple[str, str]:
         """Some of the telling words of a sentence, in their order."""
-        text = read_plainly(sentence.text)
-        telling = {word.term: word for word in reversed(find_words(text)) if self._vocabulary.weigh(word.term)}
+        telling = {word.term: word for word in reversed(sentence.words) if self._vocabulary.weigh(word.term)}
         chosen = sorted(telling.values(), key=lambda word: (-self._vocabulary.weigh(word.term), word.start))
         kept = sorted(chosen[: self._random.choice(_KEYWORDS)], key=lambda word: word.start)
-        return " ".join(text[word.start : word.end] for word in kept)
+        return " ".join(sentence.text[word.start : word.end] for word in kept), ""
 
     def _list_rest(self, question: Made) -> set[str]:
         """The words of the question's first unit that are left when the question is held out."""
         place = question.units[0]
         unit = self._units[place]
-        hidden = {*self._held_out[place], (question.start, question.end)}
+        hidden = [*self._held_out[place], (question.start, question.end)]
         if question.form == "title":
-            hidden |= {*self._find_title(place)}
-        has_title = question.form != "title" and place not in self._untitled
-        return {
-            word.term for word in find_words(f"{unit.title if has_title else ''} {hide(unit.text, _merge(hidden))}")
-        }
+            hidden += self._find_title(place)
+        title = "" if question.form == "title" or place in self._untitled else unit.title
+        return {word.term for word in find_words(f"{title} {hide(unit.text, _merge(hidden))}")}
 
     def _find_fault(self, question: Made) -> tuple[Reason, str] | None:
         telling = self._list_telling(question.text)
