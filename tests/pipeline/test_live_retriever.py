@@ -54,6 +54,25 @@ def test_its_rankings_are_evaluated_and_shown_like_those_of_other_retrievers(tmp
     assert not outcome.evaluation.failures
 
 
+def test_a_system_cannot_read_the_run_of_one_that_is_asked(tmp_path: Path, service: Service) -> None:
+    good = {"use": "file", "path": "data/good.run"}
+    systems = {"good": good, "live": retriever(service), "both": {"use": "hybrid", "systems": ["good", "live"]}}
+    path = write_spec(tmp_path, systems=systems, metrics=["rr"])
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == "'both' reads the run of 'live', which is asked and gives no run that can be kept"
+    assert fault.source_line.strip().startswith("both:")
+
+
+def test_a_file_of_answers_is_no_run_that_others_can_read(tmp_path: Path) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
+    good, bot = ({"use": "file", "path": name} for name in ("data/good.run", "answers.jsonl"))
+    systems = {"good": good, "bot": bot, "both": {"use": "hybrid", "systems": ["good", "bot"]}}
+    outcome = evaluate(tmp_path, systems=systems, metrics=["rr"])
+    assert "both on fruit: reads the run of 'bot', which gives answers and no run" in outcome.evaluation.failures
+
+
 def test_metrics_of_texts_are_left_to_systems_that_write(tmp_path: Path, service: Service) -> None:
     (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red apple"}\n')
     systems = {"live": retriever(service), "bot": {"use": "file", "path": "answers.jsonl"}}

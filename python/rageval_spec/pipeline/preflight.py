@@ -13,6 +13,7 @@ from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
+from rageval_spec.plugin.names import names_in
 from rageval_spec.reading.mapping import MOST_SHOWN
 from rageval_spec.spec import load
 from rageval_spec.spec.designing import CLUSTER, WEIGHT, find_key
@@ -86,6 +87,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     yield from _find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
+    yield from _find_asked_sources(spec, parts)
     mixes, faults = _read_mixes(spec)
     yield from faults
     yield from _find_unknown_columns(spec, parts)
@@ -155,6 +157,20 @@ def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "wiring", hint)
+
+
+def _find_asked_sources(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """A diagnostic for each system that reads the run of one that is asked: its answers are new each time.
+
+    A stored run would be taken for one of the latest answers.
+    """
+    for name, system in parts.systems.items():
+        for source in names_in(system.node, "systems"):
+            asked = parts.system(source)
+            if asked.can_answer and asked.can_be_asked:
+                message = f"'{name}' reads the run of '{source}', which is asked and gives no run that can be kept"
+                hint = f"evaluate '{source}' by itself, or save its ranking in a file and name it with use: file"
+                yield spec.diagnose(("systems", name), message, "wiring", hint)
 
 
 def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:

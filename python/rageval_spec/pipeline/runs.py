@@ -264,6 +264,8 @@ class Runs:
     def _take_sources(self, system: str) -> Sources:
         runs = {}
         for source in self._sources(system):
+            if self._step(source).kind == "answer":
+                raise DataError(f"reads the run of '{source}', which gives answers and no run")
             try:
                 runs[source] = self.take(source)
             except Exception as error:
