@@ -14,15 +14,13 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.delimited import choose_separator, separator_of
 from rageval_spec.reading.files import find_encoding
 from rageval_spec.reading.json_lines import is_list, read_remarks, text_of
-from rageval_spec.reading.json_path import parse_path
+from rageval_spec.reading.json_path import JsonPath, parse_path
 from rageval_spec.reading.recognition import SEPARATORS
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 from rageval_spec.reading.rows import RowFormat, first_keys, read_rows, row_format_of
 from rageval_spec.reading.tool_layouts import ToolLayout, find_layout, name_layout
 from rageval_spec.reading.unfolding import (
-    ABSENT,
     Unfolding,
-    find_value,
     fold_names,
     has_foldable,
     open_text,
@@ -99,20 +97,30 @@ class RowSource:
         """Whether a reader of whole columns finds the same as `rows` does."""
         return self.form in ("json", "csv", "parquet") and self.unfolding(columns).is_empty
 
-    def resolve(self, columns: C) -> C:
-        """The names of columns, with those that the tool's layout gives to parts that the spec does not name."""
+    def resolve(self, columns: C, most: int | None = None) -> C:
+        """The names of columns, with those that the tool's layout gives to parts that the spec does not name.
+
+        Args:
+            columns: the names that the spec gives.
+            most: how many rows to look at; by default all, because a part can be in later rows only.
+        """
         layout = self.tool
         if layout is None or not layout.parts:
             return columns
         wanted = [field for field in type(columns).model_fields if getattr(columns, field) is None]
         known = {field: layout.parts.get(_PARTS.get(field, field), ()) for field in wanted}
-        found = self._search({field: names for field, names in known.items() if names})
+        found = self._search({field: names for field, names in known.items() if names}, most)
         for field in wanted:
-            inside = layout.objects.get(_PARTS.get(field, field), ())
-            only = None if field in found else next(filter(None, map(self._find_only_text, inside)), None)
+            inside = layout.objects.get(_PARTS.get(field, field), ()) if field not in found else ()
+            only = next(filter(None, (self._find_only_text(column, most) for column in inside)), None)
             if only is not None:
                 found[field] = only
         return columns.model_copy(update=found)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether reading all rows takes longer than a check should."""
+        return self.form in ("json", "csv") and self.path.is_file() and self.path.stat().st_size > QUICKLY_READ
 
     def list_names(self, columns: BaseModel) -> list[str] | None:
         """The names of all columns, with the paths in `columns` that lead to something; None if that takes long.
@@ -120,8 +128,7 @@ class RowSource:
         Raises:
             DataError: the file cannot be read.
         """
-        is_text = self.form in ("json", "csv")
-        if is_text and self.path.stat().st_size > QUICKLY_READ:
+        if self.is_long:
             next(self.read())
             return None if self.form == "json" else [*self.first_names, *_list_paths(columns)]
         if self.form == "parquet" and self.unfolding(columns).is_empty:
@@ -234,38 +241,57 @@ class RowSource:
     def _first(self) -> list[Row]:
         return list(islice(self.read(), FIRST_ROWS))
 
-    def _search(self, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    def _search(self, known: Mapping[str, Sequence[str]], most: int | None) -> dict[str, str]:
         """For each part, the best of its places that has a value in any row."""
-        paths = {name: parse_path(name) for names in known.values() for name in names if name.startswith("$")}
-        roots = {str(path.steps[0]) for path in paths.values()}
+        places = {name: _split_place(name) for names in known.values() for name in names}
+        roots = {root for root, _, _ in places.values()}
         best: dict[str, int] = {}
-        for place, row in self._unfold_plainly():
+        for row in self._unfold_plainly(most):
             opened = open_texts(row, roots)
             for part, names in known.items():
                 for rank, name in enumerate(names[: best.get(part, len(names))]):
-                    value = find_value(place, paths[name], opened) if name in paths else row.get(name, ABSENT)
-                    if value is not ABSENT and _is_usable(part, value):
+                    if _is_usable(part, _find_at(places[name], opened)):
                         best[part] = rank
                         break
             if best.keys() == known.keys() and not any(best.values()):
                 break
         return {part: known[part][rank] for part, rank in best.items()}
 
-    def _find_only_text(self, column: str) -> str | None:
+    def _find_only_text(self, column: str, most: int | None) -> str | None:
         """The path to the only text in the objects of a column; None if there are several."""
         keys: set[str] = set()
-        for _, row in self.read():
+        for _, row in islice(self.read(), most):
             inner = open_text(row.get(column))
-            keys |= (
-                {key for key, value in inner.items() if isinstance(value, str)} if isinstance(inner, dict) else set()
-            )
+            entries = inner.items() if isinstance(inner, dict) else ()
+            keys |= {key for key, value in entries if isinstance(value, str)}
             if len(keys) > 1:
                 return None
         return f"$.{column}[{_quote(keys.pop())}]" if keys else None
 
-    def _unfold_plainly(self) -> Iterator[Row]:
+    def _unfold_plainly(self, most: int | None) -> Iterator[dict[str, Any]]:
         unfolding = Unfolding(self.tool)
-        return ((place, unfolding.apply(place, row)) for place, row in self.read())
+        return (unfolding.apply(place, row) for place, row in islice(self.read(), most))
+
+
+Place = tuple[str, str | None, JsonPath | None]
+"""A place in a row: its column, and a key in the column's object or a longer path."""
+
+
+def _split_place(name: str) -> Place:
+    if not name.startswith("$"):
+        return name, None, None
+    path = parse_path(name)
+    root, *rest = path.steps
+    return (str(root), str(rest[0]), None) if len(rest) == 1 else (str(root), None, path)
+
+
+def _find_at(place: Place, row: Mapping[str, Any]) -> Any:
+    """The value at a place, or None. Most rows lack most places, so that the common ones are looked up directly."""
+    root, key, path = place
+    value = row.get(root)
+    if path is not None:
+        return path.find_or(row, None) if value is not None else None
+    return value if key is None else value.get(key) if isinstance(value, dict) else None
 
 
 def _list_named(columns: BaseModel | None) -> list[str]:

@@ -57,6 +57,8 @@ FORMATS: dict[str, Format] = {
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
 """The beginning of `{query: {document: score}}`."""
 _BEGINNING = 4096
+_MOST_DESCRIBED = 1000
+"""How many rows show whether a file holds answers, and what its columns are."""
 _UNWRAPPED = ("input_tokens", "output_tokens")
 """Names that `unwrap` gives to what a response of promptfoo holds."""
 _ROWS: dict[Format, RowFormat] = {
@@ -180,7 +182,7 @@ class File(System[FileNode]):
             if not file.path.is_file() or not self._look_for_answers(file.path):
                 continue
             source = self._source(file.path)
-            columns = source.resolve(self.node.columns)
+            columns = source.resolve(self.node.columns, _MOST_DESCRIBED)
             names = find_answer_names(columns, source.unfold_names(columns))
             originals = source.find_originals(columns)
             shown = {part: originals.get(name, name) for part, name in names.list_first().items()}
@@ -279,7 +281,7 @@ class File(System[FileNode]):
             return False
         source = self._source(path)
         present = source.unfold_names(self.node.columns)
-        if holds_answers(present, source.resolve(self.node.columns)):
+        if holds_answers(present, source.resolve(self.node.columns, _MOST_DESCRIBED)):
             return True
         columns = self.node.columns.over(RUN, "columns")
         if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):

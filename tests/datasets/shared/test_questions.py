@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,16 @@ def test_two_rows_on_one_line_with_one_id_are_refused(tmp_path: Path) -> None:
     collection = build_dataset("json", tmp_path, path="a.json").open()
     with pytest.raises(DataError, match="the query 'a' is listed twice"):
         assert collection.references is None
+
+
+def test_a_long_export_is_described_by_its_first_rows_and_read_in_full(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"inputs": {"question": f"{n}? " + "x" * 600}, "outputs": {}} for n in range(2000)]
+    rows[1500]["outputs"] = {"answer": "so"}
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = build_dataset("jsonl", tmp_path, path="long.jsonl")
+    assert list(dataset.check_files()) == []
+    (found,) = dataset.describe_files()
+    assert found.columns == {"text": "$.inputs.question"}
+    references = dataset.open().references
+    assert references is not None
+    assert references["references"].to_list()[1500] == ["so"]

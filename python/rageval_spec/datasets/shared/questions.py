@@ -18,6 +18,7 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.plugin.file_reading import FileReading
+from rageval_spec.reading.delimited import choose_separator, read_delimited
 from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.layouts import (
     CORPUS,
@@ -53,6 +54,8 @@ QUERY_ID = Column(
 )
 TEXT = Column("text", QUESTIONS)
 _RELEVANT = Column("relevant", RELEVANT, "id")
+_MOST_DESCRIBED = 1000
+"""How many rows of a long file show what its columns are."""
 _BETWEEN_IDS = ("\n", ";", "|", ",")
 """What separates ids in one cell of a table. The first of these that a cell has is its separator."""
 
@@ -153,7 +156,8 @@ class QuestionsDataset(FileDataset[Q]):
         """
         if path != self.source.path:
             return super().list_columns(path)
-        return self.source.list_names(self.columns) if path.is_file() else None
+        columns = self.node.columns if self.source.is_long else self.columns
+        return self.source.list_names(columns) if path.is_file() else None
 
     def check_files(self) -> Iterator[FileFault]:
         """Check the files, and report a query that is listed twice."""
@@ -161,31 +165,33 @@ class QuestionsDataset(FileDataset[Q]):
         try:
             faults = [*super().check_files()]
             yield from faults
-            if not faults and path.is_file():
+            if not faults and path.is_file() and (self.source.tool is None or not self.source.is_long):
                 rows = () if self.node.ids == "row" else self._rows()
                 yield from self.check_ids("path", rows, self._wanted[0])
         except DataError as error:
             yield FileFault(("path",), str(error), code="data")
 
     def describe_files(self) -> Iterator[FileReading]:
-        """How the file with the questions is read."""
-        if not self.source.path.is_file():
+        """How the file with the questions is read; a long one by its first rows."""
+        source = self.source
+        if not source.path.is_file():
             return
-        present = self.source.unfold_names(self.columns)
-        originals = self.source.find_originals(self.columns)
-        ids, text, relevant = self._wanted
-        wanted = {"query_id": () if self._numbers_rows else ids.known, "text": text.known}
-        wanted |= find_question_names(self.columns, present)
+        columns = source.resolve(self.node.columns, _MOST_DESCRIBED) if source.is_long else self.columns
+        present, originals = source.unfold_names(columns), source.find_originals(columns)
+        ids, text, relevant = columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
+        is_numbered = self.node.ids == "row" or not (self.node.ids == "field" or {*ids.known} & {*present})
+        wanted = {"query_id": () if is_numbered else ids.known, "text": text.known}
+        wanted |= find_question_names(columns, present)
         wanted |= {"relevant": () if self.node.qrels is not None else relevant.known}
         found = {
-            part: name
-            for part, names in wanted.items()
-            if (name := next((known for known in names if known in present), None))
+            part: name for part, names in wanted.items() if (name := next((n for n in names if n in present), None))
         }
-        details = [*self.source.list_details(), *(("ids are row numbers",) if self._numbers_rows else ())]
-        details += [f"{key} {value}" for key, value in self.source.remarks.items() if key in ("version", "created")]
-        columns = {part: originals.get(name, name) for part, name in found.items()}
-        yield FileReading(self.node.path, tuple(details), columns, tuple(self._other_names(present)))
+        details = [*source.list_details(), *(("ids are row numbers",) if is_numbered else ())]
+        remarks = {} if source.is_long else source.remarks
+        details += [f"{key} {value}" for key, value in remarks.items() if key in ("version", "created")]
+        others = list_other_names(present, columns, {*found.values(), VARIABLES})
+        shown = {part: originals.get(name, name) for part, name in found.items()}
+        yield FileReading(self.node.path, tuple(details), shown, tuple(others))
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The columns that no part is read from; None if the file is too long to find them quickly."""
@@ -221,9 +227,12 @@ class QuestionsDataset(FileDataset[Q]):
 
     def _read(self, wanted: Sequence[Column]) -> Records:
         """Columns of the file, at once where that finds the same as reading row by row."""
-        if self.source.form == "json" and self.source.is_direct(self.columns):
-            return read_json_lines(self.source.path, wanted)
-        return self.source.records(self.columns, wanted)
+        source = self.source
+        if source.form == "json" and source.is_direct(self.columns):
+            return read_json_lines(source.path, wanted)
+        if source.form == "csv" and source.is_direct(self.columns):
+            return read_delimited(source.path, wanted, source.separator or choose_separator(source.path))
+        return source.records(self.columns, wanted)
 
     def _load_references(self) -> pl.DataFrame | None:
         rows = (QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
