@@ -75,6 +75,7 @@ def test_a_web_page_with_status_200_says_that_the_url_may_be_wrong(server: ApiSe
     error = fail(reach())
     assert f"import phoenix: {server.url}/v1/things answered 200 with a web page; is url right?" in str(error)
     assert error.status == 200
+    assert "DOCTYPE" not in str(error)
     assert len(server.asked) == 1
 
 

@@ -168,7 +168,8 @@ class Service:
             is_page = "html" in reply.headers.get_content_type()
             found = "a web page" if is_page else "something that is not JSON"
             hint = f"; is {self._url_key} right?" if is_page else ""
-            raise Failure(f"answered {reply.status} with {found}{hint}", shorten(reply)) from error
+            shown = reply._replace(content=b"") if is_page else shorten(reply)
+            raise Failure(f"answered {reply.status} with {found}{hint}", shown) from error
 
 
 def quote_part(name: str) -> str:
