@@ -56,7 +56,7 @@ def test_lists_and_tables_become_json_lines(tmp_path: Path) -> None:
         found = clean_set(word, tmp_path, path=path)
         kept = [json.loads(line) for line in read(found, f"{name}.clean.jsonl").splitlines()]
         assert kept == [rows[0], rows[1], rows[3]]
-        assert found.use == f"path: {name}.clean.jsonl"
+        assert found.use == ("" if word == "jsonl" else "use: jsonl, ") + f"path: {name}.clean.jsonl"
 
 
 def test_judgements_in_a_file_of_their_own_are_cleaned_too(tmp_path: Path) -> None:

@@ -41,3 +41,13 @@ def test_a_long_question_is_quoted_in_part(tmp_path: Path) -> None:
     (tmp_path / "golden.jsonl").write_text(json.dumps({"id": "a", "question": "x" * 5000}) + "\n")
     dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
     assert len(read_questions(dataset, dataset.open(), ["a"]).questions[0].row.question) == 300
+
+
+def test_questions_that_share_a_line_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    content = {"question": ["Who?", "How?"], "ground_truth": ["Ann", "So"]}
+    (tmp_path / "golden.json").write_text(json.dumps(content))
+    dataset = build_dataset("jsonl", tmp_path, path="golden.json")
+    found = read_questions(dataset, dataset.open(), ["1", "2"])
+    assert [str(question.row).removeprefix(f"{tmp_path}/") for question in found.questions] == [
+        "golden.json:1 (query 1)", "golden.json:1 (query 2)"
+    ]  # fmt: skip

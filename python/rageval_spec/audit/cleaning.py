@@ -65,7 +65,9 @@ def clean(dataset: Dataset[Any], questions: QuestionSet, audit: DatasetAudit) ->
         name = getattr(node, key, None)
         if name is not None and (path := dataset.context.resolve(name)) != source:
             files[path] = _drop_judgements(path, reasons)
-    use = ", ".join(f"{_find_key(dataset, path)}: {_show(_rename(path, _suffix_of(path)), folder)}" for path in files)
+    changed = ["use: jsonl"] if node.use != "jsonl" and _suffix_of(source) == "jsonl" else []
+    keys = (f"{_find_key(dataset, path)}: {_show(_rename(path, _suffix_of(path)), folder)}" for path in files)
+    use = ", ".join((*changed, *keys))
     return _finish(source, files, rows, reasons, use, questions)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -125,8 +126,12 @@ def _find_places(dataset: Dataset[Any], collection: Collection) -> dict[str, str
     if rows is None or collection.queries is None:
         return {}
     here = f"{Path.cwd()}{os.sep}"
-    places = (place.removeprefix(here) for place, _ in rows)
-    return dict(zip(collection.queries["query_id"], places, strict=False))
+    places = [place.removeprefix(here) for place, _ in rows]
+    shared = {place for place, count in Counter(places).items() if count > 1}  # a list of columns is on one line
+    return {
+        query_id: f"{place} (query {query_id})" if place in shared else place
+        for query_id, place in zip(collection.queries["query_id"], places, strict=False)
+    }
 
 
 def _group_judgements(qrels: pl.DataFrame | None) -> dict[str, dict[str, int]]:
