@@ -22,9 +22,8 @@ from rageval_spec.wording import format_percent
 LIKELY = 0.7
 """From this score on, look at the label before anything else.
 
-In scifact, 30 of the 300 judged questions got a random document in place of a relevant one, three times over. Of the
-questions that all of five systems failed and that had such a score, 93% were among the 30; of the 30 that all systems
-failed, 74% had one.
+In scifact, 30 of the 300 judged questions got a random document in place of their relevant ones, three times over. Of
+the questions that all of five systems failed and that had such a score, 92% were among the 30; of the 30, 81% had one.
 """
 _AGREE = 0.5
 _OF_AGREEMENT = 0.25
