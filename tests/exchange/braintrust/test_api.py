@@ -37,7 +37,7 @@ def test_names_that_are_not_there_are_errors(api: Api) -> None:
     [
         (Answer(b"<html>", Content_Type="text/html"), "answered 200 with a web page"),
         (Answer({"data": []}), "the reply has no list 'events'"),
-        (Answer({"events": [{"id": "1"}], "cursor": "x"}), "gave the page 'x' twice"),
+        (Answer({"events": [{"id": "1"}], "cursor": "x"}), "gave the same rows twice"),
     ],
 )
 def test_a_reply_that_is_not_braintrusts_is_an_error(

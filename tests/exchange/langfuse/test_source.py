@@ -238,7 +238,7 @@ def test_half_a_file_is_an_error_with_its_place(tmp_path: Path) -> None:
         (Answer({"rows": []}), "the reply has no 'data' and 'meta'"),
         (Answer({"data": {}, "meta": {}}), "the reply has no 'data' and 'meta'"),
         (Answer({"data": [5], "meta": {}}), "page 1, row 1: this row is not an object"),
-        (Answer({"data": [{"id": "o1"}], "meta": {"cursor": "again"}}), "gave the page 'again' twice"),
+        (Answer({"data": [{"id": "o1"}], "meta": {"cursor": "again"}}), "gave the same rows twice"),
     ],
 )
 def test_a_reply_that_is_not_langfuses_is_an_error(new_server: LangfuseServer, reply: Answer, says: str) -> None:

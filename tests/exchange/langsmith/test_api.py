@@ -66,7 +66,7 @@ def test_names_that_are_not_there_are_errors(api: Api) -> None:
         (Answer(b"<html>", Content_Type="text/html"), "answered 200 with a web page"),
         (Answer({"rows": []}), "the reply has no list"),
         (Answer([]), "the reply has no list"),
-        (Answer({"items": [], "next_cursor": "x", "runs": [], "cursors": {"next": "x"}}), "gave the page 'x' twice"),
+        (Answer({"items": [1], "next_cursor": "x", "runs": [1], "cursors": {"next": "x"}}), "the same rows twice"),
         (Answer({"detail": "no"}, 403), "answered 403"),
     ],
 )

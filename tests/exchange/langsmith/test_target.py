@@ -130,3 +130,16 @@ def test_what_has_no_value_is_counted_and_no_file_holds_the_key(server: LangSmit
     told = send(server, make_traced(LINKS, values), tmp_path).render()
     assert "1 answer that a metric could not score left out" in told
     assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_runs_that_are_gone_do_not_keep_the_others_from_being_judged(server: LangSmithServer) -> None:
+    def forget(asked: Any) -> Answer | None:
+        return Answer({"detail": "Run not found"}, 404) if make_id("t1").encode() in asked.body else None
+
+    server.interrupt = forget
+    told = send(server, make_traced(LINKS)).render()
+    assert "1 feedback row on runs that LangSmith no longer has left out" in told
+    assert len(server.feedback) == 2
+    server.interrupt = lambda asked: Answer({"detail": "Run not found"}, 404)
+    with pytest.raises(RagevalError, match=r"answered 404 .*Run not found"):
+        send(server, make_traced(LINKS))

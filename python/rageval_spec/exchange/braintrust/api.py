@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from rageval_spec.endpoints.service import Service, ServiceError, list_pages, quote_part
+from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.pages import list_row_pages
 
 Kind = Literal["experiment", "project_logs", "dataset"]
 _PAGE = 1000
@@ -63,7 +64,7 @@ class Api:
             following = found.get("cursor")
             return events, following if isinstance(following, str) and events else None
 
-        yield from list_pages(fetch, f"{self._where}: {path}")
+        yield from list_row_pages(fetch, f"{self._where}: {path}")
 
     def insert(self, kind: Kind, identity: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows: new ones, replaced ones, and, with `_is_merge`, parts of those that are there.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
     from rageval_spec.exchange.braintrust.api import Api
 
+TOOL = "braintrust"
+
 
 class BraintrustSourceNode(BraintrustConnection, SpooledNode):
     """Which experiment, logs or dataset to read from Braintrust."""
@@ -57,7 +59,7 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """The rows of the experiment or of the project's logs, until those that are older than the window."""
-        api, where, project = self._api(), self.context.name, self.node.project or ""
+        api, where, project = self._api(), TOOL, self.node.project or ""
         kind: Any = "project_logs" if self.node.experiment is None else "experiment"
         self._link = {"object": kind, "object_id": api.find(kind, project, self.node.experiment)}
         for number, page in enumerate(api.rows(kind, self._link["object_id"]), 1):
@@ -73,7 +75,7 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         for page in api.rows("dataset", api.find("dataset", self.node.project or "", dataset)):
             for row in page:
                 if not isinstance(row, Mapping):
-                    raise DataError(f"{self.context.name}: dataset '{dataset}': a row is not an object")
+                    raise DataError(f"{TOOL}: dataset '{dataset}': a row is not an object")
                 yield read_row(row, places, dataset, self.node.project)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> Entry | None:
@@ -112,8 +114,8 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         from rageval_spec.exchange.braintrust.connection import connect
 
         if self._service is None:
-            self._service = connect(self.node, self.context.name)
-        return Api(self._service, self.context.name)
+            self._service = connect(self.node, TOOL)
+        return Api(self._service, TOOL)
 
     def _is_before(self, row: Any) -> bool:
         """Whether a row is so much older than the window that all rows after it are older, too."""

@@ -95,8 +95,8 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         from rageval_spec.exchange.braintrust.connection import connect
 
         if self._service is None:
-            self._service = connect(self.node, self.context.name)
-        api = Api(self._service, self.context.name)
+            self._service = connect(self.node, TOOL)
+        api = Api(self._service, TOOL)
         where = [(one.body.get("experiment"), one.body.get("object"), one.body.get("object_id")) for one in parcels]
         for place in dict.fromkeys(where):
             rows = [one.body["row"] for one, own in zip(parcels, where, strict=True) if own == place]

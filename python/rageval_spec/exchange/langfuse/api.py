@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rageval_spec.endpoints.service import Service, ServiceError, list_pages, quote_part
+from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.pages import list_row_pages
 
 FIELDS = "core,basic,io,metadata,model,usage,metrics,trace_context"
 """The groups of an observation's fields that are read."""
@@ -94,7 +95,7 @@ class Api:
             following = meta.get("cursor", meta.get("nextCursor"))
             return rows, following if isinstance(following, str) else None
 
-        yield from list_pages(fetch, f"{self._where}: {path}")
+        yield from list_row_pages(fetch, f"{self._where}: {path}")
 
     def _by_number(self, path: str, asked: Mapping[str, str]) -> Iterator[list[Any]]:
         page = 1

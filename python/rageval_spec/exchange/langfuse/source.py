@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
     from rageval_spec.exchange.langfuse.api import Api
 
+TOOL = "langfuse"
+
 
 class LangfuseSourceNode(LangfuseConnection, SpooledNode):
     """Which traces, or which dataset, to read from Langfuse."""
@@ -49,7 +51,7 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: observations first, then the scores of their traces."""
-        api, where = self._api(), self.context.name
+        api, where = self._api(), TOOL
         filters = {"environment": self.node.environment} if self.node.environment else {}
         for number, page in enumerate(api.observations(self.window, filters), 1):
             yield [(f"{where}: page {number}, row {i}", row) for i, row in enumerate(page, 1)]
@@ -63,7 +65,7 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         places = self.node.places
         for page in self._api().dataset_items(dataset):
             for row in page:
-                yield read_item(row, dataset, places, self.context.name)
+                yield read_item(row, dataset, places, TOOL)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> Entry | None:
         """A row under its trace; None for scores of sessions."""
@@ -113,5 +115,5 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         from rageval_spec.exchange.langfuse.connection import connect
 
         if self._service is None:
-            self._service = connect(self.node, self.context.name)
-        return Api(self._service, self.context.name)
+            self._service = connect(self.node, TOOL)
+        return Api(self._service, TOOL)

@@ -98,7 +98,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
             from rageval_spec.exchange.langfuse.connection import connect
             from rageval_spec.exchange.langfuse.sending import Sender
 
-            self._sender = Sender(connect(self.node, self.context.name), self.context.name, self.node.dataset)
+            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset)
         self._sender.send([parcel.body for parcel in parcels])
 
     def remarks(self) -> Sequence[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rageval_spec.endpoints.service import ServiceError, list_pages
+from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langsmith.connection import Paths
+from rageval_spec.exchange.shared.pages import list_row_pages
 
 FIELDS = (
     "id", "name", "run_type", "status", "start_time", "end_time", "error", "inputs", "outputs", "extra",
@@ -102,7 +103,7 @@ class Api:
             following = find_next(found)
             return rows, following if isinstance(following, str) else None
 
-        yield from list_pages(fetch, f"{self._where}: {path}")
+        yield from list_row_pages(fetch, f"{self._where}: {path}")
 
     def _find(self, path: str, name: str, what: str) -> str:
         rows = self._read_list(f"/{path}", [("name", name), ("limit", "1")])

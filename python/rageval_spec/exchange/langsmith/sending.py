@@ -13,7 +13,7 @@ from rageval_spec.exchange.langsmith.connection import Paths
 from rageval_spec.exchange.shared.identities import make_uuid
 from rageval_spec.exchange.shared.payloads import write_time
 
-_CONFLICT = 409
+_CONFLICT, _NOT_FOUND = 409, 404
 _CHANGEABLE = ("score", "value", "comment")
 _NOT_SENT = frozenset({"experiment", "seconds"})
 Body = Mapping[str, Any]
@@ -30,9 +30,11 @@ class Sender:
         self._dataset = dataset
         self._dataset_id: str | None = None
         self._sessions: dict[str, str] = {}
+        self._sent = 0
+        self.missing = 0
 
     def send(self, bodies: Sequence[Body]) -> None:
-        """Send answers (those with a `run_type`), then feedback.
+        """Send answers (those with a `run_type`), then feedback. `missing` counts feedback on runs that are gone.
 
         Raises:
             DataError: there is no such dataset.
@@ -44,9 +46,20 @@ class Sender:
         if answers:
             self._send_answers(answers)
         feedback = [body for body in bodies if "run_type" not in body]
+        gone: list[ServiceError] = []
         with ThreadPoolExecutor(LIMITS.concurrency) as pool:
             for future in [pool.submit(self._send_feedback, body) for body in feedback]:
-                future.result()
+                try:
+                    future.result()
+                    self._sent += 1
+                except ServiceError as error:
+                    if error.status != _NOT_FOUND:
+                        raise
+                    gone.append(error)
+        self.missing += len(gone)
+        if gone and not self._sent:
+            # Not one run was there: the URL is wrong, or the key is of another workspace.
+            raise gone[0]
 
     def close(self) -> None:
         """Close the connections."""

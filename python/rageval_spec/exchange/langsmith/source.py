@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rageval_spec.exchange.langsmith.api import Api
     from rageval_spec.exchange.langsmith.connection import Paths
 
+TOOL = "langsmith"
+
 
 class LangSmithSourceNode(LangSmithConnection, SpooledNode):
     """Which traces, or which dataset, to read from LangSmith."""
@@ -51,7 +53,7 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: runs first, then the feedback on those that have any."""
-        api, where = self._api(), self.context.name
+        api, where = self._api(), TOOL
         for number, page in enumerate(api.runs(api.find_project(self.node.project or ""), self.window), 1):
             yield [(f"{where}: page {number}, row {i}", row) for i, row in enumerate(page, 1)]
             said = [row for row in page if isinstance(row, Mapping) and row.get("feedback_stats")]
@@ -66,7 +68,7 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         api, places = self._api(), self.node.places
         for row in api.examples(api.find_dataset(dataset)):
             if not isinstance(row, Mapping):
-                raise DataError(f"{self.context.name}: dataset '{dataset}': an example is not an object")
+                raise DataError(f"{TOOL}: dataset '{dataset}': an example is not an object")
             yield read_example(row, places, dataset)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> Entry | None:
@@ -119,5 +121,5 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         from rageval_spec.exchange.langsmith.connection import connect
 
         if self._paths is None:
-            self._paths = connect(self.node, self.context.name)
-        return Api(self._paths, self.context.name)
+            self._paths = connect(self.node, TOOL)
+        return Api(self._paths, TOOL)

@@ -101,7 +101,7 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
             from rageval_spec.exchange.langsmith.connection import connect
             from rageval_spec.exchange.langsmith.sending import Sender
 
-            self._sender = Sender(connect(self.node, self.context.name), self.context.name, self.node.dataset)
+            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset)
         self._sender.send([parcel.body for parcel in parcels])
 
     def remarks(self) -> Sequence[str]:
@@ -109,6 +109,10 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
         found = list(self._scores.remarks()) if self._scores is not None else []
         if self._without_value:
             found.append(f"{count_noun(self._without_value, 'answer')} that a metric could not score left out")
+        if self._sender is not None and self._sender.missing:
+            found.append(
+                f"{count_noun(self._sender.missing, 'feedback row')} on runs that LangSmith no longer has left out"
+            )
         return found
 
     def close(self) -> None:
