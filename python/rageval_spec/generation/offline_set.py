@@ -116,7 +116,7 @@ def _write_row(question: Made, parts: Sequence[_Part], seed: int) -> Row:
         "evidence": list(_write_evidence(question, parts)),
         "type": question.form,
         "difficulty": _name_difficulty(question.overlap),
-        "language": find_language(question.text) or find_language(units[0].text),
+        "language": find_language(units[0].text),
         **({"gap": question.answer} if question.answer else {}),
         "sources": [
             {"document": doc_id, "title": document.title, "version": document.version}

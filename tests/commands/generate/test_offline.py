@@ -30,6 +30,10 @@ def test_a_set_is_generated_and_a_spec_of_four_lines_evaluates_it(folder: Path) 
     done = generate(folder, "--count", "20")
     assert done.exit_code == 0, done.output
     assert "20 questions about 8 of 8 documents" in done.stdout
+    table = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in table if line and line[0] in ("type", "difficulty", "language")] == [
+        "type", "difficulty", "language",
+    ]  # fmt: skip
     assert {row["made_by"] for row in read_rows(folder / "golden.jsonl")} == {"no-model"}
     spec = folder / "spec.yaml"
     spec.write_text(

@@ -13,6 +13,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
+from rageval_spec.generation.split import SIDES
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.generation.offline_set import OfflineSet
+
+
+_COUNTED = ("type", "difficulty", "language", "split")
+_ORDER = ("easy", "medium", "hard", *SIDES)
+"""Names in this order; others before them, by their letters."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +112,6 @@ def _render(
     return render_text(lambda _: _draw(made, request, documents, counts))
 
 
-_COUNTED = ("type", "difficulty", "language", "split")
-
-
 def _draw(
     made: OfflineSet, request: OfflineRequest, documents: int, counts: dict[str, dict[str, int]]
 ) -> Iterator[RenderableType]:
@@ -123,8 +126,7 @@ def _draw(
     )
     if made.rows:
         yield ""
-        rows = [(key, name, f"{count:,}") for key in _COUNTED for name, count in sorted(counts[key].items())]
-        yield tabulate(("", "", "made"), rows, {2})
+        yield tabulate(("", "", "made"), [*_list_counts(counts)], {2})
     if made.rejected:
         yield ""
         yield Text(f"{count_noun(len(made.rejected), 'question')} dropped:")
@@ -140,3 +142,10 @@ def _draw(
         yield Text(make_visible(f"  datasets: {{golden: {{use: jsonl, {files}}}}}"))
         yield Text("  systems: {bm25: {use: bm25}}")
         yield Text("  metrics: [ndcg@10, recall@10]")
+
+
+def _list_counts(counts: dict[str, dict[str, int]]) -> Iterator[tuple[str, str, str]]:
+    for key in _COUNTED:
+        names = sorted(counts[key], key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
+        for place, name in enumerate(names):
+            yield "" if place else key, name, f"{counts[key][name]:,}"
