@@ -9,21 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rageval_spec.commands.first_spec.metrics import JUDGED, OFFERS
 from tests.command_line import invoke
+from tests.commands.first_spec.files import ANSWERS, ROWS, write_rows
 from tests.tiny import write_collection
-
-ROWS = [
-    {"id": f"q{number}", "question": f"Who is {name}?", "reference": f"{name} is a king", "level": level}
-    for number, (name, level) in enumerate((("Ada", "easy"), ("Bob", "hard"), ("Cid", "easy"), ("Dan", "hard")))
-]
-ANSWERS = [{**row, "answer": "a king", "contexts": [f"{row['question']} A king."]} for row in ROWS]
-NO_MODEL = {offer.line for offer in OFFERS}
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def start(folder: Path, *arguments: Any) -> dict[str, Any]:
@@ -129,54 +117,9 @@ def test_a_beir_folder_gets_retrievers_and_the_split_that_it_has(tmp_path: Path)
     assert start(tmp_path / "dev", "--from", "beir", data)["datasets"]["golden"]["split"] == "dev"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--answers", "a.jsonl", "--from", "ragas", "a.jsonl"), "--answers and --from exclude each other"),
-        (("--golden", "a.jsonl"), "--golden belongs to --answers"),
-        (("--column", "text=a"), "--column belongs to --answers or --from"),
-        (("--answers", "a.jsonl", "--column", "foo=a"), "--column foo: there is no such part; write one of answer,"),
-        (("--answers", "a.jsonl", "--column", "text"), "--column 'text': write PART=NAME"),
-        (("--answers", "b.jsonl"), "b.jsonl has no answers of a system; name the column with --column answer=NAME"),
-        (("--answers", "notes.txt"), "it is not clear what this file holds; its name must end in one of .csv,"),
-        (("--answers", "bad.jsonl"), "bad.jsonl:1"),
-        (("--from", "beir", "a.jsonl"), "is not a folder; a BEIR dataset is one with corpus.jsonl"),
-        (("--from", "ragas", "."), "is a folder; name the file with the questions"),
-        (("--from", "beir", "."), "there is no "),
-        (("--from", "trulens", "a.jsonl"), "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir'"),
-    ],
-)
-def test_wrong_arguments_are_explained_and_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_rows(tmp_path / "a.jsonl", ANSWERS)
-    write_rows(tmp_path / "b.jsonl", ROWS)
-    (tmp_path / "notes.txt").write_text("a?\n")
-    (tmp_path / "bad.jsonl").write_text("[1]\n")
-    result = invoke("init", *arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
-    assert not (tmp_path / "spec.yaml").exists()
-
-
 def test_an_existing_spec_is_kept_without_force(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "answers.jsonl", ANSWERS)
     (tmp_path / "spec.yaml").write_text("mine")
     assert "already exists" in invoke("init", "--answers", path, tmp_path).stderr
     assert (tmp_path / "spec.yaml").read_text() == "mine"
     assert invoke("init", "--answers", path, tmp_path, "--force").exit_code == 0
-
-
-def test_every_metric_that_is_offered_exists(tmp_path: Path) -> None:
-    judged = [offer.line.replace("strict}", f"strict, as: judged{place}}}") for place, offer in enumerate(JUDGED)]
-    metrics = ", ".join([*(offer.line for offer in OFFERS), *judged])
-    path = write_rows(tmp_path / "answers.jsonl", ANSWERS)
-    (tmp_path / "spec.yaml").write_text(
-        "version: 1\nname: x\ndatasets: {g: {use: jsonl, path: answers.jsonl}}\n"
-        f"systems: {{s: {{use: file, path: {path.name}}}}}\n"
-        "models: {m: {use: chat, model: x, base_url: 'http://127.0.0.1:9/v1'}}\n"
-        "judges: {strict: {use: claims, model: m}}\n"
-        f"metrics: [{metrics}]\n"
-    )
-    assert invoke("validate", tmp_path / "spec.yaml").exit_code == 0
