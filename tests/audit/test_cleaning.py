@@ -98,3 +98,16 @@ def test_nothing_to_remove_gives_no_copy(tmp_path: Path) -> None:
 def test_empty_questions_go(tmp_path: Path, text: str) -> None:
     write(tmp_path / "golden.jsonl", text)
     assert read(clean_set("jsonl", tmp_path, path="golden.jsonl"), "golden.clean.jsonl") == text.splitlines()[1] + "\n"
+
+
+def test_a_workbook_becomes_json_lines(tmp_path: Path) -> None:
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(str(tmp_path / "golden.xlsx")) as book:
+        sheet = book.add_worksheet("Questions")
+        for number, row in enumerate([("id", "question", "reference"), *ROWS]):
+            sheet.write_row(number, 0, row)
+    found = clean_set("golden", tmp_path, path="golden.xlsx")
+    assert [json.loads(line)["id"] for line in read(found, "golden.clean.jsonl").splitlines()] == ["1", "2", "4"]
+    (removed,) = map(json.loads, read(found, "golden.removed.jsonl").splitlines())
+    assert removed["place"].endswith("golden.xlsx: sheet 'Questions', row 4")
+    assert found.use == "path: golden.clean.jsonl"

@@ -30,6 +30,12 @@ def test_other_words_get_a_table_and_the_option_to_write() -> None:
     assert check.tables[0].rows[-1] == ("travel", "1", "33%", "")
 
 
+def test_shares_are_of_the_questions_with_a_value() -> None:
+    check = check_mix(ask("a", "b", "c", columns=[{"type": "factual"}, {"type": ""}]), TYPE)
+    assert check.tables[0].rows[0] == ("factual", "1", "100%", "40%")
+    assert check.remark == "2 questions without a type; shares are of the others."
+
+
 def test_without_a_column_the_check_is_skipped() -> None:
     check = check_mix(ask("a", columns=[{"other": 1}]), DIFFICULTY)
     assert check.skipped is not None and "'difficulty' or 'level'" in check.skipped

@@ -23,3 +23,8 @@ def test_without_values_the_check_says_what_is_missing() -> None:
 
 def test_a_gate_that_the_questions_can_decide_is_fine() -> None:
     assert check_size(ask("a"), 1, [Power("s", "m", "b", 500, 0.1, 0.01, 0.02, 300)], "").state == "clean"
+
+
+def test_equal_values_say_nothing_about_the_spread() -> None:
+    check = check_size(ask("a"), 1, [Power("s", "m", "b", 8, 0.0, 0.0)], "")
+    assert check.tables[0].rows[0][-1] == "unknown: all values are equal"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LINES = ("jsonl", "ndjson", "csv", "tsv", "txt")
 """Formats whose rows begin on lines of their own, so that whole lines can be copied."""
+_ANY = ("jsonl", "golden")
+"""Datasets that read JSON Lines."""
 _PLACE = re.compile(r"(?P<path>.*):(?P<line>\d+)", re.DOTALL)
 
 
@@ -59,13 +61,13 @@ def clean(dataset: Dataset[Any], questions: QuestionSet, audit: DatasetAudit) ->
         return _finish(
             qrels, {qrels: _drop_first(qrels, reasons)}, rows, reasons, f"split: {node.split}.clean", questions
         )
-    source = _find_source(rows)
+    source = _find_source(dataset, rows)
     files = {source: _drop_rows(source, rows, reasons)}
     for key in ("qrels", *(("path",) if getattr(node, "queries", None) else ())):
         name = getattr(node, key, None)
         if name is not None and (path := dataset.context.resolve(name)) != source:
             files[path] = _drop_judgements(path, reasons)
-    changed = ["use: jsonl"] if node.use != "jsonl" and _suffix_of(source) == "jsonl" else []
+    changed = ["use: jsonl"] if node.use not in _ANY and _suffix_of(source) == "jsonl" else []
     keys = (f"{_find_key(dataset, path)}: {_show(_rename(path, _suffix_of(path)), folder)}" for path in files)
     use = ", ".join((*changed, *keys))
     return _finish(source, files, rows, reasons, use, questions)
@@ -92,11 +94,13 @@ def _read_rows(dataset: Dataset[Any], questions: QuestionSet) -> Rows:
     return dict(zip(queries["query_id"], rows, strict=False))
 
 
-def _find_source(rows: Rows) -> Path:
-    """The file of the questions, as their places name it."""
+def _find_source(dataset: Dataset[Any], rows: Rows) -> Path:
+    """The file of the questions: the one that their places begin with, before a line, or a sheet and a row."""
     place = next(iter(rows.values()))[0]
-    found = _PLACE.fullmatch(place)
-    return Path(found["path"] if found else place.rpartition(": row ")[0] or place)
+    named = [file.path for file in dataset.inputs() if place.startswith(str(file.path))]
+    if not named:
+        raise UsageError(f"--fix cannot clean '{dataset.context.name}': its questions are in no file")
+    return max(named, key=lambda path: len(str(path)))
 
 
 def _drop_rows(path: Path, rows: Rows, removed: Collection[str]) -> bytes:

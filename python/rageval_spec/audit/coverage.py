@@ -42,17 +42,13 @@ def check_references(questions: QuestionSet) -> Check:
         Finding(
             "no_reference",
             "warning",
-            "no reference" + (" and no relevant document, so nothing can score it" if not _is_judged(one) else ""),
+            "no reference" + ("" if one.relevant_ids else ", and no relevant document either"),
             "write the gold answer; if the documents have none, set 'answerable' to false",
             (one.row,),
         )
         for one in lacking
     ]
     return Check("references", title, tuple(findings))
-
-
-def _is_judged(question: Question) -> bool:
-    return bool(question.relevant_ids)
 
 
 def check_judgements(questions: QuestionSet) -> Check:

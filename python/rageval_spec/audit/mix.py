@@ -52,14 +52,16 @@ def check_mix(questions: QuestionSet, wanted: Wanted) -> Check:
         known = list_choices([f"'{column}'" for column in wanted.columns])
         skipped = f"no question has a column {known}; add one to know what the set covers"
         return Check(name, title, skipped=skipped)
-    counts, total = Counter(values.values()), len(questions.questions)
-    missing = total - len(values)
+    counts, total = Counter(values.values()), len(values)
+    missing = len(questions.questions) - total
+    lacking = f"{count_noun(missing, 'question')} without a {wanted.name}; shares are of the others." if missing else ""
     known_share = sum(counts[value] for value in wanted.shares) / total
     if known_share < 0.5 and wanted.is_default:
         names = ", ".join(value for value, _ in counts.most_common(4))
         advice = f"name the wanted shares: {wanted.option} '{_suggest(counts)}'"
         skipped = f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}"
-        return Check(name, title, skipped=skipped, tables=(_tabulate(wanted.name, counts, {}, total, missing),))
+        table = _tabulate(wanted.name, counts, {}, total)
+        return Check(name, title, skipped=skipped, remark=lacking, tables=(table,))
     shares = {value: counts[value] / total for value in {*counts, *wanted.shares}}
     apart = [
         value
@@ -67,8 +69,8 @@ def check_mix(questions: QuestionSet, wanted: Wanted) -> Check:
         if abs(shares[value] - wanted.shares.get(value, 0) / 100) > TOLERANCE
     ]
     findings = (_describe(wanted, apart, counts, total),) if apart else ()
-    table = _tabulate(wanted.name, counts, wanted.shares, total, missing)
-    return Check(name, title, findings, tables=(table,))
+    table = _tabulate(wanted.name, counts, wanted.shares, total)
+    return Check(name, title, findings, remark=lacking, tables=(table,))
 
 
 def read_values(questions: QuestionSet, columns: Sequence[str]) -> dict[str, str]:
@@ -108,7 +110,7 @@ def _describe(wanted: Wanted, apart: Sequence[str], counts: Counter[str], total:
     return Finding("mix", "warning", f"{wanted.name}: {', '.join(named)}", advice, details=details)
 
 
-def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int, missing: int) -> Table:
+def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int) -> Table:
     values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
     rows = [
         (
@@ -119,8 +121,6 @@ def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], tota
         )
         for value in values[:20]
     ]
-    if missing:
-        rows.append(("(none)", f"{missing:,}", format_percent(missing / total, 0), ""))
     return Table((name, "questions", "share", "wanted"), tuple(rows))
 
 

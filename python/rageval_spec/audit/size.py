@@ -89,8 +89,14 @@ def _tabulate(powers: Sequence[Power]) -> Table:
             one.against,
             f"{one.questions:,}",
             format_number(one.sd),
-            "too few questions" if one.smallest_drop is None else format_number(one.smallest_drop),
+            _show_drop(one),
         )
         for one in powers
     )
     return Table(header, tuple(rows))
+
+
+def _show_drop(one: Power) -> str:
+    if one.smallest_drop is None:
+        return "too few questions"
+    return format_number(one.smallest_drop) if one.sd else "unknown: all values are equal"

@@ -13,7 +13,6 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import queries_to_ask
 from rageval_spec.plugin import Context, Dataset
-from rageval_spec.reading.files import format_of
 from rageval_spec.runner import STORE
 from rageval_spec.spec import load
 from rageval_spec.store.folder import open_store
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from rageval_spec.spec.nodes import Spec
 
 _SET = "questions"
-_WORDS = {"csv": "csv", "tsv": "csv", "xlsx": "csv", "parquet": "parquet"}
-"""The dataset that reads a file, by its suffix; any other is read as JSON or YAML."""
 _OF_SPECS = ("datasets:", "systems:", "metrics:")
 
 
@@ -119,7 +116,7 @@ def _build(path: Path, called: str) -> Dataset[Any]:
         return _declare(called, "beir", path=str(path), split=wanted if wanted in splits or not splits else splits[0])
     if name.endswith(".tsv") and path.parent.name == "qrels":
         return _declare(called, "beir", path=str(path.parent.parent), split=name.removesuffix(".tsv"))
-    return _declare(called, _WORDS.get(format_of(path), "jsonl"), path=str(path))
+    return _declare(called, "golden", path=str(path))
 
 
 def _declare(called: str, word: str, **keys: str) -> Dataset[Any]:
