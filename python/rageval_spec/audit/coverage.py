@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rageval_spec.audit.finding import Check, Finding, Row, Severity
-from rageval_spec.audit.question_set import Question, QuestionSet
+from rageval_spec.audit.question_set import QuestionSet
 
 _MOST_NAMED = 3
 
