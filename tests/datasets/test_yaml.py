@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_the_tests_of_promptfoo_are_questions_with_what_they_assert(tmp_path: Pa
     assert '"category":"people"' in collection.columns["columns"][1]
     assert '"plan":"free"' in collection.columns["columns"][0]
     assert collection.about == {"description": "Support questions"}
+
+
+def test_what_promptfoo_says_of_all_tests_counts_for_each(tmp_path: Path) -> None:
+    default = "defaultTest:\n  vars: {plan: free, tone: kind}\n  assert: [{type: equals, value: five days}]\n"
+    first = "- vars: {question: When?, plan: paid}\n  assert: [{type: equals, value: on Friday}]\n"
+    tests = f"tests:\n{first}- vars: {{question: How?}}\n"
+    (tmp_path / "golden.yaml").write_text(default + tests)
+    collection = build_dataset("yaml", tmp_path, path="golden.yaml").open()
+    assert collection.references is not None and collection.columns is not None
+    assert collection.references["references"].to_list() == [["on Friday", "five days"], ["five days"]]
+    columns = [json.loads(text) for text in collection.columns["columns"]]
+    assert [(row["plan"], row["tone"]) for row in columns] == [("paid", "kind"), ("free", "kind")]
+    (tmp_path / "golden.yaml").write_text("defaultTest: file://default.yaml\n" + tests)
+    with pytest.raises(DataError, match=r"'defaultTest' is in another file, file://default\.yaml; write its content"):
+        assert build_dataset("yaml", tmp_path, path="golden.yaml").open().queries is not None
 
 
 def test_a_variable_in_another_file_is_an_error(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import text_lines
-from rageval_spec.reading.row_shapes import Shape, ShapeError, find_remarks, find_shape, take_rows
+from rageval_spec.reading.row_shapes import Shape, ShapeError, complete_row, find_remarks, find_shape, take_rows
 
 
 class NotOneDocumentError(DataError):
@@ -72,7 +72,7 @@ def _place_rows(path: Path, text: str, whole: Any, shape: Shape) -> Iterator[tup
     for offset in _offsets(text, start, shape):
         line, counted = line + text.count("\n", counted, offset), offset
         try:
-            row = next(rows)
+            row = complete_row(shape, whole, next(rows))
         except ShapeError as error:
             raise DataError(f"{path}:{line}: {error}") from error
         if not isinstance(row, dict):

@@ -76,6 +76,25 @@ def take_rows(shape: Shape, value: Any) -> Iterator[Any]:
         yield from _turn_columns(value, shape.column)
 
 
+def complete_row(shape: Shape, document: Any, row: Any) -> Any:
+    """A test of promptfoo with what `defaultTest` says of all tests: its variables, if the test has others, and checks.
+
+    Raises:
+        ShapeError: `defaultTest` is in another file.
+    """
+    default = document.get("defaultTest") if shape.path == ("tests",) and isinstance(document, dict) else None
+    if isinstance(default, str):
+        raise ShapeError(f"'defaultTest' is in another file, {default}; write its content here")
+    if not isinstance(default, dict) or not isinstance(row, dict):
+        return row
+    both = {**default, **row}
+    for key, kind in (("vars", dict), ("assert", list)):
+        general, own = default.get(key), row.get(key)
+        if isinstance(general, kind) and isinstance(own, kind):
+            both[key] = {**general, **own} if isinstance(general, dict) else [*own, *general]
+    return both
+
+
 def find_remarks(shape: Shape, document: Any) -> dict[str, Any]:
     """What a document says about itself beside its rows, such as `version` and `created`."""
     if not isinstance(document, dict) or shape.kind in ("single", "split"):

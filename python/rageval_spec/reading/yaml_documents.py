@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import text_lines
 from rageval_spec.reading.json_documents import Document
-from rageval_spec.reading.row_shapes import Shape, ShapeError, find_remarks, find_shape, take_rows
+from rageval_spec.reading.row_shapes import Shape, ShapeError, complete_row, find_remarks, find_shape, take_rows
 
 MOST_REPEATED = 20_000_000
 """The most characters by which aliases may lengthen a file."""
@@ -67,7 +67,7 @@ def _place_rows(
     rows = take_rows(shape, value)
     for line in places:
         try:
-            row = next(rows)
+            row = complete_row(shape, whole, next(rows))
         except ShapeError as error:
             raise DataError(f"{path}:{line}: {error}") from error
         if not isinstance(row, dict):
