@@ -80,6 +80,7 @@ def test_names_that_differ_in_case_and_spaces_are_known() -> None:
     assert fold_names(row, frozenset({"Question"}))["Question"] == "why?"
     assert has_foldable(["Question", "Region"])
     assert not has_foldable(["question", "Ground Truth"])
+    assert not has_foldable(["ID", "answer", "Contexts"])
     assert not has_foldable(["Frage", "Antwort"])
 
 

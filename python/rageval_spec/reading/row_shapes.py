@@ -88,10 +88,11 @@ def complete_row(shape: Shape, document: Any, row: Any) -> Any:
     if not isinstance(default, dict) or not isinstance(row, dict):
         return row
     both = {**default, **row}
-    for key, kind in (("vars", dict), ("assert", list)):
-        general, own = default.get(key), row.get(key)
-        if isinstance(general, kind) and isinstance(own, kind):
-            both[key] = {**general, **own} if isinstance(general, dict) else [*own, *general]
+    variables, checks = default.get("vars"), default.get("assert")
+    if isinstance(variables, dict) and isinstance(row.get("vars"), dict):
+        both["vars"] = variables | row["vars"]
+    if isinstance(checks, list) and isinstance(row.get("assert"), list):
+        both["assert"] = row["assert"] + checks
     return both
 
 

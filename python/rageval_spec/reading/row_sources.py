@@ -15,6 +15,8 @@ from rageval_spec.reading.delimited import choose_separator, separator_of
 from rageval_spec.reading.files import find_encoding
 from rageval_spec.reading.json_lines import is_list, read_remarks, text_of
 from rageval_spec.reading.json_path import JsonPath, parse_path
+from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.questions import KNOWN_NAMES, RELEVANT
 from rageval_spec.reading.recognition import SEPARATORS
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 from rageval_spec.reading.rows import RowFormat, first_keys, read_rows, row_format_of
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=BaseModel)
 Row = tuple[str, dict[str, Any]]
 
+_USUAL = frozenset({*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *RELEVANT})
 FIRST_ROWS = 20
 """How many rows show what the columns of a file are."""
 QUICKLY_READ = 2**20
 """The most bytes of a text file that is read in full to find its columns."""
 _PARTS = {"question": "text"}
 """Parts that answers call differently from questions."""
+_TEXTS = ("text", "question", "answer")
 _LISTS = frozenset({"reference", "reference_contexts", "contexts", "context_ids", "relevant"})
 _OBJECTS = frozenset({"relevant"})
 
@@ -91,7 +95,8 @@ class RowSource:
         """How rows get further columns, given the names of columns in the spec."""
         named = _list_named(columns)
         paths = tuple(parse_path(name) for name in named if name.startswith("$"))
-        return Unfolding(self.tool, paths, frozenset(named), has_foldable(self.first_names))
+        says_text = any(getattr(columns, part, None) is not None for part in _TEXTS)
+        return Unfolding(self.tool, paths, frozenset(named), not says_text and has_foldable(self.first_names))
 
     def is_direct(self, columns: BaseModel | None) -> bool:
         """Whether a reader of whole columns finds the same as `rows` does."""
@@ -116,6 +121,15 @@ class RowSource:
             if only is not None:
                 found[field] = only
         return columns.model_copy(update=found)
+
+    def alters(self, columns: BaseModel) -> bool:
+        """Whether the tool's layout gives rows another meaning than the names of their columns alone."""
+        layout = self.tool
+        if layout is None or layout.is_plain:
+            return False
+        found = self.resolve(columns)
+        added = [getattr(found, field) for field in type(found).model_fields if getattr(columns, field) is None]
+        return bool(layout.joined or layout.derive) or any(name is not None and name not in _USUAL for name in added)
 
     @property
     def is_long(self) -> bool:

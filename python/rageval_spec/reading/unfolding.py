@@ -19,6 +19,7 @@ ABSENT = object()
 JOINER = "|"
 _TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
 """Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
+_EXACT = frozenset({*QUESTIONS, *ANSWERS, "answer"})
 _FOLDED = {name: name for name in (*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT)}
 
 
@@ -82,9 +83,10 @@ def fold_names(row: Mapping[str, Any], kept: frozenset[str] = frozenset()) -> di
 
 
 def has_foldable(names: Iterable[str]) -> bool:
-    """Whether a name stands for a known one, and no column has the name of a question."""
+    """Whether a name stands for a known one, and no column has the exact name of a question or an answer."""
     present = list(names)
-    return not any(name in QUESTIONS for name in present) and any(name not in fold_names({name: 0}) for name in present)
+    is_exact = any(name in _EXACT for name in present)
+    return not is_exact and any(name not in fold_names({name: 0}) for name in present)
 
 
 def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:

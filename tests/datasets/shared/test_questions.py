@@ -49,6 +49,13 @@ def test_ids_with_commas_in_json_are_not_split(tmp_path: Path) -> None:
 def test_the_key_of_a_dataset_changes_only_if_the_layout_changes_its_meaning(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"user_input": "why?", "reference": "so"}\n')
     assert "layout" not in build_dataset("jsonl", tmp_path, path="a.jsonl").content()
+    flat = {"id": "a", "input": "why?", "expectedOutput": "so", "datasetId": "d"}
+    (tmp_path / "c.jsonl").write_text(json.dumps(flat) + "\n")
+    assert "layout" not in build_dataset("jsonl", tmp_path, path="c.jsonl").content()
+    (tmp_path / "d.jsonl").write_text('{"id": "a", "input": "why?", "expected": "so"}\n')
+    named = {"text": "input", "reference": "expected"}
+    assert "layout" not in build_dataset("jsonl", tmp_path, path="d.jsonl", columns=named).content()
+    assert build_dataset("jsonl", tmp_path, path="d.jsonl").content()["layout"] == "braintrust"
     (tmp_path / "b.jsonl").write_text('{"inputs": {"question": "why?"}, "outputs": {"answer": "so"}}\n')
     content = build_dataset("jsonl", tmp_path, path="b.jsonl").content()
     assert content["layout"] == "langsmith"
@@ -73,3 +80,12 @@ def test_a_long_export_is_described_by_its_first_rows_and_read_in_full(tmp_path:
     references = dataset.open().references
     assert references is not None
     assert references["references"].to_list()[1500] == ["so"]
+
+
+def test_names_in_another_spelling_stay_where_the_spec_names_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"Frage": "why?", "Context": "a note", "ID": "x"}\n')
+    collection = build_dataset("jsonl", tmp_path, path="a.jsonl", columns={"text": "Frage"}).open()
+    assert collection.queries is not None and collection.columns is not None
+    assert collection.queries.rows() == [("1", "why?")]
+    assert collection.references is None
+    assert json.loads(collection.columns["columns"][0]) == {"Context": "a note", "ID": "x"}

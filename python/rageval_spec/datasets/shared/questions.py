@@ -135,7 +135,7 @@ class QuestionsDataset(FileDataset[Q]):
         """Also the tool whose layout changes what the rows mean."""
         content = super().content()
         tool = self.source.tool
-        return content if tool is None or tool.is_plain else {**content, "layout": tool.word}
+        return {**content, "layout": tool.word} if tool is not None and self._alters else content
 
     def has_columns(self, key: str) -> bool:
         """Whether a file has named columns: every file except the qrels."""
@@ -279,6 +279,13 @@ class QuestionsDataset(FileDataset[Q]):
         known = " or ".join(f"'{name}'" for name in relevant.known)
         advice = f"correct '{relevant.key}'" if relevant.mapped else f"name it in '{relevant.key}'"
         return f"no row has relevant documents in {known}; {advice}, or give 'qrels'"
+
+    @cached_property
+    def _alters(self) -> bool:
+        try:
+            return self.source.alters(self.node.columns)
+        except DataError:
+            return False  # told when the file is read
 
     @property
     def _is_table(self) -> bool:

@@ -159,9 +159,13 @@ class TabularDataset(FileDataset[T]):
     def content(self) -> dict[str, Any]:
         """Also the tool whose layout changes what the rows mean."""
         content = super().content()
-        path = self._path if self.node.queries is None else self.context.resolve(self.node.queries)
-        tool = self.source(path).tool
-        return content if tool is None or tool.is_plain else {**content, "layout": tool.word}
+        key = "path" if self.node.queries is None else "queries"
+        source, named = self.source(self.node_path(key) or self._path), self.node.columns
+        try:
+            alters = source.alters(named if key == "path" else named.queries)
+        except DataError:
+            return content  # told when the file is read
+        return {**content, "layout": source.tool.word} if source.tool is not None and alters else content
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
         """The names of a file's columns; None if the file is missing or cannot be read."""
