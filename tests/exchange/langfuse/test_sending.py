@@ -40,7 +40,7 @@ def test_batches_are_no_larger_than_langfuse_takes(server: LangfuseServer, sende
 
 def test_a_refused_trace_of_an_older_version_is_an_error(server: LangfuseServer) -> None:
     server.is_old = True
-    server.items["golden"] = []
+    server.items["golden"] = [{"id": "i"}]
     refused = Answer({"successes": [], "errors": [{"id": "e", "status": 400, "message": "bad trace"}]}, 207)
     server.interrupt = lambda asked: refused if asked.route.endswith("/ingestion") else None
     sender = Sender(connect(LangfuseConnection(url=server.url), "langfuse"), "langfuse", "golden")

@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture(params=["new", "old"])
 def server(request: pytest.FixtureRequest) -> Iterator[LangfuseServer]:
     running = LangfuseServer(is_old=request.param == "old")
-    running.items["golden"] = []
+    running.items["golden"] = [{"id": f"q{n}", "input": f"Question q{n}?"} for n in range(2)]
     yield running
     running.close()
 
@@ -185,6 +185,14 @@ def test_a_run_that_is_sent_twice_is_one_run(server: LangfuseServer) -> None:
         send(server, evaluation, dataset="golden")
     assert len(server.scores) == 2
     assert len(server.runs if server.is_old else server.spans) == (2 if server.is_old else 4)
+
+
+def test_questions_of_other_datasets_are_left_out_of_a_run(server: LangfuseServer) -> None:
+    told = send(server, make_traced(dict.fromkeys(("q0", "x1", "x2"))), dataset="golden").render()
+    assert "2 answers to questions that are no items of the dataset 'golden' left out" in told
+    assert len(server.scores) == 1
+    with pytest.raises(RagevalError, match="the question 'x1' is no item of the dataset 'golden'; read the questions"):
+        send(server, make_traced(dict.fromkeys(("x1", "x2"))), dataset="golden")
 
 
 def test_a_run_of_a_dataset_that_is_not_there_is_an_error(server: LangfuseServer) -> None:

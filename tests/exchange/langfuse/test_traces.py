@@ -37,7 +37,7 @@ def test_what_both_sides_know_arrives_unchanged(
     trace = make(root, retriever, observation(3, "t", "GENERATION", parentObservationId="o1", **usage))
     assert trace is not None
     assert trace.question == question
-    assert trace.answer == (answer or None) or answer == ""
+    assert (trace.answer or "") == answer
     assert [(one.doc_id, one.text) for one in trace.documents or ()] == documents
     assert (trace.input_tokens, trace.output_tokens, trace.cost) == (*tokens, cost)
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace

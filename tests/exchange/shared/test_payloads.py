@@ -67,6 +67,7 @@ def test_questions_of_every_form(found: Any) -> None:
         {"answer": "So.", "contexts": ["c"]},
         {"output": "So."},
         {"choices": [{"message": {"role": "assistant", "content": "So."}}]},
+        '{"answer": "So."}',
         {"generations": [[{"text": "So.", "message": {"kwargs": {"content": "So."}}}]]},
         {"messages": [*CHAT, {"type": "ai", "content": "So."}]},
         {"role": "assistant", "content": "So."},
@@ -75,6 +76,14 @@ def test_questions_of_every_form(found: Any) -> None:
 )
 def test_answers_of_every_form(found: Any) -> None:
     assert find_answer(found) == "So."
+
+
+def test_an_answer_that_is_json_stays_as_it_is() -> None:
+    for text in ('{"total": 5}', "[1, 2]", '{"answer": "inner"}'):
+        assert find_answer({"answer": text}) == text
+    assert find_answer('{"total": 5}') == '{"total": 5}'
+    assert find_answer({"answer": ""}) == find_answer('{"answer": ""}') == ""
+    assert find_documents(['{"id": "d"}']) == (Document('{"id": "d"}'),)
 
 
 def test_a_conversation_without_a_reply_has_no_answer() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from rageval_spec.endpoints.service import LIMITS, Service, ServiceError
+from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.api import Api
 from rageval_spec.exchange.shared.identities import make_hex
 from rageval_spec.exchange.shared.payloads import write_time
@@ -30,22 +31,26 @@ class Sender:
         self._dataset = dataset
         self._dataset_id: str | None = None
         self._is_old: bool | None = None
+        self._items: set[str] = set()
+        self.foreign: set[str] = set()
+        self._has_sent = False
 
     def send(self, bodies: Sequence[Body]) -> None:
-        """Send answers (those with `item`), then scores.
+        """Send answers (those with a `run`), then scores. `foreign` has questions that are no items of the dataset.
 
         Raises:
             DataError: there is no such dataset.
             ServiceError: Langfuse did not take all of them.
         """
-        answers = [body for body in bodies if "item" in body]
         if self._dataset is not None and self._dataset_id is None:
-            self._dataset_id = str(Api(self._service, self._where).check_dataset(self._dataset).get("id", ""))
+            self._read_dataset(self._dataset)
+        bodies = self._drop_foreign(bodies)
+        answers = [body for body in bodies if "run" in body]
         if self._is_old is None:
             self._is_old = self._is_version_3()
         for part in _split(answers):
             self._send_old_answers(part) if self._is_old else self._send_answers(part)
-        scores = [body for body in bodies if "item" not in body]
+        scores = [{key: value for key, value in body.items() if key != "item"} for body in bodies if "run" not in body]
         if self._is_old:
             self._send_each(
                 "/scores", [{key: value for key, value in one.items() if key != "timestamp"} for one in scores]
@@ -57,6 +62,32 @@ class Sender:
     def close(self) -> None:
         """Close the connections."""
         self._service.close()
+
+    def _read_dataset(self, dataset: str) -> None:
+        api = Api(self._service, self._where)
+        self._dataset_id = str(api.check_dataset(dataset).get("id", ""))
+        self._items = {
+            str(row.get("id")) for page in api.dataset_items(dataset) for row in page if isinstance(row, dict)
+        }
+
+    def _drop_foreign(self, bodies: Sequence[Body]) -> list[Body]:
+        """The bodies without those of questions that are no items of the dataset.
+
+        Raises:
+            DataError: not one question is an item.
+        """
+        if self._dataset is None:
+            return list(bodies)
+        kept = [body for body in bodies if body["item"] in self._items]
+        self.foreign |= {body["item"] for body in bodies} - self._items
+        if not kept and not self._has_sent:
+            example = next(iter(sorted(self.foreign)), "")
+            raise DataError(
+                f"{self._where}: the question '{example}' is no item of the dataset '{self._dataset}'; read the "
+                f"questions from there: datasets: {{golden: {{use: langfuse, dataset: {self._dataset}}}}}"
+            )
+        self._has_sent = True
+        return kept
 
     def _is_version_3(self) -> bool:
         """Whether Langfuse lacks the endpoint that came together with scores in batches."""

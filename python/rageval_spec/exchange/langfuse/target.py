@@ -109,6 +109,9 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
                 f"{count_noun(self._without_value, 'answer')} that a metric could not score left out: "
                 "Langfuse has no score without a value"
             )
+        if self._sender is not None and self._sender.foreign:
+            gone = count_noun(len(self._sender.foreign), "answer")
+            found.append(f"{gone} to questions that are no items of the dataset '{self.node.dataset}' left out")
         return found
 
     def close(self) -> None:
@@ -166,6 +169,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
             # Langfuse replaces a score only if both its id and its time are the same.
             "timestamp": others.get("started"),
         }
+        body["item"] = None if run is None else score.query_id
         known = {key: value for key, value in body.items() if value is not None}
         summary = f"{score.metric} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
         return Parcel(identity, known, summary, "score")

@@ -52,8 +52,17 @@ def find_question(content: Any) -> str | None:
 
 
 def find_answer(content: Any) -> str | None:
-    """The answer in a recorded output; of chat messages, the last one of the model."""
-    return _find(content, ANSWER_KEYS, _SYSTEMS, 0)
+    """The answer in a recorded output; of chat messages, the last one of the model.
+
+    A text that happens to be JSON of no known form is the answer itself; "" if an answer is there and empty.
+    """
+    found = _find(content, ANSWER_KEYS, _SYSTEMS, 0)
+    if found is not None:
+        return found
+    parsed = parse_text(content)
+    if isinstance(parsed, Mapping) and any(parsed.get(key) == "" for key in ANSWER_KEYS):
+        return ""
+    return content if isinstance(content, str) and not list_messages(content) else None
 
 
 def list_messages(content: Any) -> tuple[Mapping[str, Any], ...]:
@@ -147,7 +156,8 @@ def clean(found: Any, depth: int = 0) -> Any:
 
 
 def _find(content: Any, keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
-    content = parse_text(content)
+    if depth == 0:
+        content = parse_text(content)
     if isinstance(content, str):
         return content
     if depth > _DEEPEST:
@@ -249,7 +259,6 @@ def _find_documents(content: Any, depth: int) -> tuple[Document, ...] | None:
 
 
 def _read_document(item: Any) -> Document | None:
-    item = parse_text(item)
     if isinstance(item, str):
         return Document(text=item)
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str | Mapping):
