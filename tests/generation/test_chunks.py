@@ -101,6 +101,11 @@ def test_a_size_below_one_is_refused() -> None:
         cut("text", 0)
 
 
+def test_lines_of_a_table_have_no_space_around_them() -> None:
+    whole = document("| a |\n|---|\nOne sentence here. \n| b |\n")
+    assert [chunk.text for chunk in cut_documents([whole], 3)][1:] == ["One sentence here.", "| b |"]
+
+
 def test_headings_of_a_place() -> None:
     found = document("# A\n\nx\n\n### B\n\ny\n\n## C\n\nz")
     assert find_headings(found, found.text.index("y")) == ("A", "B")

@@ -165,7 +165,7 @@ def _cut_block(text: str, block: Block, section: int, size: int, measure: Callab
 def _find_joints(text: str, block: Block) -> Iterator[tuple[int, int]]:
     content = text[block.start : block.end]
     if block.kind in {"code", "table"}:
-        found = [line.span() for line in re.finditer(r"\S.*", content)]
+        found = [line.span() for line in re.finditer(r"\S(?:.*\S)?", content)]
     else:
         found = kernels.split_sentences(content)
     yield from ((block.start + start, block.start + end) for start, end in found)
