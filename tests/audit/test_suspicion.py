@@ -27,6 +27,12 @@ def test_a_document_with_the_questions_words_that_all_systems_find_speaks_agains
     assert "of the question's words, and the relevant document" in found.reasons[1]
 
 
+def test_a_document_that_is_judged_as_not_relevant_is_said_to_be() -> None:
+    question = Question("q1", "How long do refunds take?", "", (), {"label": 1, "found": 0})
+    reasons = suspect(question, rank("found", "found"), TEXTS).reasons
+    assert reasons[0] == "2 of 2 systems put 'found' first, which is judged as not relevant"
+
+
 def test_a_hard_question_is_not_suspicious() -> None:
     question = ask("When does the museum open on weekdays?")
     found = suspect(question, rank("found", "other"), TEXTS)

@@ -55,3 +55,9 @@ def test_without_rankings_or_judgements_the_check_is_skipped() -> None:
     assert check_unjudged(ask("who?"), {}).skipped == "the dataset has no relevance judgements"
     skipped = check_unjudged(ask("who?", relevant=[JUDGED]), {"q1": [Output("a", None, "so", {}, JUDGED)]}).skipped
     assert skipped == "no system of the results names the documents that it found"
+
+
+def test_judgements_that_changed_after_the_evaluation_are_counted() -> None:
+    outputs = {"q1": [find("a", "d1")], "q2": [find("a", "d1")]}
+    check = check_unjudged(ask("who?", "how?", relevant=[JUDGED, {**JUDGED, "d7": 1}]), outputs)
+    assert "The judgements of 1 question changed after the evaluation; evaluate again." in check.remark

@@ -190,7 +190,7 @@ def _describe_negative(question: Question, number: float, measured: Measured) ->
 
 
 def _remark_on_count(systems: int, metric: str) -> str:
-    remark = f"By {metric}, over {systems} systems."
+    remark = f"By {metric}, over {systems} systems. Variants of one system are worth less than their number says."
     if systems >= _ENOUGH:
         return remark
     low, high = find_bounds(0.0, systems)

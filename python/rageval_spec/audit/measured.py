@@ -93,6 +93,20 @@ def read_outputs(samples: Iterable[tuple[str, pl.DataFrame]]) -> dict[str, list[
     return found
 
 
+def count_rejudged(outputs: Outputs, judged: Mapping[str, Mapping[str, int]]) -> int:
+    """The number of questions whose judgements are no longer those of the evaluation.
+
+    Args:
+        outputs: what systems made of the questions.
+        judged: the judgements of each question as they are now, by query id.
+    """
+    return sum(
+        any(output.relevant and output.relevant != judged[query_id] for output in given)
+        for query_id, given in outputs.items()
+        if query_id in judged
+    )
+
+
 def combine(metric: str, columns: Mapping[str, Mapping[str, float]], best: float | None, fails_at: float) -> Measured:
     """The values of the questions that every system has one for.
 

@@ -55,7 +55,8 @@ def suspect(question: Question, outputs: Sequence[Output], texts: Mapping[str, s
 def _suspect_judgements(question: Question, outputs: Sequence[Output], texts: Mapping[str, str]) -> Suspicion:
     ranking = [output.doc_ids for output in outputs if output.doc_ids]
     agreed, agreement = _find_agreed(ranking)
-    reasons = [f"{agreement[0]} of {agreement[1]} systems put '{agreed}' first"] if agreement[0] > 1 else []
+    known = ", which is judged as not relevant" if agreed in (question.relevant or {}) else ""
+    reasons = [f"{agreement[0]} of {agreement[1]} systems put '{agreed}' first{known}"] if agreement[0] > 1 else []
     share = agreement[0] / agreement[1] if agreement[0] > 1 else 0.0
     labelled = [texts[doc_id] for doc_id in sorted(question.relevant_ids) if doc_id in texts]
     if agreed not in texts or not labelled:

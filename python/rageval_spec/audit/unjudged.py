@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.audit.finding import Check, Finding, Table
-from rageval_spec.audit.measured import Output, Outputs
+from rageval_spec.audit.measured import Output, Outputs, count_rejudged
 from rageval_spec.audit.question_set import Question, QuestionSet
-from rageval_spec.wording import format_number, format_percent
+from rageval_spec.wording import count_noun, format_number, format_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,13 @@ def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
         return Check("unjudged", TITLE, skipped="no system of the results names the documents that it found")
     depths = [_measure(system, run) for system, run in runs.items()]
     findings = (*_compare(depths), *_list_to_judge(questions, outputs))
-    return Check("unjudged", TITLE, findings, remark=_explain(questions), tables=(_tabulate(depths),))
+    return Check(
+        "unjudged",
+        TITLE,
+        findings,
+        remark=_explain(questions) + _remark_on_changes(questions, outputs),
+        tables=(_tabulate(depths),),
+    )
 
 
 def _list_runs(questions: QuestionSet, outputs: Outputs) -> dict[str, list[tuple[str, Output]]]:
@@ -184,6 +190,15 @@ def _explain(questions: QuestionSet) -> str:
     if all(grade > 0 for grade in grades):
         text += " None is judged as not relevant, so bpref only counts which relevant documents are found."
     return text
+
+
+def _remark_on_changes(questions: QuestionSet, outputs: Outputs) -> str:
+    """That the results are older than the judgements; "" if they are not."""
+    judged = {question.query_id: question.relevant for question in questions.questions if question.relevant}
+    count = count_rejudged(outputs, judged)
+    if not count:
+        return ""
+    return f" The judgements of {count_noun(count, 'question')} changed after the evaluation; evaluate again."
 
 
 def _tabulate(depths: Sequence[Depth]) -> Table:
