@@ -1,0 +1,33 @@
+"""Every tool of exchange has a page, and the overview lists it with what it can do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.exchange.shared.finding import load, words
+
+FOLDER = Path(__file__).parents[2] / "docs" / "exchange"
+OVERVIEW = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+PAGES = {"otlp": "otel", "weave": "wandb"}
+"""Tools that share a page with another."""
+
+
+@pytest.mark.parametrize("word", words())
+def test_the_overview_lists_the_tool_with_its_page(word: str) -> None:
+    (row,) = [line for line in OVERVIEW.splitlines() if line.startswith("| [") and f"`{word}`" in line]
+    assert f"({PAGES.get(word, word)}.md)" in row
+
+
+@pytest.mark.parametrize("word", words())
+def test_a_page_has_a_table_and_commands_of_what_the_tool_can_do(word: str) -> None:
+    page = (FOLDER / f"{PAGES.get(word, word)}.md").read_text(encoding="utf-8")
+    tool = load(word)
+    assert re.search(r"^\|---", page, re.MULTILINE)
+    assert (f"import {word}" in page) == (tool.source is not None)
+    assert (f"export {word}" in page) == (tool.target is not None)
+    assert re.search(r"[Tt]ested|by hand", page), "it says what it was tested against"
