@@ -1,3 +1,4 @@
+import jsonschema
 import polars as pl
 import pytest
 
@@ -6,6 +7,7 @@ from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.preflight import validate
 from rageval_spec.runner import Options, plan, run
+from rageval_spec.spec import schema
 from tests.command_line import invoke
 from tests.generation.conftest import workshop as workshop
 from tests.generation.writing import Workshop
@@ -105,6 +107,15 @@ def test_a_model_that_only_a_dataset_names_is_used(workshop: Workshop) -> None:
 def test_shares_can_be_text_as_on_the_command_line(workshop: Workshop) -> None:
     with workshop.open("count: 1, style: 'informal,typos'") as dataset:
         assert dataset.node.style == {"informal": 50, "typos": 50}
+
+
+@pytest.mark.parametrize("types", [{"factual": 60, "procedural": 40}, "factual:60,procedural:40"])
+def test_editors_accept_shares_as_a_map_and_as_text(types: object) -> None:
+    block = {"use": "generated", "path": "docs", "model": "gpt", "types": types}
+    spec = {"version": 1, "datasets": {"golden": block}, "systems": {"a": {"use": "bm25"}}, "metrics": ["ndcg@10"]}
+    validator = jsonschema.Draft7Validator(schema())
+    assert validator.is_valid(spec)
+    assert not validator.is_valid({**spec, "datasets": {"golden": {**block, "types": {"facutal": 100}}}})
 
 
 def test_a_folder_without_a_readable_file_says_what_was_there(workshop: Workshop) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from rageval_spec import registry
 from rageval_spec.data.assessment import Estimate
@@ -39,6 +39,15 @@ TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural":
 DIFFICULTIES = {"easy": 30.0, "medium": 50.0, "hard": 20.0}
 STYLES = {"plain": 100.0}
 STYLE_NAMES = ("plain", "informal", "typos", "keywords", "polite")
+
+
+def _describe_shares(names: Iterable[str]) -> WithJsonSchema:
+    """What editors complete: a map of these names to percentages, or the same as text."""
+    share = {"type": "number", "minimum": 0, "maximum": 100}
+    known = {"type": "object", "properties": dict.fromkeys(names, share), "additionalProperties": False}
+    return WithJsonSchema({"anyOf": [known, {"type": "string"}]})
+
+
 _KEPT_AS = "questions"
 """What the store of replies calls a finished test set; its key follows."""
 _WHOLE = hashlib.sha256(b"the whole set").digest()
@@ -72,15 +81,15 @@ class GeneratedNode(DatasetNode):
         "found by meaning, and dense retrieval helps to measure difficulty.",
     )
     count: int = Field(default=200, ge=1, le=100_000, description="How many questions to make.")
-    types: dict[str, float] = Field(
+    types: Annotated[dict[str, float], _describe_shares(TYPES)] = Field(
         default=TYPES, description=f"The share of each type, in percent: {', '.join(TYPES)}."
     )
-    difficulty: dict[str, float] = Field(
+    difficulty: Annotated[dict[str, float], _describe_shares(DIFFICULTIES)] = Field(
         default=DIFFICULTIES,
         description="The share of each difficulty to ask the model for, in percent: easy, medium, hard. What a row "
         "says is measured: how high retrievers rank the question's source.",
     )
-    style: dict[str, float] = Field(
+    style: Annotated[dict[str, float], _describe_shares(STYLE_NAMES)] = Field(
         default=STYLES, description=f"The share of each style, in percent: {', '.join(STYLE_NAMES)}."
     )
     multi_hop: float = Field(
