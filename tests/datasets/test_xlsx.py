@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.command_line import invoke
 from tests.datasets.question_rows import write_rows
@@ -53,8 +54,26 @@ def test_an_id_twice_is_a_diagnostic_with_both_rows(tmp_path: Path) -> None:
 
 
 def test_columns_that_do_not_fit_are_listed_with_the_mapping_to_write(tmp_path: Path) -> None:
-    write_workbook(tmp_path / "golden.xlsx", Golden=[["Frage", "Antwort"], ["Warum?", "darum"]])
-    (tmp_path / "spec.yaml").write_text(SPEC.replace("ground_truth", "Antwort"))
+    rows: list[list[Any]] = [["Nr", "Frage", "Erwartete Antwort"], [1, "Warum?", "darum"], [2, "Wie?", "so"]]
+    write_workbook(tmp_path / "golden.xlsx", Golden=rows)
+    write_workbook(tmp_path / "answers.xlsx", A=[["Nr", "Antwort"], [1, "darum"], [2, "so"]])
+    spec = SPEC.replace("golden.xlsx, columns: {answer: ground_truth}", "answers.xlsx")
+    (tmp_path / "spec.yaml").write_text(spec)
     result = invoke("validate", tmp_path / "spec.yaml")
     assert result.exit_code == 2
-    assert "the columns are 'Frage', 'Antwort'; write columns: {text: Frage}" in " ".join(result.stderr.split())
+    told = " ".join(result.stderr.split())
+    columns = (
+        "the columns are 'Nr', 'Frage', 'Erwartete Antwort'; write columns: {text: Frage, reference: Erwartete Antwort}"
+    )
+    assert columns in told
+    own = (
+        "answers.xlsx: neither a ranking nor answers: the columns are 'Nr', 'Antwort'; write columns: {answer: Antwort"
+    )
+    assert own in told
+    mapped = "golden.xlsx, columns: {query_id: Nr, text: Frage, reference: Erwartete Antwort}}}"
+    spec = spec.replace("golden.xlsx}}", mapped).replace(
+        "answers.xlsx", "answers.xlsx, columns: {answer: Antwort, query_id: Nr}"
+    )
+    (tmp_path / "spec.yaml").write_text(spec)
+    result = invoke("run", tmp_path / "spec.yaml", "--output", tmp_path / "out")
+    assert "exact_match  1.000 [1.000, 1.000]  2/2" in result.stdout

@@ -160,8 +160,18 @@ class File(System[FileNode]):
                 present = self._list_columns(file.path)
             except ForeignFileError as error:
                 yield FileFault(file.key, error.finding, error.hint)
-            else:
-                yield from find_absent(("columns",), self.node.columns, present, file.path.name)
+                continue
+            faults = [*find_absent(("columns",), self.node.columns, present, file.path.name)]
+            yield from faults
+            if present is not None and not faults and self.node.holds == "auto":
+                yield from self._check_content(file)
+
+    def _check_content(self, file: InputFile) -> Iterator[FileFault]:
+        try:
+            self._look_for_answers(file.path)
+        except DataError as error:
+            told, _, hint = str(error).removeprefix(f"{file.path}: ").partition("; ")
+            yield FileFault(file.key, f"{file.path.name}: {told}", hint or None)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
         """The names of a file's columns; None for a run, a missing or damaged file, and if it takes long."""

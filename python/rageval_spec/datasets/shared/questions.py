@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -29,6 +30,7 @@ from rageval_spec.reading.layouts import (
     qrels_table,
     queries_table,
 )
+from rageval_spec.reading.mapping import guess_names, guess_question, write_mapping
 from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
     RELEVANT,
@@ -54,6 +56,7 @@ QUERY_ID = Column(
 )
 TEXT = Column("text", QUESTIONS)
 _RELEVANT = Column("relevant", RELEVANT, "id")
+_ROWS_LOOKED_AT = 20
 _MOST_DESCRIBED = 1000
 """How many rows of a long file show what its columns are."""
 _BETWEEN_IDS = ("\n", ";", "|", ",")
@@ -158,6 +161,25 @@ class QuestionsDataset(FileDataset[Q]):
             return super().list_columns(path)
         columns = self.node.columns if self.source.is_long else self.columns
         return self.source.list_names(columns) if path.is_file() else None
+
+    def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
+        """Also guess the column of the gold answers if that of the questions is unknown."""
+        wanted = self.columns_of(key)[1]
+        is_unknown = key == "path" and not any(name in present for name in self._wanted[1].known)
+        for fault in super().check_columns(key, file, present):
+            is_about_text = is_unknown and len(wanted) == 1 and fault.key == (key,) and not self._wanted[1].mapped
+            yield fault._replace(hint=self._guess_columns(present) or fault.hint) if is_about_text else fault
+
+    def _guess_columns(self, present: Sequence[str]) -> str | None:
+        rows = [row for _, row in islice(self._rows(), _ROWS_LOOKED_AT)]
+        question = guess_question(rows, present)
+        names = {} if question is None else {"text": question}
+        has_reference = bool(find_question_names(self.columns, present)["reference"])
+        parts = [
+            part for part in ("text", "reference") if part not in names and not (part == "reference" and has_reference)
+        ]
+        names |= guess_names(parts, present, names.values())
+        return f"write {write_mapping(('columns',), names)}" if names else None
 
     def check_files(self) -> Iterator[FileFault]:
         """Check the files, and report a query that is listed twice."""
