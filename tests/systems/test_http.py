@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -559,3 +561,25 @@ def test_columns_with_the_names_of_conversations_keep_what_they_hold(serve: Serv
     body = {"q": "{{ question }}", "m": "{{ messages }}", "h": "{{ history }}"}
     answers_of(build("http", url=service.url, body=body), questions_with_columns(rows))
     assert service.calls[0].json == {"q": "a", "m": "three", "h": "long"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [(b"0\r\n\r\n", "its stream of 1 event has no last"), (b"", "broke the connection")],
+)
+def test_a_stream_in_chunks_is_cut_off_wherever_it_ends(ending: bytes, said: str) -> None:
+    piece = stream(PIECES[0])
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(head + b"%x\r\n%s\r\n%s" % (len(piece), piece, ending))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        system = build("http", url=f"http://127.0.0.1:{server.getsockname()[1]}/", retries=0)
+        assert said in answers_of(system, {"q1": "why?"})["q1"]["error"]
+        thread.join()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.reading.answer_rows import UnusableReplyError
 from rageval_spec.reading.json_path import JsonPath, PathError, parse_path
+from rageval_spec.wording import count_noun
 
 CLOSE = "close"
 """What a spec writes in place of the last event's name if only the end of the reply ends its streams."""
@@ -287,7 +288,7 @@ def _explain_end(events: Sequence[Event], last: str | None) -> str:
     known = list(dict.fromkeys(name for event in events for name in event.names))
     shown = f"; the events are {', '.join(map(repr, known[:_MOST_SHOWN]))}" if known else ""
     wanted = f"no event {last!r}" if last is not None else "no last event, such as [DONE]"
-    message = f"its stream of {len(events):,} events has {wanted}, so the answer may be cut off{shown}"
+    message = f"its stream of {count_noun(len(events), 'event')} has {wanted}, so the answer may be cut off{shown}"
     if last is not None:
         return message
     return f"{message}; name the last event in 'last_event', or write 'last_event: {CLOSE}' if the system sends none"
