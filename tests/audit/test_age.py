@@ -61,11 +61,16 @@ def test_a_generated_question_is_outdated_once_its_document_has_another_version(
     versions = {one.doc_id: one.version for one in read_documents(folder).documents}
     columns = [{"sources": [{"document": doc_id, "version": versions[doc_id]}]} for doc_id in ("a.md", "b.md")]
     columns.append({"sources": [{"document": "lost.md", "version": "1"}]})
-    questions = ask("What is the fee?", "When?", "Who?", columns=columns)
+    columns.append({"sources": [{"document": "b.md", "version": "2025-01-01"}]})
+    questions = ask("What is the fee?", "When?", "Who?", "How?", columns=columns)
     (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "a"}\n')
     dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
     unnamed = check_age(questions, dataset).skipped
     assert unnamed is not None and "--documents PATH" in unnamed
     (folder / "a.md").write_text("# Fees\n\nThe fee is 6.\n")
     found = check_age(questions, dataset, read_documents(folder)).findings
-    assert [(one.code, one.rows[0].query_id) for one in found] == [("outdated", "q1"), ("document_gone", "q3")]
+    assert [(one.code, one.rows[0].query_id) for one in found] == [
+        ("outdated", "q1"), ("document_gone", "q3"), ("outdated", "q4")
+    ]  # fmt: skip
+    assert found[0].message == "its document 'a.md' has changed since the question was made"
+    assert found[2].message.endswith(f": version 2025-01-01 then, {versions['b.md']} now")

@@ -23,7 +23,7 @@ _AUDITED = ("audited", "audited_at")
 _REVIEWED = ("reviewed", "reviewed_by", "human_reviewed", "reviewed_at")
 _DOCUMENTS = ("documents", "source_documents", "sources", "corpus_version")
 _OF_ROWS = (*_MADE[:3], *_REVIEWED, "sources")
-_OF_ONE_QUESTION = frozenset({"slot", "attempt"})
+_OF_ONE_QUESTION = frozenset({"slot", "attempt", "overlap"})
 """Keys of a row's `made` that differ from question to question."""
 _NO = frozenset({"", "false", "no", "0", "none", "null"})
 _IDS = ("document", "doc_id", "id", "_id", "name", "path")
