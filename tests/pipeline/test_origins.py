@@ -70,8 +70,16 @@ def test_the_spec_wins_over_the_file() -> None:
 
 def test_rows_are_counted() -> None:
     rows: list[dict[str, Any]] = [
-        {"made": {"model": "gpt-4o", "slot": 1, "overlap": 0.5}, "reviewed": True, "sources": [{"document": "a", "version": "v2"}]},
-        {"made": {"model": "gpt-4o", "slot": 2, "overlap": 0.1}, "reviewed": "no", "sources": [{"document": "b", "version": None}]},
+        {
+            "made": {"model": "gpt-4o", "slot": 1, "overlap": 0.5},
+            "reviewed": True,
+            "sources": [{"document": "a", "version": "v2"}],
+        },
+        {
+            "made": {"model": "gpt-4o", "slot": 2, "overlap": 0.1},
+            "reviewed": "no",
+            "sources": [{"document": "b", "version": None}],
+        },
         {"made": "by hand", "reviewed_by": "Ada", "sources": "unreadable"},
     ]
     origin = find({"reviewed": 99}, rows)
