@@ -20,6 +20,7 @@ _HEX = frozenset("0123456789abcdef")
 _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2, "UNSET": 0, "OK": 1, "ERROR": 2}
 _KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _HIGHEST = 1 << 64
+_SHORT = 19
 
 
 class JsonSpanError(ValueError):
@@ -28,14 +29,14 @@ class JsonSpanError(ValueError):
 
 def is_otlp(found: Any) -> bool:
     """Whether a JSON value has the keys of an OTLP request, or of one part of it."""
-    return isinstance(found, Mapping) and bool(
+    return isinstance(found, dict) and bool(
         found.keys() & {"resourceSpans", "resource_spans", "scopeSpans", "scope_spans"}
     )
 
 
 def is_span(found: Any) -> bool:
     """Whether a JSON value is one span of OTLP without the request around it, as Phoenix gives it."""
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         return False
     return bool(found.keys() & {"traceId", "trace_id"}) and bool(found.keys() & {"spanId", "span_id"})
 
@@ -53,7 +54,7 @@ def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], N
     Raises:
         JsonSpanError: a value has the wrong type, or a span has no valid ids.
     """
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         raise JsonSpanError(f'{name_kind(found)} where an OTLP request was expected: {{"resourceSpans": [...]}}')
     several = _list(found, "resourceSpans", "") if _has(found, "resourceSpans") else [found]
     for number, one in enumerate(several):
@@ -65,31 +66,40 @@ def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], N
             for index, span in enumerate(_list(_object(scope, inner), "spans", inner)):
                 where = f"{inner}.spans[{index}]"
                 try:
-                    read = _read_span(_object(span, where), where, resource, f"{place}{where}")
+                    read = _read_span(span, resource, f"{place}{where}")
                 except JsonSpanError as error:
+                    located = _locate(where, error)
                     if reject is None:
-                        raise
-                    reject(error)
+                        raise located from None
+                    reject(located)
                 else:
                     yield read
 
 
-def _read_span(found: Mapping[str, Any], path: str, resource: Mapping[str, Any], place: str) -> Span:
+def _locate(path: str, error: JsonSpanError) -> JsonSpanError:
+    """The error with the path of what contains the value: paths are only put together where something is wrong."""
+    told = str(error)
+    return JsonSpanError(f"{path}{told}" if told[:1] in (":", "[") else f"{path}.{told}")
+
+
+def _read_span(span: Any, resource: Mapping[str, Any], place: str) -> Span:
+    """One span; the path of an error is relative to it."""
+    found = _object(span, "")
     status = _child(found, "status")
     code = status.get("code", 0)
     parent = found.get("parentSpanId", found.get("parent_span_id"))
     return Span(
-        read_id(found.get("traceId", found.get("trace_id")), TRACE_DIGITS, f"{path}.traceId"),
-        read_id(found.get("spanId", found.get("span_id")), SPAN_DIGITS, f"{path}.spanId"),
-        read_id(parent, SPAN_DIGITS, f"{path}.parentSpanId") if _is_parent(parent) else None,
-        _text(found.get("name"), f"{path}.name"),
-        _time(_get(found, "startTimeUnixNano"), f"{path}.startTimeUnixNano"),
-        _time(_get(found, "endTimeUnixNano"), f"{path}.endTimeUnixNano"),
-        _attributes(found, path),
-        tuple(_read_event(event, f"{path}.events[{n}]") for n, event in enumerate(_list(found, "events", path))),
-        tuple(_read_link(link, f"{path}.links[{n}]") for n, link in enumerate(_list(found, "links", path))),
+        read_id(found.get("traceId", found.get("trace_id")), TRACE_DIGITS, "traceId"),
+        read_id(found.get("spanId", found.get("span_id")), SPAN_DIGITS, "spanId"),
+        read_id(parent, SPAN_DIGITS, "parentSpanId") if _is_parent(parent) else None,
+        _text(found.get("name"), "name"),
+        _time(_get(found, "startTimeUnixNano"), "startTimeUnixNano"),
+        _time(_get(found, "endTimeUnixNano"), "endTimeUnixNano"),
+        _attributes(found, ""),
+        tuple(_read_event(event, f"events[{n}]") for n, event in enumerate(_list(found, "events", ""))),
+        tuple(_read_link(link, f"links[{n}]") for n, link in enumerate(_list(found, "links", ""))),
         _STATUS.get(code, 0) if isinstance(code, str) else code if isinstance(code, int) else 0,
-        _text(status.get("message"), f"{path}.status.message"),
+        _text(status.get("message"), "status.message"),
         resource,
         _read_kind(found.get("kind")),
         place,
@@ -146,17 +156,21 @@ def _attributes(found: Mapping[str, Any], path: str) -> dict[str, Any]:
     listed = found.get("attributes")
     if listed is None:
         return {}
-    if isinstance(listed, Mapping):  # not OTLP, but written by programs that flatten it
+    if isinstance(listed, dict):  # not OTLP, but written by programs that flatten it
         return dict(listed)
     read: dict[str, Any] = {}
     for number, item in enumerate(_list(found, "attributes", path)):
-        if not isinstance(item, Mapping) or not isinstance(key := item.get("key", ""), str):
-            raise JsonSpanError(f"{path}.attributes[{number}]: {name_kind(item)} where a key and a value were expected")
+        if not isinstance(item, dict) or not isinstance(key := item.get("key", ""), str):
+            where = f"{path}.attributes[{number}]".lstrip(".")
+            raise JsonSpanError(f"{where}: {name_kind(item)} where a key and a value were expected")
         value = item.get("value")
         if type(value) is dict and len(value) == 1 and type(text := value.get("stringValue")) is str:
             read[key] = text
-        else:
-            read[key] = _value(value, f"{path}.attributes[{number}].value", 0)
+            continue
+        try:
+            read[key] = _value(value, "", 0)
+        except JsonSpanError as error:
+            raise _locate(f"{path}.attributes[{number}].value".lstrip("."), error) from None
     return read
 
 
@@ -166,6 +180,8 @@ def _value(found: Any, path: str, depth: int) -> Any:
     if depth > MOST_DEPTH:
         raise JsonSpanError(f"{path[:200]}: more than {MOST_DEPTH} lists and objects inside one another")
     for key, value in _object(found, path).items():
+        if key == "intValue" and type(value) is str and len(value) < _SHORT and value.isdecimal():
+            return int(value)
         if value is None:
             continue
         if key in ("stringValue", "string_value"):
@@ -256,7 +272,7 @@ def _has(found: Mapping[str, Any], key: str) -> bool:
 
 def _child(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = found.get(key)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _list(found: Mapping[str, Any], key: str, path: str) -> list[Any]:
@@ -269,6 +285,6 @@ def _list(found: Mapping[str, Any], key: str, path: str) -> list[Any]:
 
 
 def _object(found: Any, path: str) -> Mapping[str, Any]:
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         return found
     raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")
