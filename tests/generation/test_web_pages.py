@@ -59,3 +59,8 @@ def test_only_the_main_part_is_read_with_its_own_header_and_notes() -> None:
 )
 def test_careless_pages_are_read_too(page: str, text: str) -> None:
     assert read_web_page(page).text == text
+
+
+def test_tags_that_are_nested_very_deeply_are_read_in_time() -> None:
+    page = "<main>" + "<div>" * 100_000 + "deep" + "</div>" * 100_000 + "<p>after</main>"
+    assert read_web_page(page).text == "deep\n\nafter"

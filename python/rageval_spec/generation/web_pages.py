@@ -37,6 +37,8 @@ _CLOSES = {"li": {"li"}, "p": {"p"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr
 _BARRIERS = frozenset({"ul", "ol", "dl", "table", "body", "main", "article", "section", "div"})
 _VERSIONS = frozenset({"article:modified_time", "last-modified", "dcterms.modified", "date"})
 _BREAK = "\v"
+_DEEPEST = 512
+"""Tags inside this many others are not told apart, as in browsers; looking through all open tags would take too long."""
 
 
 class _Line(NamedTuple):
@@ -91,6 +93,7 @@ class _Page(HTMLParser):
         self._whole = whole
         self._open: list[tuple[str, bool]] = []
         self._hidden = 0
+        self._too_deep = 0
         self._title: list[str] = []
         self._pending: list[str] = []
         self._lines: list[_Line] = []
@@ -113,6 +116,9 @@ class _Page(HTMLParser):
         if tag in _VOID:
             self._take_void(tag, values)
             return
+        if len(self._open) >= _DEEPEST:
+            self._too_deep += 1
+            return
         self._close_implied(tag)
         if tag in _CELLS and self._pending and not self._hidden:
             self._pending.append(" | ")
@@ -130,6 +136,9 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Close a tag and those that are open inside it. An end that belongs to nothing is ignored."""
+        if self._too_deep:
+            self._too_deep -= 1
+            return
         places = [place for place, (name, _) in enumerate(self._open) if name == tag]
         if not places:
             return
