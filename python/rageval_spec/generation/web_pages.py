@@ -38,7 +38,7 @@ _BARRIERS = frozenset({"ul", "ol", "dl", "table", "body", "main", "article", "se
 _VERSIONS = frozenset({"article:modified_time", "last-modified", "dcterms.modified", "date"})
 _BREAK = "\v"
 _DEEPEST = 512
-"""Tags inside this many others are not told apart, as in browsers; looking through all open tags would take too long."""
+"""Tags inside this many others are not told apart: looking through all open tags would take too long."""
 
 
 class _Line(NamedTuple):
