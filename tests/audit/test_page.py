@@ -54,5 +54,7 @@ def test_axe_finds_nothing_and_nothing_is_loaded(tmp_path: Path, scheme: str) ->
         found = axe.run(opened.page)
         assert found.violations_count == 0, found.generate_report()
         assert opened.seen == [] and opened.requests == [path.as_uri()]
+        listed = opened.page.locator(".checks > li")
+        assert len({round(listed.nth(place).bounding_box()["height"]) for place in range(4)}) == 1  # type: ignore[index]
         opened.page.set_viewport_size({"width": 390, "height": 844})
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390

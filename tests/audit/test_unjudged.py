@@ -54,7 +54,7 @@ def test_an_order_that_depends_on_unjudged_documents_is_named() -> None:
 def test_without_rankings_or_judgements_the_check_is_skipped() -> None:
     assert check_unjudged(ask("who?"), {}).skipped == "the dataset has no relevance judgements"
     skipped = check_unjudged(ask("who?", relevant=[JUDGED]), {"q1": [Output("a", None, "so", {}, JUDGED)]}).skipped
-    assert skipped == "no system of the results names the documents that it found"
+    assert skipped == "the results do not name the documents that systems found"
 
 
 def test_judgements_that_changed_after_the_evaluation_are_counted() -> None:

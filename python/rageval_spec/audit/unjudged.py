@@ -47,7 +47,7 @@ def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
         return Check("unjudged", TITLE, skipped="the dataset has no relevance judgements")
     runs = _list_runs(questions, outputs)
     if not runs:
-        return Check("unjudged", TITLE, skipped="no system of the results names the documents that it found")
+        return Check("unjudged", TITLE, skipped="the results do not name the documents that systems found")
     depths = [_measure(system, run) for system, run in runs.items()]
     findings = (*_compare(depths), *_list_to_judge(questions, outputs))
     return Check(

@@ -45,6 +45,10 @@ from rageval_spec.commands import options as shared
     "this machine]",
 )  # fmt: skip
 @click.option(
+    "--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
+    help="The store with generated questions and vectors.  [default: .rageval/store, next to the spec]",
+)  # fmt: skip
+@click.option(
     "--fix", is_flag=True,
     help="Write cleaned copies beside the files, without repeated questions, empty ones, and those of --train; and the "
     "removed rows with the reasons.",

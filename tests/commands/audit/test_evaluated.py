@@ -82,3 +82,16 @@ def test_values_from_the_first_ten_documents_are_those_of_the_evaluation(tmp_pat
     for row in table.rows:
         for metric, number in zip(("ndcg@10", "bpref", "judged@10"), row[1:4], strict=True):
             assert number == format_number(means[row[0], metric] or 0.0), (row[0], metric)
+
+
+def test_a_history_that_cannot_be_read_is_no_evaluation_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write_spec(tmp_path, systems=SYSTEMS, metrics=["ndcg@10"])
+    assert invoke("run", path, "-q", "-o", tmp_path / "out").exit_code == 0
+    assert find_results(load(path), []).names != []
+    (database,) = (tmp_path / ".rageval").glob("history*")
+    database.write_bytes(b"not a database" * 1000)
+    found = find_results(load(path), [])
+    assert found.names == [] and found.why_none.startswith("the history cannot be read: ")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.audit.opening import open_questions, open_train
+from rageval_spec.commands.audit.opening import open_questions, open_subject, open_train
 from rageval_spec.errors import DataError, UsageError
 from tests.plugins import build_dataset, write
 
@@ -36,3 +36,20 @@ def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
         open_train(tmp_path / "nowhere.csv")
     with pytest.raises(DataError, match=r"empty\.jsonl"):
         open_train(write(tmp_path / "empty.jsonl", ""))
+
+
+def test_questions_that_no_model_wrote_yet_are_not_made_by_an_audit(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    write(tmp_path / "docs" / "a.md", "# Fees\n\nThe fee is 5 euros a month, and it is due on the first day.\n")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "version: 1\n"
+        "datasets: {golden: {use: generated, path: docs, model: writer, count: 2}}\n"
+        "models: {writer: {use: chat, base_url: 'http://127.0.0.1:9/v1', model: m}}\n"
+        "systems: {found: {use: bm25}}\n"
+        "metrics: [ndcg@10]\n"
+    )
+    subject = open_subject(spec, [], tmp_path / "store")
+    with pytest.raises(DataError, match="not made yet; `rageval-spec run` makes them"):
+        open_questions(subject.datasets["golden"])
+    assert not (tmp_path / "store").exists() and not (tmp_path / ".rageval").exists()

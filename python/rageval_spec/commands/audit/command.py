@@ -49,6 +49,7 @@ class Request:
         count: how many questions are wanted.
         metric: the metric that tells which questions systems fail; None for the first of the spec.
         model: the embedding model to compare questions with; None for a local one of the spec.
+        store: the folder of the store; None for the one beside the spec.
         fix: whether to write cleaned copies.
         force: whether to overwrite earlier cleaned copies.
         strict: whether warnings fail, too.
@@ -67,6 +68,7 @@ class Request:
     count: int = COUNT
     metric: str | None = None
     model: str | None = None
+    store: Path | None = None
     fix: bool = False
     force: bool = False
     strict: bool = False
@@ -91,7 +93,7 @@ def audit(request: Request) -> Rendered:
     """
     with ProgressDisplay() as display:
         display.announce("read the datasets")
-        subject = open_subject(request.path, request.overrides)
+        subject = open_subject(request.path, request.overrides, request.store)
         opened = {name: open_questions(subject.datasets[name]) for name in _choose(request.datasets, subject)}
         audited = _audit(subject, opened, request, display)
     if request.fix:

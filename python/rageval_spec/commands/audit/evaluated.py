@@ -13,8 +13,8 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.power import measure_power
 from rageval_spec.commands.results import Opened, is_results, open_results
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.history.finding import PREVIOUS, Places, find_record
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.history.finding import PREVIOUS, NoRecordYetError, Places, find_record
 from rageval_spec.plugin import AnswerMetric, Metric
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.wording import list_choices
@@ -59,8 +59,10 @@ def find_results(spec: Spec, named: Sequence[str]) -> Found:
             return Found([opened])
     try:
         record = find_record(PREVIOUS, Places.of(spec))
-    except (DataError, UsageError, RagevalError):
+    except NoRecordYetError:
         return Found([], f"'{spec.name}' has not been evaluated; evaluate it with: {PROGRAM} run {spec.path}")
+    except RagevalError as error:
+        return Found([], f"the history cannot be read: {error}")
     return Found([Opened(f"record {record.id[:8]}" if record.id else "the newest record", record.evaluation)])
 
 

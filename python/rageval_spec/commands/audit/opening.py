@@ -41,8 +41,13 @@ class Subject:
     parts: Parts | None = None
 
 
-def open_subject(path: Path, overrides: Sequence[str]) -> Subject:
+def open_subject(path: Path, overrides: Sequence[str], store: Path | None = None) -> Subject:
     """The datasets of a spec, or a dataset that is a file or a folder.
+
+    Args:
+        path: the spec, the file or the folder.
+        overrides: values that replace those of the spec.
+        store: the folder of the store, which has the questions that a model wrote; by default the one beside the spec.
 
     Raises:
         SpecError: the spec is wrong.
@@ -52,9 +57,9 @@ def open_subject(path: Path, overrides: Sequence[str]) -> Subject:
         raise UsageError(f"{path}: no such file")
     if _is_spec(path):
         spec = load(path, overrides=overrides)
-        folder = spec.folder / STORE
-        store = open_store(folder if folder.is_dir() else None)
-        parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
+        folder = spec.folder / STORE if store is None else store
+        kept = open_store(folder if folder.is_dir() else None)
+        parts = build_parts(spec, answers=kept.answers, fingerprint=kept.fingerprint)
         return Subject(spec.name, parts.datasets, spec, parts)
     if overrides:
         raise UsageError(f"--set needs a spec, and {path} is a dataset")
