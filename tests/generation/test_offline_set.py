@@ -63,7 +63,7 @@ def test_no_document_is_on_both_sides_of_a_split(manual: DocumentSet) -> None:
 def test_it_is_said_when_the_corpus_gives_fewer_questions(manual: DocumentSet) -> None:
     made = make_offline_set(manual, 500, size=60)
     assert len(made.rows) < 500
-    assert made.remarks[0].startswith(f"the corpus gives only {len(made.rows)} questions of 500")
+    assert made.remarks[0].startswith(f"the corpus gives only {len(made.rows)} of 500 questions")
 
 
 def test_dropped_questions_have_their_reason(tmp_path: Path) -> None:

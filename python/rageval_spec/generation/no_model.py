@@ -23,8 +23,8 @@ SHARES: Mapping[Form, float] = {"sentence": 45, "title": 25, "heading": 10, "clo
 """The mix of forms. Where a corpus has no titles or headings, the others take their share."""
 Reason = Literal["too_vague", "several_sources", "duplicate"]
 REASONS: Mapping[Reason, str] = {
-    "too_vague": "it has fewer than three telling words",
-    "several_sources": "another text of the corpus has all of its telling words",
+    "too_vague": "the question has fewer than three telling words",
+    "several_sources": "another text has all telling words of the question",
     "duplicate": "another question asks the same",
 }
 """Why a question was dropped."""

@@ -178,5 +178,5 @@ def _write_rejected(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[
 def _remark_on_count(found: int, count: int, made: OfflineQuestions) -> Iterator[str]:
     if found < count:
         reasons = Counter(one.reason for one in made.dropped)
-        most = f"; most were dropped because {REASONS[reasons.most_common(1)[0][0]]}" if reasons else ""
-        yield f"the corpus gives only {count_noun(found, 'question')} of {count:,}{most}"
+        most = f" (most often dropped because {REASONS[reasons.most_common(1)[0][0]]})" if reasons else ""
+        yield f"the corpus gives only {found:,} of {count_noun(count, 'question')}{most}"

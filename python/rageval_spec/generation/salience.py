@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ def find_words(text: str) -> list[Word]:
     return found
 
 
+@lru_cache(maxsize=1 << 16)
 def fold(word: str) -> str:
     """A word without case, possessive and the `s` of an English plural, so that forms of it are one term."""
     word = re.sub(r"['’]s?\Z", "", word.casefold())

@@ -85,6 +85,7 @@ def test_fewer_questions_than_wanted_are_a_note_and_none_is_a_failure(folder: Pa
     done = invoke("generate", str(tmp_path / "short"), "--no-model", "-o", str(tmp_path / "none.jsonl"))
     assert done.exit_code == 3
     assert "0 questions" in done.stdout
+    assert "no question could be made; a question needs a text of three sentences" in done.stderr
     assert not (tmp_path / "none.jsonl").exists()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
+from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
@@ -76,16 +77,22 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
             display.tell(make_visible(line))
         display.announce("make the questions")
         made = make_offline_set(documents, request.count, seed=request.seed, split=request.split, size=request.words)
-    written = _write(made, places) if made.rows else []
+    written = _write(made, places)
     console.write(_render(made, request, form, len(documents.documents), written))
     for path in written:
         console.tell(f"wrote {path}")
-    return PASSED if made.rows else BROKEN
+    if not made.rows:
+        console.tell(
+            f"{PROGRAM}: no question could be made; a question needs a text of three sentences, a title or a heading"
+        )
+        return BROKEN
+    return PASSED
 
 
 def _write(made: OfflineSet, places: Places) -> list[Path]:
     places.beside("rejected").unlink(missing_ok=True)
-    files = {places.output: made.rows, places.beside("corpus"): made.corpus, places.beside("rejected"): made.rejected}
+    corpus = made.corpus if made.rows else []
+    files = {places.output: made.rows, places.beside("corpus"): corpus, places.beside("rejected"): made.rejected}
     written = [write_rows(path, rows) for path, rows in files.items() if rows]
     return [*written, *write_sides(made.rows, places)]
 
