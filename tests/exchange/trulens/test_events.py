@@ -72,3 +72,12 @@ def test_what_trulens_knows_of_a_record_comes_back(
     (trace,) = read(path)
     assert (trace.question, trace.answer) == (question, answer)
     assert [one.text for one in trace.documents or ()] == contexts
+
+
+def test_a_record_whose_events_are_far_apart_is_read_whole(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite", 30)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        add_event(connection, 5, 7, "retrieval", {"retrieval.retrieved_contexts": ["late"]})
+    traces = read(path)
+    assert len(traces) == 30
+    assert [one.text for one in traces[-5].documents or ()] == ["Text 0.", "Text 1.", "late"]

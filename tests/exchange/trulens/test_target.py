@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rageval_spec.data.trace import TraceLink
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.exchange.trulens import target as module
+from rageval_spec.exchange.trulens.events import list_roots
 from rageval_spec.exchange.trulens.feedback import write_spans
 from tests.exchange.traced_evaluation import evaluate
 from tests.exchange.trulens.database import make_database, query
@@ -66,8 +69,8 @@ def test_an_export_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module.TrulensTarget, "batch", 2)
     real, calls = write_spans, iter(range(9))
 
-    def break_down(connection: object, bodies: object) -> object:
-        left = real(connection, bodies)  # type: ignore[arg-type]
+    def break_down(*given: Any) -> Any:
+        left = real(*given)
         if next(calls) == 1:
             raise RagevalError("killed")
         return left
@@ -113,3 +116,19 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a SQLite database"):
         send(page, evaluation)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["page.sqlite", "t.sqlite"]
+
+
+def test_all_events_are_looked_through_once_however_many_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    monkeypatch.setattr(module.TrulensTarget, "batch", 1)
+    calls: list[object] = []
+
+    def list_once(connection: sqlite3.Connection) -> dict[str, str]:
+        calls.append(connection)
+        return list_roots(connection)
+
+    monkeypatch.setattr(module, "list_roots", list_once)
+    assert send(path, evaluate(read(path))).sent.total() == 6
+    assert len(calls) == 1

@@ -41,6 +41,14 @@ _TYPE = f"json_extract(record_attributes, '$.\"{SCOPE}span_type\"')"
 _APP = "json_extract({column}, '$.\"ai.observability.app_{part}\"')"
 
 
+_ROWS = f"""
+    SELECT rageval_roots.id, event_id, record, record_attributes, start_timestamp, timestamp, trace
+    FROM trulens_events CROSS JOIN rageval_roots ON rageval_roots.id = {_RECORD}
+    WHERE json_valid(record_attributes) ORDER BY place, start_timestamp, event_id
+"""
+"""All events of the records in `rageval_roots`. With CROSS JOIN, SQLite reads events once and looks records up."""
+
+
 def read_events(
     connection: sqlite3.Connection, path: Path, app: str | None, since: datetime | None, until: datetime | None,
     limit: int | None, reader: SpanReader,
@@ -58,34 +66,33 @@ def read_events(
     if app is not None:
         conditions.append(f"{_APP.format(column='resource_attributes', part='name')} = ?")
         values.append(app)
-    query = f"""
-        WITH roots AS (
-            SELECT {_RECORD} AS id, max(start_timestamp) AS began FROM trulens_events
-            WHERE json_valid(record_attributes) AND {" AND ".join(conditions)}
-            GROUP BY id ORDER BY began DESC, id LIMIT ?
-        )
-        SELECT roots.id, event_id, record, record_attributes, start_timestamp, timestamp, trace
-        FROM trulens_events JOIN roots ON {_RECORD} = roots.id
-        WHERE json_valid(record_attributes)
-        ORDER BY roots.began DESC, roots.id, start_timestamp, event_id
+    connection.execute("CREATE TEMP TABLE rageval_roots (place INTEGER PRIMARY KEY, id TEXT UNIQUE)")
+    roots = f"""
+        INSERT INTO rageval_roots (id) SELECT {_RECORD} AS id FROM trulens_events
+        WHERE json_valid(record_attributes) AND {" AND ".join(conditions)} AND id IS NOT NULL
+        GROUP BY id ORDER BY max(start_timestamp) DESC, id LIMIT ?
     """
-    rows = connection.execute(query, [*values, -1 if limit is None else limit])
+    connection.execute(roots, [*values, -1 if limit is None else limit])
+    rows = connection.execute(_ROWS)
     for record_id, group in groupby(rows, key=lambda row: row[0]):
         yield from _read_record(str(record_id), [_load(row, path) for row in group], path, reader)
 
 
-def find_roots(connection: sqlite3.Connection, record_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The attributes, resource and trace of the root of each record that is there, by the record's id."""
-    marks = ", ".join("?" * len(record_ids))
+def list_roots(connection: sqlite3.Connection) -> dict[str, str]:
+    """The event of the root of each record, by the record's id. Reads all events once."""
     query = f"""
-        SELECT {_RECORD}, record_attributes, resource_attributes, trace FROM trulens_events
-        WHERE json_valid(record_attributes) AND {_TYPE} = 'record_root' AND {_RECORD} IN ({marks})
+        SELECT {_RECORD}, event_id FROM trulens_events
+        WHERE json_valid(record_attributes) AND {_TYPE} = 'record_root' ORDER BY start_timestamp, event_id
     """
+    return {str(record_id): str(event_id) for record_id, event_id in connection.execute(query)}
+
+
+def find_root(connection: sqlite3.Connection, event_id: str) -> dict[str, Any] | None:
+    """The attributes, resource and trace of a record's root; None if it is not there any more."""
     parts = ("record_attributes", "resource_attributes", "trace")
-    return {
-        str(record_id): dict(zip(parts, map(json.loads, rest), strict=True))
-        for record_id, *rest in connection.execute(query, list(record_ids))
-    }
+    query = f"SELECT {', '.join(parts)} FROM trulens_events WHERE event_id = ?"
+    row = connection.execute(query, [event_id]).fetchone()
+    return None if row is None else dict(zip(parts, map(json.loads, row), strict=True))
 
 
 def _load(row: Sequence[Any], path: Path) -> tuple[str, dict[str, Any], dict[str, Any], str, str, dict[str, Any]]:

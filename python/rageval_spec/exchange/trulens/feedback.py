@@ -10,28 +10,23 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rageval_spec.exchange.trulens.events import EVAL_ROOT, OURS, SCOPE, SOURCE_MARK, TIME, find_roots
+from rageval_spec.exchange.trulens.events import EVAL_ROOT, OURS, SCOPE, SOURCE_MARK, TIME, find_root
 from rageval_spec.exchange.trulens.records import DEFINITION
 
-_AT_ONCE = 400
-"""Records that are looked up at once: SQLite limits the values of one statement."""
 _COPIED = ("app_name", "app_version", "app_id", "record_id", "run.name", "input_id")
 """Attributes of a record's root that its feedback repeats."""
 Body = Mapping[str, Any]
 
 
-def write_spans(connection: sqlite3.Connection, bodies: Sequence[Body]) -> list[Body]:
+def write_spans(connection: sqlite3.Connection, bodies: Sequence[Body], roots: Mapping[str, str]) -> list[Body]:
     """Write feedback on records that are kept as spans; returns that on other records.
 
-    TruLens shows the score of the span `eval_root`, and the reason of the span `eval` below it.
+    TruLens shows the score of the span `eval_root`, and the reason of the span `eval` below it. `roots` has the event
+    of each record's root.
     """
-    roots: dict[str, dict[str, Any]] = {}
-    ids = list(dict.fromkeys(str(body["record_id"]) for body in bodies))
-    for start in range(0, len(ids), _AT_ONCE):
-        roots |= find_roots(connection, ids[start : start + _AT_ONCE])
     left = []
     for body in bodies:
-        root = roots.get(str(body["record_id"]))
+        root = find_root(connection, roots.get(str(body["record_id"]), ""))
         if root is None:
             left.append(body)
             continue

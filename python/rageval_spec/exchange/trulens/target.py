@@ -12,6 +12,7 @@ from rageval_spec.exchange.shared.judgements import Judgements
 from rageval_spec.exchange.shared.scores import Score, Scores
 from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
 from rageval_spec.exchange.trulens.database import EVENTS, RECORDS, copy_database, list_tables, open_to_write
+from rageval_spec.exchange.trulens.events import list_roots
 from rageval_spec.exchange.trulens.feedback import write_feedback, write_spans
 from rageval_spec.wording import count_noun
 
@@ -69,7 +70,9 @@ class TrulensTarget(Target[TrulensTargetNode]):
         with open_to_write(self._path) as connection:
             tables = list_tables(connection, self._path)
             if EVENTS in tables:
-                left = write_spans(connection, left)
+                if self._roots is None:
+                    self._roots = list_roots(connection)
+                left = write_spans(connection, left, self._roots)
             if RECORDS in tables:
                 left = write_feedback(connection, left)
         self._gone.update(body["record_id"] for body in left)
@@ -88,6 +91,7 @@ class TrulensTarget(Target[TrulensTargetNode]):
 
     _scores: Scores | None = None
     _copy: Path | None = None
+    _roots: dict[str, str] | None = None
     _left_out = 0
 
     def __init__(self, node: TrulensTargetNode, context: Any) -> None:
