@@ -23,7 +23,8 @@ SDK = ("weave", "weave>=0.54,<1")
 PUBLISH = """
 import json, os, sys
 url, key, name, rows = map(json.loads, sys.argv[1:])
-os.environ.update(WF_TRACE_SERVER_URL=url, WANDB_BASE_URL=url, WANDB_API_KEY=key, WANDB_ERROR_REPORTING="false")
+os.environ.update(WF_TRACE_SERVER_URL=url, WANDB_BASE_URL=url, WANDB_API_KEY=key, WANDB_ERROR_REPORTING="false",
+                  WEAVE_USE_SERVER_CACHE="false")
 import weave
 client = weave.init("my-team/support")
 weave.publish(weave.Dataset(name=name, rows=rows))
@@ -119,7 +120,9 @@ def test_errors_name_the_place_and_hide_the_key(server: WeaveServer, monkeypatch
     monkeypatch.delenv("WANDB_API_KEY")
     with pytest.raises(RagevalError, match="set the environment variable WANDB_API_KEY"):
         send(server)
-    with pytest.raises(ValueError, match="project"):
+    with pytest.raises(
+        ValueError, match="'support' does not name an entity and a project; write both: my-team/support"
+    ):
         WeaveTargetNode(project="support")
 
 

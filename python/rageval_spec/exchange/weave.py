@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
@@ -25,12 +25,19 @@ CLOUD = "https://trace.wandb.ai"
 class WeaveTargetNode(TargetNode):
     """Where to write a dataset in Weave."""
 
-    project: str = Field(description="The project with its entity: `my-team/support`.", pattern=r"^[^/\s]+/[^/\s]+$")
+    project: str = Field(description="The project with its entity: `my-team/support`.")
     name: str | None = Field(default=None, description="The name of the dataset. Default: the spec's name.")
     url: str | None = Field(
         default=None, description=f"The URL of Weave's trace server. Default: `$WF_TRACE_SERVER_URL`, else {CLOUD}."
     )
     api_key: Secret | None = Field(default=None, description="The API key: `${secret:VAR}`. Default: `$WANDB_API_KEY`.")
+
+    @field_validator("project")
+    @classmethod
+    def _check_project(cls, text: str) -> str:
+        if re.fullmatch(r"[^/\s]+/[^/\s]+", text) is None:
+            raise ValueError(f"{text!r} does not name an entity and a project; write both: my-team/support")
+        return text
 
 
 class WeaveTarget(Target[WeaveTargetNode]):
