@@ -259,3 +259,35 @@ def test_contexts_are_those_that_deepeval_itself_reads(tmp_path: Path) -> None:
         ours = zip(collection.references["reference_contexts"].to_list(), answers, strict=True)
         assert [[gold or [], list(answer.row.contexts or ())] for gold, answer in ours] == theirs[kind]
         assert theirs[kind] == [[["c1", "c2"], ["r1"]], [[], []]]
+
+
+LANGSMITH = """
+import datetime, json, uuid
+from langsmith.schemas import Example
+ids, now = [uuid.uuid4(), uuid.uuid4()], datetime.datetime.now()
+parts = {"inputs": {"question": "why?"}, "outputs": {"answer": "so"}, "metadata": {"difficulty": "easy"}}
+print(json.dumps(json.loads(Example(id=ids[0], dataset_id=ids[1], created_at=now, **parts).json())))
+"""
+LANGFUSE = """
+import datetime, json
+from langfuse.api import DatasetItem
+now = datetime.datetime.now()
+dates = {"created_at": now, "updated_at": now}
+parts = {"input": {"question": "why?"}, "expected_output": {"answer": "so"}, "metadata": {"difficulty": "easy"}}
+ids = {"id": "i", "dataset_id": "d", "dataset_name": "n", "source_trace_id": None, "source_observation_id": None}
+item = DatasetItem(status="ACTIVE", media_references=[], **ids, **dates, **parts)
+print(json.dumps(json.loads(item.model_dump_json(by_alias=True))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement", "script"),
+    [("langsmith", "langsmith==0.15.0", LANGSMITH), ("langfuse5", "langfuse==5.0.4", LANGFUSE)],
+)
+def test_what_the_sdks_themselves_dump_is_read(tmp_path: Path, name: str, requirement: str, script: str) -> None:
+    row = run_peer(name, requirement, script)
+    collection = build_dataset("golden", tmp_path, path=write_jsonl(tmp_path / "export.jsonl", row).name).open()
+    assert collection.queries is not None and collection.references is not None and collection.columns is not None
+    assert collection.queries.rows() == [(row["id"], "why?")]
+    assert collection.references["references"].to_list() == [["so"]]
+    assert json.loads(collection.columns["columns"][0])["difficulty"] == "easy"

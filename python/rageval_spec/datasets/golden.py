@@ -36,7 +36,7 @@ class Golden(QuestionsDataset[GoldenNode]):
     """Reads a golden set."""
 
     node_type = GoldenNode
-    known_as = ("file", "goldenset", "golden_set", "testset", "test_set", "ragas", "deepeval")
+    known_as = ("file", "goldenset", "golden_set", "ragas", "deepeval")
 
     def find_source(self, path: Path) -> RowSource:
         """The file in the format that its content shows."""
