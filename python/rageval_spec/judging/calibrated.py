@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.judge_calibration import JudgeCalibration
     from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import Context
+    from rageval_spec.plugin.file_reading import FileReading
     from rageval_spec.plugin.judge import CalibrationUse
     from rageval_spec.statistics.maps import ValueMap
 
@@ -210,6 +211,10 @@ class CalibratedJudge(Judge[Any]):
     def check(self) -> str | None:
         """The judge's."""
         return self._judge.check()
+
+    def describe_files(self) -> Iterable[FileReading]:
+        """The judge's."""
+        return self._judge.describe_files()
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
         """The judge's."""
