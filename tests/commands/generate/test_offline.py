@@ -85,8 +85,28 @@ def test_fewer_questions_than_wanted_are_a_note_and_none_is_a_failure(folder: Pa
     done = invoke("generate", str(tmp_path / "short"), "--no-model", "-o", str(tmp_path / "none.jsonl"))
     assert done.exit_code == 3
     assert "0 questions" in done.stdout
-    assert "no question could be made; a question needs a text of three sentences" in done.stderr
+    assert "no question could be made; " in done.stderr
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_copies_of_one_document_give_no_question_and_the_rejected_ones_say_why(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(
+            "Pumps need an impeller of brass. Hoses must stay dry in summer. Frost breaks old housings of iron."
+        )
+    done = invoke("generate", str(tmp_path), "--no-model", "-o", str(tmp_path / "golden.jsonl"))
+    assert done.exit_code == 3
+    assert "no question could be made; the rejected ones say why" in done.stderr
+    assert {row["reason"] for row in read_rows(tmp_path / "golden.rejected.jsonl")} >= {"several_sources"}
+
+
+def test_texts_whose_language_is_unclear_are_not_counted_as_a_language(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(
+        "Zubo kralo mivek trona pel gam. Dasko rufem golat zin mor lun. Kralo dasko pel zubo zin bor."
+    )
+    done = invoke("generate", str(tmp_path), "--no-model", "-o", str(tmp_path / "golden.jsonl"), "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["language"] == {}
 
 
 def test_options_for_a_model_are_refused(folder: Path) -> None:

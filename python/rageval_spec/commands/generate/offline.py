@@ -82,9 +82,9 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
     for path in written:
         console.tell(f"wrote {path}")
     if not made.rows:
-        console.tell(
-            f"{PROGRAM}: no question could be made; a question needs a text of three sentences, a title or a heading"
-        )
+        needed = "a question needs a text of three sentences, a title or a heading"
+        why = "the rejected ones say why" if made.rejected else needed
+        console.tell(f"{PROGRAM}: no question could be made; {why}")
         return BROKEN
     return PASSED
 
@@ -101,7 +101,7 @@ def _render(
     made: OfflineSet, request: OfflineRequest, form: str, documents: int, written: Sequence[Path]
 ) -> bytes | str:
     """What came out, as text or JSON."""
-    counts = {key: dict(Counter(str(row[key]) for row in made.rows if key in row)) for key in _COUNTED}
+    counts = {key: dict(Counter(str(row[key]) for row in made.rows if row.get(key))) for key in _COUNTED}
     if form == "json":
         content = {
             "questions": len(made.rows),
