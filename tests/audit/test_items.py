@@ -40,7 +40,7 @@ def test_failed_questions_come_with_the_likeliest_label_error_first() -> None:
     check = check_failed(questions, measure([0.0, 0.0], [0.0, 0.0], [0.0, 0.1]), outputs)
     assert [(one.rows[0].query_id, one.severity) for one in check.findings] == [("q2", "warning"), ("q1", "info")]
     assert check.findings[0].details["suspicion"] == 1.0
-    assert "all 2 systems fail it: 2 of 2 systems put 'd2' first" in check.findings[0].message
+    assert "2 of 2 systems fail it: 2 of 2 systems put 'd2' first" in check.findings[0].message
     assert check.remark == "By ndcg@10, of 3 questions and 2 systems."
 
 

@@ -56,7 +56,9 @@ def test_answers_that_agree_with_each_other_speak_against_the_reference() -> Non
     agreeing = [Output("a", None, "It takes 14 days."), Output("b", None, "it takes 14 days")]
     found = suspect(question, agreeing, {})
     assert round(found.score, 2) == 0.67, "they agree fully, and a third of their words are those of the reference"
-    assert found.reasons == ("2 systems give nearly the same answer, which is not the reference",)
+    assert found.reasons == (
+        "2 systems give nearly the same answer, 'It takes 14 days.', and the reference is 'thirty days'",
+    )
     apart = [Output("a", None, "It takes 14 days."), Output("b", None, "Nobody knows that")]
     assert suspect(question, apart, {}).reasons == ()
     assert suspect(question, agreeing[:1], {}).score == 0.0

@@ -63,7 +63,7 @@ def _read_texts(questions: QuestionSet, asked: Sequence[Question], outputs: Outp
 
 
 def _describe_failed(question: Question, found: Suspicion, measured: Measured) -> Finding:
-    likely = found.score >= LIKELY
+    likely, count = found.score >= LIKELY, len(measured.systems)
     because = f": {'; '.join(found.reasons)}" if found.reasons else ""
     if likely:
         advice = "read the question with its label first: the label may be wrong or incomplete"
@@ -72,7 +72,7 @@ def _describe_failed(question: Question, found: Suspicion, measured: Measured) -
     return Finding(
         "every_system_fails",
         "warning" if likely else "info",
-        f"all {len(measured.systems)} systems fail it{because}",
+        f"{count} of {count} systems fail it{because}",
         advice,
         (question.row,),
         metric=measured.metric,
@@ -83,11 +83,12 @@ def _describe_failed(question: Question, found: Suspicion, measured: Measured) -
 def check_solved(questions: QuestionSet, measured: Measured) -> Check:
     """The check `every_system_solves`: questions that tell nothing about which system is better."""
     asked, total = _list_known(questions, measured, measured.solved), len(measured.query_ids)
+    count = len(measured.systems)
     findings = tuple(
         Finding(
             "every_system_solves",
             "info",
-            f"all {len(measured.systems)} systems have the highest possible {measured.metric}",
+            f"{count} of {count} systems have the highest possible {measured.metric}",
             "keep some to notice when they break; add harder ones to tell systems apart",
             (question.row,),
             metric=measured.metric,

@@ -26,6 +26,7 @@ In scifact, 30 of the 300 judged questions got a random document in place of the
 the questions that all of five systems failed and that had such a score, 92% were among the 30; of the 30, 81% had one.
 """
 _AGREE = 0.5
+_LONGEST = 60
 _OF_AGREEMENT = 0.25
 """The part of the score that is the agreement of systems; the rest is how far the other document leads by words."""
 
@@ -94,7 +95,7 @@ def _find_gold(question: Question, labelled: Sequence[str], other: str) -> str |
     for text in question.references:
         wanted = split_words(text)
         if len("".join(wanted)) > 3 and contains(words, wanted) and not any(contains(one, wanted) for one in known):
-            return text if len(text) <= 60 else f"{text[:59]}…"
+            return _shorten(text)
     return None
 
 
@@ -108,4 +109,10 @@ def _suspect_reference(question: Question, answers: Sequence[str]) -> Suspicion:
     score = round(max(0.0, agreement - likeness), 4)
     if score <= 0 or agreement < _AGREE:
         return Suspicion(score * _AGREE)
-    return Suspicion(score, (f"{len(answers)} systems give nearly the same answer, which is not the reference",))
+    told, gold = _shorten(answers[0]), _shorten(question.references[0])
+    reason = f"{len(answers)} systems give nearly the same answer, '{told}', and the reference is '{gold}'"
+    return Suspicion(score, (reason,))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -23,7 +23,7 @@ def test_without_results_nothing_is_computed(tmp_path: Path, monkeypatch: pytest
     spec = load(write_spec(tmp_path, systems=SYSTEMS, metrics=["ndcg@10"]))
     found = find_results(spec, [])
     assert found.names == [] and "rageval-spec run" in found.why_none
-    assert list_powers(spec, found, "golden") is None
+    assert list_powers(spec, build_parts(spec), found, "golden") is None
     assert not (tmp_path / ".rageval").exists()
     with pytest.raises(UsageError, match="nowhere"):
         find_results(spec, ["nowhere"])
@@ -37,9 +37,9 @@ def test_named_results_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = find_results(spec, [str(tmp_path / "out")])
     assert found.names == [str(tmp_path / "out")]
     (dataset,) = spec.datasets
-    powers = list_powers(spec, found, dataset)
+    powers = list_powers(spec, build_parts(spec), found, dataset)
     assert powers is not None and {power.system for power in powers} == {"bm25", "flat"}
-    assert list_powers(spec, found, "other") == []
+    assert list_powers(spec, build_parts(spec), found, "other") == []
 
 
 def open_tiny(tmp_path: Path) -> tuple[Spec, Parts, Found]:
@@ -95,3 +95,12 @@ def test_a_history_that_cannot_be_read_is_no_evaluation_that_is_missing(
     database.write_bytes(b"not a database" * 1000)
     found = find_results(load(path), [])
     assert found.names == [] and found.why_none.startswith("the history cannot be read: ")
+
+
+def test_a_drop_beyond_the_range_of_the_metric_cannot_be_shown(tmp_path: Path) -> None:
+    spec, parts, found = open_tiny(tmp_path)
+    (dataset,) = spec.datasets
+    powers = list_powers(spec, parts, found, dataset)
+    assert powers is not None
+    assert all(power.smallest_drop is None or power.smallest_drop <= 1 for power in powers if power.metric == "ndcg@10")
+    assert any(power.smallest_drop is None for power in powers), "four questions are too few"

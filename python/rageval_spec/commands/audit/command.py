@@ -188,7 +188,7 @@ def _add_values(
     """The material with what the results say about a dataset."""
     return replace(
         material,
-        powers=list_powers(spec, found, dataset),
+        powers=list_powers(spec, parts, found, dataset),
         measured=measure(spec, parts, found, dataset, metric),
         outputs=list_outputs(found, dataset),
         why_none=found.why_none or f"the results have no values of questions of '{dataset}'",

@@ -66,8 +66,11 @@ def find_results(spec: Spec, named: Sequence[str]) -> Found:
     return Found([Opened(f"record {record.id[:8]}" if record.id else "the newest record", record.evaluation)])
 
 
-def list_powers(spec: Spec, found: Found, dataset: str) -> list[Power] | None:
-    """What the questions of a dataset can show, from the first results; None without results."""
+def list_powers(spec: Spec, parts: Parts, found: Found, dataset: str) -> list[Power] | None:
+    """What the questions of a dataset can show, from the first results; None without results.
+
+    A drop that is larger than the range of the metric's values cannot be shown.
+    """
     if not found.opened:
         return None
     rows = measure_power(spec, found.opened[0])
@@ -78,13 +81,18 @@ def list_powers(spec: Spec, found: Found, dataset: str) -> list[Power] | None:
             row.baseline,
             row.queries,
             row.sd,
-            row.smallest_drop,
+            _keep_possible(row.smallest_drop, parts.metrics[row.metric]),
             row.max_drop,
             row.needed,
         )
         for row in rows
         if row.dataset == dataset
     ]
+
+
+def _keep_possible(drop: float | None, metric: Metric[Any]) -> float | None:
+    low, high = metric.bounds
+    return None if drop is None or (high is not None and drop > high - low) else drop
 
 
 def measure(spec: Spec, parts: Parts, found: Found, dataset: str, wanted: str | None) -> Measured | None:
