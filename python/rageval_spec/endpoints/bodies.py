@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.client import HTTPResponse, IncompleteRead
 from threading import Lock
 
-from rageval_spec.endpoints.failures import Failure
+from rageval_spec.endpoints.failures import Failure, TooLargeError
 
 MOST_BYTES = 64 * 2**20
 """The most bytes of a decompressed body, unless a caller sets a lower limit."""
@@ -45,7 +45,9 @@ class Body:
         for piece in _decompress(_read_pieces(response), response.headers.get("Content-Encoding", "")):
             total += len(piece)
             if total > self._most:
-                raise Failure(f"replied with more than {_format_size(self._most)}, which is the limit for a reply")
+                raise TooLargeError(
+                    f"replied with more than {_format_size(self._most)}, which is the limit for a reply"
+                )
             if total > LARGE and not self._is_large:
                 extend(self._wait_for_gate())
             pieces.append(piece)

@@ -70,6 +70,10 @@ class Failure(TryError):  # noqa: N818 - not an error yet: a retry can follow
         self.reply = reply
 
 
+class TooLargeError(Failure):
+    """A reply that is larger than the limit for replies."""
+
+
 def judge_status(reply: Reply, url_key: str) -> Failure:
     """The failure that a status other than 200 stands for; `url_key` is the key of the spec that has the URL."""
     status = f"answered {reply.status} {reply.reason}".rstrip()

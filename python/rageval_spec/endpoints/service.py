@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
-from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError
+from rageval_spec.endpoints.failures import Failure, Reply, TooLargeError, WrongReplyError
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
 from rageval_spec.errors import RagevalError
@@ -29,13 +29,17 @@ class ServiceError(RagevalError):
     Attributes:
         status: the HTTP status; None if no complete reply came.
         content: the beginning of the reply's body; empty if none came.
+        is_too_large: the reply is larger than the limit for replies, so that asking for less can help.
     """
 
-    def __init__(self, message: str, status: int | None = None, content: bytes = b"") -> None:
+    def __init__(
+        self, message: str, status: int | None = None, content: bytes = b"", *, is_too_large: bool = False
+    ) -> None:
         """Keep what the caller may want to know about the failure."""
         super().__init__(message)
         self.status = status
         self.content = content
+        self.is_too_large = is_too_large
 
 
 class Service:
@@ -144,7 +148,8 @@ class Service:
         except Failure as failure:
             status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
             message = self._endpoint.explain(failure, failure.tries, path)
-            raise ServiceError(message, status, content) from failure.__cause__
+            is_too_large = isinstance(failure, TooLargeError)
+            raise ServiceError(message, status, content, is_too_large=is_too_large) from failure.__cause__
         except BrokenDownError as error:
             raise ServiceError(f"{self._endpoint.where}: {error}") from None
         except StoppedError:

@@ -145,3 +145,13 @@ def test_the_credentials_are_sent_and_never_shown(mlflow: MlflowServer, monkeypa
 def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         MlflowSourceNode(**settings)
+
+
+def test_traces_that_are_too_large_together_are_asked_for_in_parts(mlflow: MlflowServer) -> None:
+    for trace in mlflow.traces:
+        trace["trace_info"]["filler"] = "x" * 20_000_000
+    assert len(read(limit=2)) == 2
+    mlflow.page = 1
+    assert [trace.question for trace in read()] == [f"Question {number}?" for number in (5, 4, 3, 2, 1)]
+    sizes = [len(one.parameters["trace_ids"]) for one in mlflow.asked if one.route.endswith("/batchGet")]
+    assert sizes == [2, 5, 2, 3]

@@ -184,3 +184,18 @@ def test_a_dataset_gives_questions_with_references(phoenix: PhoenixServer) -> No
 def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         PhoenixSourceNode(**settings)
+
+
+def test_a_page_that_is_too_large_is_asked_for_in_parts(phoenix: PhoenixServer) -> None:
+    phoenix.page = 1000
+    for span in phoenix.spans:
+        span["attributes"]["filler"] = "x" * 6_000_000
+    assert [trace.question for trace in read()] == [f"Question {number}?" for number in (5, 4, 3, 2, 1)]
+    limits = [one.parameters["limit"] for one in phoenix.asked if one.route.endswith("/spans")]
+    assert limits == [["200"], ["20"], ["2"], *[["2"]] * 7]
+
+
+def test_a_span_that_is_too_large_is_an_error(phoenix: PhoenixServer) -> None:
+    phoenix.spans = [make_span(7, attributes={"input.value": "Q?", "output.value": "x" * 68_000_000})]
+    with pytest.raises(ServiceError, match="replied with more than 64 MiB, which is the limit for a reply"):
+        read()

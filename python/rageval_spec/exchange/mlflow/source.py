@@ -111,7 +111,8 @@ class MlflowSource(Source[MlflowSourceNode]):
 
     def _read_traces(self) -> Iterator[Trace]:
         infos = self._list_infos()
-        while batch := list(islice(infos, _TRACES_AT_ONCE)):
+        at_once = min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)
+        while batch := list(islice(infos, at_once)):
             spans = self._read_spans([str(info.get("trace_id")) for info in batch])
             for info in batch:
                 found = spans.get(str(info.get("trace_id")))
@@ -147,8 +148,15 @@ class MlflowSource(Source[MlflowSourceNode]):
             yield f"run_id = '{self.node.run}'"
 
     def _read_spans(self, trace_ids: Sequence[str]) -> dict[str, Any]:
+        """The spans of some traces, by trace; asked for in two halves if they are too large for a reply."""
         wanted = [("trace_ids", one) for one in trace_ids]
-        content = self._mlflow.service.get(f"{V3}/traces/batchGet", wanted)
+        try:
+            content = self._mlflow.service.get(f"{V3}/traces/batchGet", wanted)
+        except ServiceError as error:
+            if not error.is_too_large or len(trace_ids) == 1:
+                raise
+            half = len(trace_ids) // 2
+            return self._read_spans(trace_ids[:half]) | self._read_spans(trace_ids[half:])
         traces = content.get("traces", []) if isinstance(content, dict) else None
         if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):
             raise ServiceError(f"{self.context.name}: {V3}/traces/batchGet answered without the list 'traces'")

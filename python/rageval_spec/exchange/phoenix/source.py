@@ -111,7 +111,8 @@ class PhoenixSource(Source[PhoenixSourceNode]):
 
     def _read_project(self) -> Iterator[Trace]:
         ids = self._list_traces()
-        while batch := list(islice(ids, _TRACES_AT_ONCE)):
+        at_once = min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)
+        while batch := list(islice(ids, at_once)):
             spans = self._read_spans(batch)
             for trace_id in batch:
                 for trace in self._reader.read(spans[trace_id]):
@@ -137,9 +138,7 @@ class PhoenixSource(Source[PhoenixSourceNode]):
         """The spans of some traces, by trace, with their annotations."""
         project = str(self.node.project)
         place = f"{self.context.name}: project {project}"
-        wanted = [("trace_id", one) for one in trace_ids]
-        found = self._ask_project("spans", [*wanted, ("limit", str(_SPANS_A_PAGE))])
-        spans = [read_span(span, project, place) for span in found]
+        spans = [read_span(span, project, place) for span in self._list_spans(trace_ids, _SPANS_A_PAGE)]
         said = self._read_annotations("span", [span.span_id for span in spans])
         of_traces = self._read_annotations("trace", trace_ids)
         by_trace: dict[str, list[Span]] = defaultdict(list)
@@ -148,6 +147,16 @@ class PhoenixSource(Source[PhoenixSourceNode]):
             annotations = [*said[span.span_id], *(of_traces.pop(span.trace_id, ()) if is_root else ())]
             by_trace[span.trace_id].append(add_annotations(span, annotations))
         return by_trace
+
+    def _list_spans(self, trace_ids: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """The spans of some traces in pages of `limit`, or of less if a page is too large for a reply."""
+        wanted = [("trace_id", one) for one in trace_ids]
+        try:
+            return list(self._ask_project("spans", [*wanted, ("limit", str(limit))]))
+        except ServiceError as error:
+            if not error.is_too_large or limit == 1:
+                raise
+            return self._list_spans(trace_ids, max(1, limit // 10))
 
     def _read_annotations(self, kind: str, ids: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
         found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
