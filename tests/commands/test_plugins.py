@@ -64,7 +64,7 @@ def test_an_unknown_word_suggests_the_nearest_or_lists_all() -> None:
     with pytest.raises(UsageError, match=r"there is no judge 'openai'; it is a model; .* with 'use: chat'"):
         describe_plugin("judges", "openai")
     with pytest.raises(
-        UsageError, match="there is no report 'pdf'; the words of 'reports:' are codequality, csv, html, "
+        UsageError, match="there is no report 'pdf'; the words of 'reports:' are braintrust, codequality, csv, html, "
     ):
         describe_plugin("reports", "pdf")
 
