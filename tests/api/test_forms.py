@@ -95,7 +95,7 @@ def test_files_can_be_combined_with_every_form(files: Collection, form: str) -> 
 def test_packed_files_and_beirs_layout(files: Collection, tmp_path: Path) -> None:
     lines = "".join(f"{query}\t{doc}\t{value}\n" for query, doc, value in as_rows(ONE_WORD.qrels))
     beir, run = tmp_path / "qrels.tsv.gz", tmp_path / "run.zst"
-    beir.write_bytes(gzip.compress(("query-id\tcorpus-id\tscore\n" + lines).encode()))
+    beir.write_bytes(gzip.compress(("query-id\tcorpus-id\tscore\n" + lines).encode(), mtime=0))
     run.write_bytes(zstandard.compress(Path(str(files.run)).read_bytes()))
     assert values_of(beir, run) == values_of(*ONE_WORD)
     assert values_of(beir, ONE_WORD.run) == values_of(*ONE_WORD)

@@ -67,7 +67,7 @@ def test_everything_that_is_not_read_is_listed_with_its_reason(folder: Path, mon
     write(folder / "rows.jsonl", "{}")
     write(folder / ".git" / "x.md", "text")
     write(folder / ".hidden.md", "text")
-    write(folder / "packed.md", gzip.compress(b"text"))
+    write(folder / "packed.md", gzip.compress(b"text", mtime=0))
     write(folder / "odd.html", '<meta charset="klingon"><p>text')
     (folder / "nowhere.md").symlink_to(folder / "absent.md")
     assert reasons(folder) == {
@@ -143,7 +143,7 @@ def test_a_corpus_has_its_own_ids_versions_and_places(tmp_path: Path) -> None:
 
 def test_a_folder_of_beir_is_its_corpus(tmp_path: Path) -> None:
     write(tmp_path / "queries.jsonl", "{}")
-    write(tmp_path / "corpus.jsonl.gz", gzip.compress(b'{"_id": "1", "text": "x"}\n{"_id": "2", "text": " "}'))
+    write(tmp_path / "corpus.jsonl.gz", gzip.compress(b'{"_id": "1", "text": "x"}\n{"_id": "2", "text": " "}', mtime=0))
     found = read_documents(tmp_path)
     assert ([one.doc_id for one in found.documents], found.kind) == (["1"], "corpus")
     assert found.unread == (Unread("corpus.jsonl.gz:2", "the document '2' has no text"),)

@@ -46,7 +46,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
     "ODS": (zipped("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), "this is an OpenDocument spread"),
     "ZIP": (zipped("golden.csv", CSV.encode()), "this is a ZIP archive, not text; extract the file from it"),
     "Parquet": (parquet(), "this is a Parquet file, not text; write use: parquet for a dataset"),
-    "Parquet in gzip": (gzip.compress(parquet()), "this is a Parquet file"),
+    "Parquet in gzip": (gzip.compress(parquet(), mtime=0), "this is a Parquet file"),
     "HTML": (b"\n<!DOCTYPE html><title>404</title>", "this is an HTML page"),
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
 }
@@ -106,7 +106,7 @@ def test_formats_that_are_taken_for_each_other_are_named(
         ("a.csv", "question;reference\r\nwhy?;so, it is\r\n".encode("utf-16")),
         ("a.csv", 'question,reference\nwhy?,"so, it is"\n'.encode("utf-16-le")),
         ("a.csv", b"\xfe\xff" + 'question,reference\nwhy?,"so, it is"\n'.encode("utf-16-be")),
-        ("a.csv", gzip.compress("question\treference\nwhy?\tso, it is\n".encode("utf-16"))),
+        ("a.csv", gzip.compress("question\treference\nwhy?\tso, it is\n".encode("utf-16"), mtime=0)),
     ],
 )
 @pytest.mark.parametrize("word", ["csv", "golden"])
@@ -136,7 +136,7 @@ def test_following_the_message_helps(tmp_path: Path) -> None:
 
 
 def test_gzip_under_any_name_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(gzip.compress(CSV.encode()))
+    (tmp_path / "a.csv").write_bytes(gzip.compress(CSV.encode(), mtime=0))
     collection = build_dataset("csv", tmp_path, path="a.csv").open()
     assert collection.queries is not None and collection.queries.rows() == [("1", "why?")]
 

@@ -201,7 +201,7 @@ def write_files(folder: Path, form: str) -> None:
             path.with_suffix(".json").write_text(json.dumps(part))
         else:
             lines = "".join(f"{json.dumps(row)}\n" for row in part)
-            path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+            path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "csv", "parquet"])

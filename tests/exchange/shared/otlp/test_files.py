@@ -56,7 +56,7 @@ LAYOUTS: dict[str, bytes] = {
 def test_each_layout_is_recognised_by_its_first_bytes(tmp_path: Path, layout: str, compressed: bool) -> None:
     path = tmp_path / "spans"
     content = LAYOUTS[layout]
-    path.write_bytes(gzip.compress(content) if compressed else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if compressed else content)
     spans = list(SpanFiles().read(path))
     assert [(span.trace_id, span.name) for span in spans] == [(TRACE, name) for name in ("s1", "s2", "s3")]
     assert all(span.place.startswith(f"{path}:") for span in spans)
@@ -106,8 +106,8 @@ HALF = json.dumps(_json(1, 2)).encode()
         (_frame(1) + b"\0\0", r"byte \d+: the file is cut off inside a length"),
         (b"\0\xff\xff\xff" * 9, r"byte 0: the file is cut off: a request of 16,777,215 bytes has only 32"),
         (_frame(1) + b"\x7f\xff\xff\xff", r"a request of 2,147,483,647 bytes; at most"),
-        (gzip.compress(LAYOUTS["one request"])[:-12], "its gzip data end early"),
-        (gzip.compress(LAYOUTS["one request"])[:20] + b"x" * 40, "damaged gzip data|end early"),
+        (gzip.compress(LAYOUTS["one request"], mtime=0)[:-12], "its gzip data end early"),
+        (gzip.compress(LAYOUTS["one request"], mtime=0)[:20] + b"x" * 40, "damaged gzip data|end early"),
     ],
 )
 def test_hostile_files_are_errors_with_their_place(tmp_path: Path, content: bytes, message: str) -> None:
@@ -128,7 +128,7 @@ def test_a_document_that_is_too_large_is_an_error(tmp_path: Path, monkeypatch: p
         path.write_bytes(content)
         with pytest.raises(DataError, match="more than 0 MiB"):
             list(SpanFiles().read(path))
-    path.write_bytes(gzip.compress(b"{" + b" " * 10_000_000))
+    path.write_bytes(gzip.compress(b"{" + b" " * 10_000_000, mtime=0))
     with pytest.raises(DataError, match="more than 0 MiB"):
         list(SpanFiles().read(path))
 
