@@ -56,12 +56,12 @@ from rageval_spec.commands import options as shared
 @click.option("--force", is_flag=True, help="With --fix: overwrite the files of an earlier --fix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "html", "markdown"]), default="text", show_default=True,
-    help="How to show the findings.",
+    "--format", "form", type=click.Choice(["text", "json", "html", "markdown"]),
+    help="How to show the findings.  [default: what the name of -o ends in, else text]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write the findings to this file.",
+    help="Write the findings to this file: .html, .json, .md or .txt.",
 )  # fmt: skip
 def audit(**options: Any) -> int:
     """Check test sets: their questions, references, judgements, mix and size.
@@ -73,7 +73,7 @@ def audit(**options: Any) -> int:
     \b
     rageval-spec audit spec.yaml
     rageval-spec audit golden.jsonl --strict
-    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv --format html -o audit.html
+    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv -o audit.html
     """
     from rageval_spec.commands.audit.command import Request
     from rageval_spec.commands.audit.command import audit as audit_spec

@@ -57,6 +57,24 @@ def list_codes(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("a.html", "<!doctype html>"), ("a.HTM", "<!doctype html>"), ("a.json", "{"), ("a.md", "# Audit of shop"),
+     ("a.txt", "shop / golden: ")],
+)  # fmt: skip
+def test_the_name_of_the_output_tells_its_format(spec: Path, name: str, start: str) -> None:
+    assert invoke("audit", spec, "-o", name).exit_code == 1
+    assert Path(name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_a_name_that_tells_no_format_is_refused_unless_the_format_is_named(spec: Path) -> None:
+    done = invoke("audit", spec, "-o", "audit.pdf")
+    assert done.exit_code == 2 and not Path("audit.pdf").exists()
+    assert "-o audit.pdf: end the name in" in done.stderr and "--format json" in done.stderr
+    assert invoke("audit", spec, "-o", "audit.log", "--format", "json").exit_code == 1
+    assert json.loads(Path("audit.log").read_text())["name"] == "shop"
+
+
 def test_findings_name_the_line_of_the_file(spec: Path) -> None:
     assert list_codes(audit(spec)) == [
         ("duplicate", "golden.jsonl:4"),

@@ -53,7 +53,7 @@ class Request:
         fix: whether to write cleaned copies.
         force: whether to overwrite earlier cleaned copies.
         strict: whether warnings fail, too.
-        form: text, json, html or markdown.
+        form: text, json, html or markdown; None for that of the output's suffix, else text.
         output: the file to write; None for standard output.
     """
 
@@ -72,7 +72,7 @@ class Request:
     fix: bool = False
     force: bool = False
     strict: bool = False
-    form: str = "text"
+    form: str | None = None
     output: Path | None = None
 
 
@@ -91,6 +91,7 @@ def audit(request: Request) -> Rendered:
         UsageError: an option is wrong.
         DataError: a dataset or a file cannot be read.
     """
+    form = request.form or _find_form(request.output)
     with ProgressDisplay() as display:
         display.announce("read the datasets")
         subject = open_subject(request.path, request.overrides, request.store)
@@ -98,7 +99,7 @@ def audit(request: Request) -> Rendered:
         audited = _audit(subject, opened, request, display)
     if request.fix:
         _fix(subject, opened, audited, force=request.force)
-    content = _FORMS[request.form](audited)
+    content = _FORMS[form](audited)
     failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
     exit_code = GATE_FAILED if failing else PASSED
     if request.output is None:
@@ -112,6 +113,15 @@ _FORMS: Mapping[str, Any] = {
     "html": render_page,
     "markdown": render_markdown,
 }
+_SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".txt": "text"}
+
+
+def _find_form(output: Path | None) -> str:
+    """The form that a file's name ends in."""
+    form = "text" if output is None else _SUFFIXES.get(output.suffix.lower())
+    if form is None:
+        raise UsageError(f"-o {output}: end the name in {list_choices([*_SUFFIXES])}, or name the format: --format json")
+    return form
 
 
 def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
