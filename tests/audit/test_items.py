@@ -44,6 +44,11 @@ def test_failed_questions_come_with_the_likeliest_label_error_first() -> None:
     assert check.remark == "By ndcg@10, of 3 questions and 2 systems."
 
 
+def test_without_samples_the_order_of_failed_questions_means_nothing() -> None:
+    check = check_failed(ask("who?"), measure([0.0, 0.0]), {})
+    assert "The likeliest label errors are not first" in check.remark and "--results FOLDER" in check.remark
+
+
 def test_solved_questions_have_the_highest_value_everywhere() -> None:
     check = check_solved(ask("a", "b"), measure([1.0, 1.0], [1.0, 0.9]))
     assert [one.rows[0].query_id for one in check.findings] == ["q1"]

@@ -53,6 +53,8 @@ def test_an_order_that_depends_on_unjudged_documents_is_named() -> None:
 
 def test_without_rankings_or_judgements_the_check_is_skipped() -> None:
     assert check_unjudged(ask("who?"), {}).skipped == "the dataset has no relevance judgements"
+    without_samples = check_unjudged(ask("who?", relevant=[JUDGED]), {}).skipped
+    assert without_samples is not None and "--results FOLDER" in without_samples
     skipped = check_unjudged(ask("who?", relevant=[JUDGED]), {"q1": [Output("a", None, "so", {}, JUDGED)]}).skipped
     assert skipped == "the results do not name the documents that systems found"
 

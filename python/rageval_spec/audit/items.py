@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.audit.finding import Check, Finding, Table
-from rageval_spec.audit.measured import Measured, Outputs
+from rageval_spec.audit.measured import NO_SAMPLES, Measured, Outputs
 from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.audit.suspicion import LIKELY, Suspicion, suspect
 from rageval_spec.wording import count_noun, format_number, format_percent
@@ -40,6 +40,8 @@ def check_failed(questions: QuestionSet, measured: Measured, outputs: Outputs) -
     remark = (
         f"By {measured.metric}, of {count_noun(total, 'question')} and {count_noun(len(measured.systems), 'system')}."
     )
+    if findings and not outputs:
+        remark += f" The likeliest label errors are not first: {NO_SAMPLES}."
     return Check("every_system_fails", FAILED, findings, remark=remark)
 
 

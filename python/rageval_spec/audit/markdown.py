@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rageval_spec.audit.finding import Audit, Check, Finding
-from rageval_spec.audit.summary import NOUNS, describe_dataset, summarize
+from rageval_spec.audit.summary import NOUNS, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.markup import escape, format_table, quote, quote_cell
 from rageval_spec.wording import make_visible
 
@@ -20,6 +20,7 @@ def render_markdown(audit: Audit) -> bytes:
 
 def _write(audit: Audit) -> Iterator[str]:
     yield f"# Audit of {escape(audit.name)}: {summarize(audit)}"
+    yield escape(describe_results(audit))
     for dataset in audit.datasets:
         yield f"## {escape(dataset.name)}"
         yield escape(describe_dataset(dataset))

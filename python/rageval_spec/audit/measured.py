@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROUNDING = 1e-9
+NO_SAMPLES = (
+    "these results hold values, but not what systems found; name a results folder that a run wrote: --results FOLDER"
+)
+"""Why nothing can be said of what systems found: records in the history database have no samples."""
 
 
 @dataclass(frozen=True)

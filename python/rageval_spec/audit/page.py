@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.audit.finding import SEVERITIES, Audit, Check, DatasetAudit, Finding
-from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, summarize
+from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.page.shell import read_asset
 from rageval_spec.wording import count_noun, make_visible
 
@@ -33,7 +33,7 @@ def render_page(audit: Audit) -> bytes:
         style=style,
         summary=summarize(audit),
         verdict="fail" if audit.count("error") else "warn" if audit.count("warning") else "pass",
-        results=", ".join(map(make_visible, audit.results)),
+        results=make_visible(describe_results(audit)),
         counts=[(NOUNS[severity], audit.count(severity)) for severity in SEVERITIES],
         datasets=[_describe(number, dataset) for number, dataset in enumerate(audit.datasets)],
     )

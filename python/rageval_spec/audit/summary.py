@@ -21,6 +21,11 @@ def describe_dataset(dataset: DatasetAudit) -> str:
     return ", ".join(parts) + (f"; {dataset.origin}" if dataset.origin else "")
 
 
+def describe_results(audit: Audit) -> str:
+    """Which results the audit used: `With the values of res.`"""
+    return f"With the values of {list_names(audit.results)}." if audit.results else "Without the values of an evaluation."
+
+
 def summarize(audit: Audit) -> str:
     """How many findings there are: `2 errors and 5 warnings`."""
     counts = [(severity, audit.count(severity)) for severity in SEVERITIES]

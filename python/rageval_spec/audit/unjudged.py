@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.audit.finding import Check, Finding, Table
-from rageval_spec.audit.measured import Output, Outputs, count_rejudged
+from rageval_spec.audit.measured import NO_SAMPLES, Output, Outputs, count_rejudged
 from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.wording import count_noun, format_number, format_percent
 
@@ -45,6 +45,8 @@ def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
     """The check `unjudged`: of each system, how many of its first ten documents are judged, and what that hides."""
     if not questions.has_judgements:
         return Check("unjudged", TITLE, skipped="the dataset has no relevance judgements")
+    if not outputs:
+        return Check("unjudged", TITLE, skipped=NO_SAMPLES)
     runs = _list_runs(questions, outputs)
     if not runs:
         return Check("unjudged", TITLE, skipped="the results do not name the documents that systems found")

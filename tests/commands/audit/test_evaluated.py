@@ -97,6 +97,18 @@ def test_a_history_that_cannot_be_read_is_no_evaluation_that_is_missing(
     assert found.names == [] and found.why_none.startswith("the history cannot be read: ")
 
 
+def test_a_record_without_samples_is_said_to_lack_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write_spec(tmp_path, systems=SYSTEMS, metrics=["ndcg@10"])
+    assert invoke("run", path, "-q", "-o", tmp_path / "out").exit_code == 0
+    told = " ".join(invoke("audit", path).stdout.split())
+    assert "With the values of record " in told
+    assert "Unjudged documents: these results hold values, but not what systems found" in told
+    assert "name a results folder that a run wrote: --results FOLDER" in told
+    told = " ".join(invoke("audit", path, "--results", "out").stdout.split())
+    assert "With the values of out." in told and "judged@10" in told
+
+
 def test_a_drop_beyond_the_range_of_the_metric_cannot_be_shown(tmp_path: Path) -> None:
     spec, parts, found = open_tiny(tmp_path)
     (dataset,) = spec.datasets

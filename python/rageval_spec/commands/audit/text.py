@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rageval_spec.audit.finding import Audit, Check, Finding
-from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, summarize
+from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.console import render_text, tabulate
 from rageval_spec.wording import make_visible
 
@@ -29,6 +29,8 @@ def _draw(audit: Audit) -> Iterator[RenderableType]:
 
     for dataset in audit.datasets:
         yield Text(make_visible(f"{audit.name} / {dataset.name}: {describe_dataset(dataset)}"), "bold")
+        if audit.results:
+            yield Text(make_visible(describe_results(audit)), "dim")
         yield ""
         for check in dataset.checks:
             yield from _draw_check(check)
