@@ -13,16 +13,36 @@ def find(system: str, *doc_ids: str, judged: dict[str, int] = JUDGED) -> Output:
 
 
 def test_each_system_has_the_share_of_its_documents_that_are_judged() -> None:
-    outputs = {"q1": [find("a", "d1", "d2", "d3"), find("b", "x1", "x2", "d1")]}
-    check = check_unjudged(ask("who?", relevant=[JUDGED]), outputs)
+    outputs = {f"q{n}": [find("a", "d1", "d2", "d3"), find("b", "x1", "x2", "d1")] for n in range(1, 6)}
+    check = check_unjudged(ask(*"abcde", relevant=[JUDGED] * 5), outputs)
     assert check.tables[0].rows == (
-        ("a", "1.000", "1.000", "1.000", "0 of 1"),
-        ("b", "0.500", "1.000", "0.333", "0 of 1"),
+        ("a", "1.000", "1.000", "1.000", "0 of 5"),
+        ("b", "0.500", "1.000", "0.333", "0 of 5"),
     )
     unequal, following = check.findings[0], check.findings[1:]
     assert (unequal.code, unequal.system, unequal.severity) == ("unequal_judging", "b", "warning")
     assert unequal.details == {"judged": 0.0, "most": 1.0, "most_system": "a"}
     assert following == ()
+
+
+def test_a_system_that_finds_fewer_documents_is_compared_at_its_depth() -> None:
+    """Documents further down are judged less, so the whole depth would make the short list look judged more."""
+    long = ("d2", "d3", *(f"x{n}" for n in range(8)))
+    outputs = {f"q{n}": [find("short", "d2", "d3"), find("long", *long)] for n in range(1, 41)}
+    check = check_unjudged(ask(*map(str, range(40)), relevant=[JUDGED] * 40), outputs)
+    assert "unequal_judging" not in {one.code for one in check.findings}
+
+
+def test_a_difference_of_few_documents_is_chance() -> None:
+    outputs = {"q1": [find("a", "d2", "d3"), find("b", "d2", "x1")]}
+    check = check_unjudged(ask("who?", relevant=[JUDGED]), outputs)
+    assert "unequal_judging" not in {one.code for one in check.findings}
+
+
+def test_a_document_in_several_contexts_counts_once() -> None:
+    outputs = {"q1": [find("a", "d1", "d1", "x1", "x1", judged=JUDGED)]}
+    (row,) = check_unjudged(ask("who?", relevant=[JUDGED]), outputs).tables[0].rows
+    assert row[3] == "0.500"
 
 
 def test_judgements_of_relevant_documents_alone_do_not_make_systems_unequal() -> None:

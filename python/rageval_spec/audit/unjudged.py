@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ CUTOFF = 10
 _MEASURES = (f"ndcg@{CUTOFF}", "bpref", f"judged@{CUTOFF}")
 _UNEQUAL = 0.1
 """A system is compared unfairly if that much less of its documents is judged than of another's."""
+_Z = 1.959964
 _FIRST = 3
 
 
@@ -28,8 +30,9 @@ class Depth(NamedTuple):
     Attributes:
         ndcg, bpref, judged: the means over all judged questions; `judged` is the share of the first ten documents.
         blind: the number of questions of which none of the first ten documents is judged.
-        rest: the judged share of the first ten documents that are not known as relevant: a better system has more
-            relevant ones, so that `judged` alone says little. None if no document is judged as not relevant.
+        rest: how many of the first documents are not known as relevant, and how many of these are judged: a better
+            system has more relevant ones, so that `judged` alone says little. As deep for every system, because
+            documents further down are judged less. None if no document is judged as not relevant.
     """
 
     system: str
@@ -38,7 +41,19 @@ class Depth(NamedTuple):
     judged: float
     blind: int
     questions: int
-    rest: float | None
+    rest: Rest | None
+
+
+class Rest(NamedTuple):
+    """Documents that are not known as relevant: how many are judged, and how many there are."""
+
+    judged: int
+    count: int
+
+    @property
+    def share(self) -> float:
+        """The judged share."""
+        return self.judged / self.count
 
 
 def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
@@ -50,7 +65,8 @@ def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
     runs = _list_runs(questions, outputs)
     if not runs:
         return Check("unjudged", TITLE, skipped="the results do not name the documents that systems found")
-    depths = [_measure(system, run) for system, run in runs.items()]
+    shared = _find_shared_depth(runs)
+    depths = [_measure(system, run, shared) for system, run in runs.items()]
     findings = (*_compare(depths), *_list_to_judge(questions, outputs))
     return Check(
         "unjudged",
@@ -71,26 +87,40 @@ def _list_runs(questions: QuestionSet, outputs: Outputs) -> dict[str, list[tuple
     return runs
 
 
-def _measure(system: str, run: Sequence[tuple[str, Output]]) -> Depth:
+def _find_shared_depth(runs: Mapping[str, Sequence[tuple[str, Output]]]) -> dict[str, int]:
+    """For each question, how many of its first ten documents every system found; systems without any do not count."""
+    shared: dict[str, int] = {}
+    for query_id, output in (one for run in runs.values() for one in run):
+        if found := len(_list_first(output)):
+            shared[query_id] = min(found, shared.get(query_id, CUTOFF))
+    return shared
+
+
+def _list_first(output: Output) -> list[str]:
+    """The first ten documents; one that stands there twice, as answers can have several parts of it, counts once."""
+    return list(dict.fromkeys(output.doc_ids or ()))[:CUTOFF]
+
+
+def _measure(system: str, run: Sequence[tuple[str, Output]], shared: Mapping[str, int]) -> Depth:
     from rageval_spec import kernels
 
     qrels, ranking = _build_tables(run)
     found = kernels.evaluate_ranking(qrels, ranking, _MEASURES, kernels.RankingOptions(missing="zero"))
     ndcg, bpref, judged = (float(row.mean()) for row in found.values)
     blind = int((found.values[2] == 0).sum())
-    return Depth(system, ndcg, bpref, judged, blind, len(found.query_ids), _measure_rest(run))
+    return Depth(system, ndcg, bpref, judged, blind, len(found.query_ids), _measure_rest(run, shared))
 
 
-def _measure_rest(run: Sequence[tuple[str, Output]]) -> float | None:
+def _measure_rest(run: Sequence[tuple[str, Output]], shared: Mapping[str, int]) -> Rest | None:
     if all(grade > 0 for _, output in run for grade in output.relevant.values()):
         return None
     others = [
         doc_id in output.relevant
-        for _, output in run
-        for doc_id in (output.doc_ids or ())[:CUTOFF]
+        for query_id, output in run
+        for doc_id in _list_first(output)[: shared.get(query_id, 0)]
         if output.relevant.get(doc_id, 0) <= 0
     ]
-    return sum(others) / len(others) if others else None
+    return Rest(sum(others), len(others)) if others else None
 
 
 def _build_tables(run: Sequence[tuple[str, Output]]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -101,7 +131,7 @@ def _build_tables(run: Sequence[tuple[str, Output]]) -> tuple[pl.DataFrame, pl.D
     ranked = []
     for query_id, output in run:
         places = dict(output.ranks)
-        for rank, doc_id in enumerate((output.doc_ids or ())[:CUTOFF], 1):
+        for rank, doc_id in enumerate(_list_first(output), 1):
             places.setdefault(doc_id, rank)
         ranked += [(query_id, doc_id, -float(rank)) for doc_id, rank in places.items()]
     kinds = {"query_id": pl.String, "doc_id": pl.String}
@@ -111,11 +141,11 @@ def _build_tables(run: Sequence[tuple[str, Output]]) -> tuple[pl.DataFrame, pl.D
 
 def _compare(depths: Sequence[Depth]) -> Iterator[Finding]:
     """Systems whose documents are judged much less than those of another one, and orders that depend on it."""
-    known = [one for one in depths if one.rest is not None]
-    most = max(known, key=lambda one: one.rest or 0.0, default=None)
-    for one in known:
-        if most is not None and (one.rest or 0.0) < (most.rest or 0.0) - _UNEQUAL:
-            yield _describe_unequal(one, most)
+    known = [(one.system, one.rest) for one in depths if one.rest is not None]
+    most = max(known, key=lambda one: one[1].share, default=None)
+    for system, rest in known:
+        if most is not None and _is_less(rest, most[1]):
+            yield _describe_unequal(system, rest, *most)
     by_ndcg, by_bpref = max(depths, key=lambda one: one.ndcg), max(depths, key=lambda one: one.bpref)
     if by_ndcg.system != by_bpref.system and by_bpref.bpref > by_ndcg.bpref and by_ndcg.ndcg > by_bpref.ndcg:
         yield Finding(
@@ -127,17 +157,23 @@ def _compare(depths: Sequence[Depth]) -> Iterator[Finding]:
         )
 
 
-def _describe_unequal(one: Depth, most: Depth) -> Finding:
-    mine, theirs = format_percent(one.rest or 0.0, 0), format_percent(most.rest or 0.0, 0)
+def _is_less(rest: Rest, most: Rest) -> bool:
+    """Whether a share is much lower than another one, and not by chance (a test of two proportions at 5%)."""
+    pooled = (rest.judged + most.judged) / (rest.count + most.count)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / rest.count + 1 / most.count))
+    return most.share - rest.share > max(_UNEQUAL, _Z * error)
+
+
+def _describe_unequal(system: str, rest: Rest, most_system: str, most: Rest) -> Finding:
     return Finding(
         "unequal_judging",
         "warning",
-        f"of the first {CUTOFF} documents of {one.system} that are not known as relevant, {mine} are judged, and of "
-        f"{most.system}'s {theirs}",
-        f"an unjudged document counts as not relevant, so ndcg@{CUTOFF} may be too low for {one.system}; judge its "
+        f"of the first documents of {system} that are not known as relevant, {format_percent(rest.share, 0)} are "
+        f"judged; of {most_system}'s, at the same depth, {format_percent(most.share, 0)}",
+        f"an unjudged document counts as not relevant, so ndcg@{CUTOFF} may be too low for {system}; judge its "
         "documents, or compare by bpref",
-        system=one.system,
-        details={"judged": one.rest, "most": most.rest, "most_system": most.system},
+        system=system,
+        details={"judged": rest.share, "most": most.share, "most_system": most_system},
     )
 
 
@@ -188,7 +224,8 @@ def _explain(questions: QuestionSet) -> str:
     most = sum(min(count, CUTOFF) for count in judged) / len(judged) / CUTOFF
     grades = (grade for question in questions.questions for grade in (question.relevant or {}).values())
     text = f"{mean:.3g} documents are judged for a question on average"
-    text += f", so judged@{CUTOFF} cannot exceed {format_number(most)}." if most < 1 else "."
+    whole = f", so judged@{CUTOFF} cannot exceed {format_number(most)} for a system that finds {CUTOFF} documents"
+    text += f"{whole}." if most < 1 else "."
     if all(grade > 0 for grade in grades):
         text += " None is judged as not relevant, so bpref only counts which relevant documents are found."
     return text
