@@ -23,7 +23,9 @@ def describe_dataset(dataset: DatasetAudit) -> str:
 
 def describe_results(audit: Audit) -> str:
     """Which results the audit used: `With the values of res.`"""
-    return f"With the values of {list_names(audit.results)}." if audit.results else "Without the values of an evaluation."
+    return (
+        f"With the values of {list_names(audit.results)}." if audit.results else "Without the values of an evaluation."
+    )
 
 
 def summarize(audit: Audit) -> str:

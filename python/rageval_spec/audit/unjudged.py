@@ -48,12 +48,12 @@ class Rest(NamedTuple):
     """Documents that are not known as relevant: how many are judged, and how many there are."""
 
     judged: int
-    count: int
+    documents: int
 
     @property
     def share(self) -> float:
         """The judged share."""
-        return self.judged / self.count
+        return self.judged / self.documents
 
 
 def check_unjudged(questions: QuestionSet, outputs: Outputs) -> Check:
@@ -159,8 +159,8 @@ def _compare(depths: Sequence[Depth]) -> Iterator[Finding]:
 
 def _is_less(rest: Rest, most: Rest) -> bool:
     """Whether a share is much lower than another one, and not by chance (a test of two proportions at 5%)."""
-    pooled = (rest.judged + most.judged) / (rest.count + most.count)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / rest.count + 1 / most.count))
+    pooled = (rest.judged + most.judged) / (rest.documents + most.documents)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / rest.documents + 1 / most.documents))
     return most.share - rest.share > max(_UNEQUAL, _Z * error)
 
 

@@ -120,7 +120,9 @@ def _find_form(output: Path | None) -> str:
     """The form that a file's name ends in."""
     form = "text" if output is None else _SUFFIXES.get(output.suffix.lower())
     if form is None:
-        raise UsageError(f"-o {output}: end the name in {list_choices([*_SUFFIXES])}, or name the format: --format json")
+        raise UsageError(
+            f"-o {output}: end the name in {list_choices([*_SUFFIXES])}, or name the format: --format json"
+        )
     return form
 
 
