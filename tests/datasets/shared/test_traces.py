@@ -37,3 +37,13 @@ def test_questions_references_judgements_and_the_rest(tmp_path: Path, monkeypatc
 def test_traces_without_gold_answers_have_no_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = open_dataset(tmp_path, [Trace(TraceLink("toy", "t2"), "How?")], monkeypatch).open()
     assert (collection.references, collection.qrels) == (None, None)
+
+
+def test_the_texts_that_hold_the_gold_answer_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [
+        Trace(TraceLink("toy", "t1"), "Why?", reference_contexts=("So it is.",)),
+        Trace(TraceLink("toy", "t2"), "How?"),
+    ]
+    found = open_dataset(tmp_path, asked, monkeypatch).open().references
+    assert found is not None
+    assert found["reference_contexts"].to_list() == [["So it is."], None]

@@ -25,6 +25,15 @@ def test_another_evaluation_or_other_settings_read_again(tmp_path: Path, monkeyp
     assert ToySource.reads == 3
 
 
+def test_a_later_evaluation_never_gets_what_an_earlier_one_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToySource, "reads", 0)
+    for _ in range(5):  # each budget is gone before the next is made, so that its place in memory is free again
+        read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")
+    assert ToySource.reads == 5
+
+
 def test_no_traces_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToySource, "traces", [])
     with pytest.raises(DataError, match=r"systems.a: there are no traces in what it names"):

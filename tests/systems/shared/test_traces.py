@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import Trace, TraceLink
+from rageval_spec.data.trace import Step, Trace, TraceLink
 from rageval_spec.datasets.shared.traces import TraceDataset
+from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.source import WindowNode
 from rageval_spec.plugin import Context, DatasetNode, GeneratingNode
+from rageval_spec.reading.agent_steps import load_steps
 from rageval_spec.systems.shared.traces import TraceSystem
 from tests.command_line import invoke
 from tests.exchange.tool import TRACES, ToySource
@@ -63,6 +65,41 @@ def test_of_several_traces_of_a_question_the_newest_counts(tmp_path: Path, monke
     assert [note.message for note in answering.notes] == ["1 older trace of the same questions left out"]
 
 
+def test_the_newest_is_told_by_fractions_of_a_second_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Trace(TraceLink("toy", "t1"), "What is 1?", answer="old", started="2026-01-01T00:00:00Z")
+    second = Trace(TraceLink("toy", "t2"), "What is 1?", answer="new", started="2026-01-01T00:00:00.250000Z")
+    monkeypatch.setattr(ToySource, "traces", [second, first])
+    _, system = build(tmp_path)
+    assert system.answer(_collection("q1", "What is 1?")).answers["answer"].to_list() == ["new"]
+
+
+def test_each_trace_is_matched_by_its_id_or_else_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(number: str, question: str) -> Trace:
+        return Trace(TraceLink("toy", number), question, answer=f"from {number}", started="2026-01-01T00:00:00Z")
+
+    monkeypatch.setattr(ToySource, "traces", [ask("q1", "What is 1?"), ask("t9", "What is 2?"), ask("t8", "Who?")])
+    _, system = build(tmp_path)
+    answering = system.answer(_collection("q1", "What is 1?", "q2", " What is 2?"))
+    assert answering.answers.select("query_id", "answer").rows() == [("q1", "from q1"), ("q2", "from t9")]
+    assert [note.message for note in answering.notes] == ["1 trace with other questions left out"]
+
+
+def test_traces_with_other_questions_are_an_error_that_shows_both(tmp_path: Path) -> None:
+    _, system = build(tmp_path)
+    with pytest.raises(DataError, match="no trace has the id or the text of a question") as error:
+        system.answer(_collection("q1", "Where is the spade?"))
+    assert "the traces ask 'What is 0?', " in str(error.value)
+    assert "the dataset asks 'Where is the spade?'" in str(error.value)
+
+
+def test_what_an_agent_did_is_kept_with_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    did = (Step("tool", "search", '{"q": 1}', "found"), Step("model", "chat", documents=None))
+    monkeypatch.setattr(ToySource, "traces", [Trace(TraceLink("toy", "q1"), "What is 1?", answer="1", steps=did)])
+    _, system = build(tmp_path)
+    answers = system.answer(_collection("q1", "What is 1?")).answers
+    assert load_steps(answers["steps"][0]) == did
+
+
 def test_a_plan_counts_the_calls_that_judges_will_need(tmp_path: Path) -> None:
     (tmp_path / "spans.json").write_text(json.dumps(SPANS))
     (tmp_path / "spec.yaml").write_text(
@@ -102,9 +139,11 @@ SPANS = {
 }
 
 
-def _collection(query_id: str, text: str) -> Any:
+def _collection(*asked: str) -> Any:
+    """A dataset of questions: ids and texts by turns."""
     import polars as pl
 
     from rageval_spec.data.tables import Collection
 
-    return Collection("golden", load_queries=lambda: pl.DataFrame({"query_id": [query_id], "text": [text]}))
+    questions = pl.DataFrame({"query_id": asked[::2], "text": asked[1::2]})
+    return Collection("golden", load_queries=lambda: questions)

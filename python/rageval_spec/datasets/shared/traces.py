@@ -71,7 +71,7 @@ class TraceDataset(Dataset[T]):
     def _load_references(self) -> pl.DataFrame | None:
         import polars as pl
 
-        if not any(trace.references for trace in self._traces):
+        if not any(trace.references or trace.reference_contexts for trace in self._traces):
             return None
         schema: dict[str, Any] = {
             "query_id": pl.String,
@@ -81,7 +81,10 @@ class TraceDataset(Dataset[T]):
             "group": pl.String,
             "condition": pl.String,
         }
-        rows = [(trace.id, list(trace.references), None, None, None, None) for trace in self._traces]
+        rows = [
+            (one.id, list(one.references), one.reference_contexts and list(one.reference_contexts), None, None, None)
+            for one in self._traces
+        ]
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _load_qrels(self) -> pl.DataFrame | None:

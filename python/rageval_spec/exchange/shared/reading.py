@@ -12,8 +12,10 @@ from rageval_spec.errors import DataError
 if TYPE_CHECKING:
     from rageval_spec.data.trace import Trace
     from rageval_spec.exchange.shared.source import Source
+    from rageval_spec.plugin.budget import Budget
 
-_READ: dict[str, tuple[list[Trace], Sequence[str]]] = {}
+_READ: dict[str, tuple[list[Trace], Sequence[str], Budget]] = {}
+"""Traces, remarks, and the budget of the evaluation that read them: while it is held, no other one gets its id."""
 _LOCK = Lock()
 _MOST_KEPT = 4
 
@@ -46,5 +48,5 @@ def read_traces(source: Source[Any], where: str) -> tuple[list[Trace], Sequence[
                 raise DataError(f"{where}: there are no traces in what it names; widen `since`, or correct the names")
             while len(_READ) >= _MOST_KEPT:
                 _READ.pop(next(iter(_READ)))
-            _READ[key] = traces, tuple(source.remarks())
-        return _READ[key]
+            _READ[key] = traces, tuple(source.remarks()), source.context.budget
+        return _READ[key][:2]
