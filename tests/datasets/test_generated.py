@@ -180,3 +180,13 @@ def test_an_audit_reads_the_stored_questions(workshop: Workshop) -> None:
     assert "its questions are not made yet" in invoke("audit", str(spec)).output
     assert run(spec, Options(output=None, no_history=True)).exit_code == 0
     assert "4 questions" in invoke("audit", str(spec)).output
+
+
+def test_results_tell_what_is_not_as_ordered(workshop: Workshop) -> None:
+    spec = workshop.write_spec("count: 25, per_chunk: 1, difficulty: 'easy:100'")
+    for _ in ("when the questions are made", "when they are stored"):
+        outcome = run(spec, Options(output=None, no_history=True))
+        told = [note.message for note in outcome.evaluation.notes if note.code == "other_than_ordered"]
+        assert told == [
+            "the questions: missing 5 questions: no chunk is left to ask about (20 chunks, at most 1 question each)"
+        ]

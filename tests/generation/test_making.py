@@ -196,3 +196,33 @@ def write_quotes(asked: str, name: str) -> list[str]:
     """A quote from each passage, in the order of the passages."""
     quotes = [f"It is made by {name}works Industries", "began in 1921"]
     return sorted(quotes, key=asked.index)
+
+
+def test_steering_reaches_the_wanted_difficulties_and_pays_no_check_for_what_is_set_aside(workshop: Workshop) -> None:
+    write = workshop.writer.draft
+
+    def write_harder_the_second_time(asked: str) -> Any:
+        name = find_name(asked)
+        other = next(one for one in NAMES if one != name)
+        question = f"At night, is the {name} pump louder than the {other} pump, the {other}, or the {other}?"
+        return {**write(asked), "question": question} if "exist already" in asked else write(asked)
+
+    workshop.writer.draft = write_harder_the_second_time  # type: ignore[method-assign]
+    keys = "count: 10, difficulty: 'easy:50,medium:50'"
+    assert Counter(row["difficulty"] for row in workshop.make(keys).rows) == {"easy": 10}
+    checked = workshop.writer.count("check")
+    made = workshop.make(f"{keys}, steer_difficulty: true")
+    assert Counter(row["difficulty"] for row in made.rows) == {"easy": 5, "medium": 5}
+    assert made.shortages == ()
+    assert {(row["reason"], row["detail"]) for row in made.rejected} == {("enough", "easy to find")}
+    assert workshop.writer.count("check") - checked <= 5, "nothing was asked about what was set aside"
+
+
+def test_where_all_questions_are_easy_steering_takes_them_after_all(workshop: Workshop) -> None:
+    made = workshop.make("count: 10, difficulty: 'easy:20,hard:80', steer_difficulty: true")
+    assert (len(made.rows), made.shortages, made.stopped) == (10, (), None)
+    assert {row["difficulty"] for row in made.rows} == {"easy"}
+    assert [row["made"]["slot"] for row in made.rows] == [*range(10)]
+    assert made.reasons == {"enough": 24}, "32 were set aside, and 8 of them readmitted"
+    with workshop.open("count: 10, difficulty: 'easy:20,hard:80', steer_difficulty: true") as dataset:
+        assert dataset.foresee_calls().calls == 0, "all replies are stored"

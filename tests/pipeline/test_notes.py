@@ -17,6 +17,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.notes import (
     context_notes,
     coverage_notes,
+    difference_notes,
     lacks_most,
     limit_notes,
     ranking_notes,
@@ -32,6 +33,12 @@ METRICS: Mapping[str, Any] = {
 
 def cell(scored: int, total: int, metric: str = "faithfulness") -> Aggregate:
     return Aggregate("golden", "bot", metric, 1.0, None, scored, total, excused=total - scored)
+
+
+def test_questions_that_are_not_as_ordered_draw_notes() -> None:
+    [note] = difference_notes(Collection("golden", differences=("missing 1 question: no chunk is left",)))
+    assert (note.dataset, note.message) == ("golden", "the questions: missing 1 question: no chunk is left")
+    assert difference_notes(Collection("golden")) == []
 
 
 @pytest.mark.parametrize(

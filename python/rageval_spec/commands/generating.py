@@ -13,7 +13,7 @@ from rageval_spec.commands.front import Command
 
 _KEYS = (
     "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
-    "within", "closed_book", "chunk_words",
+    "within", "closed_book", "chunk_words", "steer_difficulty",
 )  # fmt: skip
 _OFFLINE = frozenset({"corpus", "output", "count", "seed", "split", "chunk_words", "force", "form", "no_model"})
 """What can be said with --no-model."""
@@ -58,6 +58,8 @@ def _mix_options(command: shared.F) -> shared.F:
                      "comparative:15,procedural:10]"),
         click.option("--difficulty", metavar="SHARES", help="The mix of difficulties to ask for.  [default: easy:30,"
                      "medium:50,hard:20]"),
+        click.option("--steer-difficulty", is_flag=True, default=None, help="Try other questions in place of those of "
+                     "whose measured difficulty there are enough. Costs more replies."),
         click.option("--multi-hop", metavar="SHARE", help="The share of questions over several chunks: 25%."),
         click.option("--unanswerable", metavar="SHARE", help="The share of questions without an answer in the "
                      "documents: 10%."),

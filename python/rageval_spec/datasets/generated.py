@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -119,6 +120,11 @@ class GeneratedNode(DatasetNode):
         default=False, description="Reject questions that the checking model answers correctly without the documents."
     )
     chunk_words: int = Field(default=200, ge=20, le=5000, description="The most words of a chunk.")
+    steer_difficulty: bool = Field(
+        default=False,
+        description="Try other questions in place of those of whose measured difficulty there are enough. This costs "
+        "more replies of the model that writes.",
+    )
     relevant: Literal["chunks", "documents"] = Field(
         default="chunks",
         description="What is relevant to a question and forms the corpus: the chunks that answer it, or their "
@@ -226,7 +232,7 @@ class Generated(Dataset[GeneratedNode]):
             raise DataError(
                 f"dataset '{self.context.name}': its questions are not made yet; `rageval-spec run` makes them"
             )
-        return self._collect(made)
+        return replace(self._collect(made), differences=tuple(made.list_differences(self.node.mix)))
 
     def foresee(self) -> Collection:
         """The collection, with supposed questions if the real ones are not made yet."""
@@ -258,8 +264,6 @@ class Generated(Dataset[GeneratedNode]):
         if not made.rows:
             why = "; ".join(made.shortages)
             raise RagevalError(f"datasets.{self.context.name}: no question could be made: {why}")
-        for shortage in made.shortages:
-            self.context.tell(f"{self.context.name} lacks {shortage}")
 
     def produce(self) -> QuestionSet:
         """The questions, from the store or new; what is incomplete is not stored, so that it is continued.
@@ -319,8 +323,9 @@ class Generated(Dataset[GeneratedNode]):
 
         node = self.node
         return Order(
-            node.count, node.mix, node.language, node.seed, node.attempts, node.per_chunk, node.within, node.closed_book
-        )
+            node.count, node.mix, node.language, node.seed, node.attempts, node.per_chunk, node.within,
+            node.closed_book, node.steer_difficulty,
+        )  # fmt: skip
 
     @cached_property
     def _models(self) -> Models:
@@ -365,6 +370,8 @@ class Generated(Dataset[GeneratedNode]):
         from rageval_spec.plugin.identity import identify_judge
 
         node = self.node.model_dump(mode="json")
+        if not node["steer_difficulty"]:  # sets that were stored before this key existed stay valid
+            del node["steer_difficulty"]
         content = {
             "version": self.version,
             "node": {key: value for key, value in node.items() if key not in _NOT_IN_ROWS},

@@ -24,6 +24,7 @@ Reason = Literal[
     "no_evidence",
     "duplicate",
     "not_found",
+    "enough",
     "not_answerable",
     "one_chunk_suffices",
     "answerable",
@@ -42,6 +43,7 @@ REASONS: Mapping[Reason, str] = {
     "no_evidence": "the quoted evidence is not in the passage",
     "duplicate": "another question asks the same",
     "not_found": "no retriever finds the source of the question",
+    "enough": "there are enough questions of this difficulty",
     "not_answerable": "the passage does not answer the question",
     "one_chunk_suffices": "one passage alone answers a question that should need several",
     "answerable": "the corpus answers a question that should have no answer",
@@ -118,6 +120,10 @@ class Candidate:
         """Reject the question, unless it was rejected already."""
         if self.reason is None:
             self.reason, self.detail, self.raw = reason, detail, raw
+
+    def readmit(self) -> None:
+        """Take back that it was rejected, so that it is checked again."""
+        self.reason, self.detail, self.raw = None, "", None
 
     def fail(self, failed: Failed, reason: Reason) -> None:
         """Reject the question because a reply is missing or cannot be read; a limit leaves it undecided."""

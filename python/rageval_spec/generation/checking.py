@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,12 +48,20 @@ class Checker:
         self._known = known
         self._chunks = {chunk.chunk_id: chunk for chunk in corpus.chunks}
 
-    def check(self, candidates: Sequence[Candidate]) -> None:
-        """Check questions in the order of their slots, and reject or accept each."""
+    def check(self, candidates: Sequence[Candidate], wanted: Counter[str] | None = None) -> None:
+        """Check questions in the order of their slots, and reject or accept each.
+
+        Args:
+            candidates: the questions.
+            wanted: how many questions of each measured difficulty may pass; the others are rejected before a model is
+                asked about them. None lets all pass.
+        """
         for one in _written(candidates):
             self._read(one)
         self._compare(candidates, is_last=False)
         rankings = self._look_for_sources(candidates)
+        if wanted is not None:
+            _keep_wanted(candidates, wanted)
         self._ask_about(candidates, rankings)
         self._ask_for_support(candidates)
         self._ask_about_parts(candidates)
@@ -192,6 +201,15 @@ class Checker:
                 one.fail(result, "check_failed")
             elif result is not None:
                 conclude(one, result)
+
+
+def _keep_wanted(candidates: Sequence[Candidate], wanted: Counter[str]) -> None:
+    left = wanted.copy()
+    for one in _written(candidates):
+        if one.difficulty is not None:
+            left[one.difficulty] -= 1
+            if left[one.difficulty] < 0:
+                one.reject("enough", f"{one.difficulty} to find")
 
 
 def _left(candidates: Sequence[Candidate]) -> Iterable[Candidate]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Failed
@@ -38,6 +39,8 @@ class Order:
         per_chunk: how many questions are made from a chunk at most.
         within: a question is rejected if no retriever ranks its source this high; 0 accepts any rank.
         closed_book: whether to reject questions that the model answers without documents.
+        steers_difficulty: whether to set questions aside of whose measured difficulty there are enough, and to try
+            others. Where no others are found, those that were set aside are taken after all.
     """
 
     count: int
@@ -48,6 +51,7 @@ class Order:
     per_chunk: int = 2
     within: int = 20
     closed_book: bool = False
+    steers_difficulty: bool = False
 
     @property
     def steps(self) -> int:
@@ -122,27 +126,63 @@ class _Maker:
         self._asked: defaultdict[str, list[str]] = defaultdict(list)
         self._attempts: Counter[int] = Counter()
         self._filled: set[int] = set()
+        self._set_aside: list[Candidate] = []
         self._made = Made()
 
     def make(self, expect: Callable[[int], None]) -> Made:
         """Rounds of questions: each round tries one for every slot that is still empty, if a chunk is left for it."""
         pending: Sequence[Slot] = self._slots
-        spent: Sequence[Slot] = ()
         while pending and self._made.stopped is None:
             candidates = list(self._deal(pending))
             if not candidates:
                 break
             expect(len(candidates) * self._order.steps)
             self._draft(candidates)
-            self._checker.check(candidates)
+            self._checker.check(candidates, self._count_wanted() if self._order.steers_difficulty else None)
             self._sort_out(candidates)
-            empty = [slot for slot in self._slots if slot.number not in self._filled]
-            pending = [slot for slot in empty if self._attempts[slot.number] < self._order.attempts]
-            spent = [slot for slot in empty if self._attempts[slot.number] >= self._order.attempts]
+            pending = [slot for slot in self._list_empty() if self._attempts[slot.number] < self._order.attempts]
+        while self._set_aside and self._made.stopped is None:
+            self._readmit(expect)
+        self._made.rejected += self._set_aside
         self._made.accepted.sort(key=lambda one: one.slot.number)
         if self._made.stopped is None:
-            self._made.shortages += self._explain_shortage(pending, spent)
+            unserved: list[Slot] = []
+            spent: list[Slot] = []
+            for slot in self._list_empty():
+                (unserved if self._attempts[slot.number] < self._order.attempts else spent).append(slot)
+            self._made.shortages += self._explain_shortage(unserved, spent)
         return self._made
+
+    def _list_empty(self) -> list[Slot]:
+        return [slot for slot in self._slots if slot.number not in self._filled]
+
+    def _count_wanted(self) -> Counter[str]:
+        """How many more questions of each difficulty are wanted; below 0 where there are too many."""
+        answerable = sum(slot.kind != "unanswerable" for slot in self._slots)
+        shares = self._order.mix.shares["difficulty"]
+        wanted = Counter({name: ceil(share * answerable / 100 - 1e-9) for name, share in shares.items()})
+        wanted.subtract(one.difficulty for one in self._made.accepted if one.difficulty is not None)
+        return wanted
+
+    def _readmit(self, expect: Callable[[int], None]) -> None:
+        """Check one question that was set aside for each empty slot, of the difficulty that is most wanted."""
+        wanted, offered = self._count_wanted(), defaultdict[int, list[Candidate]](list)
+        for one in self._set_aside:
+            if one.slot.number in self._filled:
+                self._made.rejected.append(one)
+            else:
+                offered[one.slot.number].append(one)
+        chosen = list[Candidate]()
+        for _, own in sorted(offered.items()):
+            best = max(own, key=lambda one: (wanted[one.difficulty or ""], -one.attempt))
+            own.remove(best)
+            wanted[best.difficulty or ""] -= 1
+            best.readmit()
+            chosen.append(best)
+        self._set_aside = [one for own in offered.values() for one in own]
+        expect(len(chosen) * (self._order.steps - 1))
+        self._checker.check(chosen)
+        self._sort_out(chosen)
 
     def _deal(self, slots: Sequence[Slot]) -> Iterator[Candidate]:
         for slot, places in zip(slots, self._picker.pick(slots), strict=True):
@@ -188,6 +228,8 @@ class _Maker:
             elif one.reason is None:
                 self._made.accepted.append(one)
                 self._filled.add(one.slot.number)
+            elif one.reason == "enough":
+                self._set_aside.append(one)
             else:
                 self._made.rejected.append(one)
         failed = [one for one in candidates if one.is_call_failed]

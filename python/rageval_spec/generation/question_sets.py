@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
+_FAR = 0.05
+"""A share that is off by more than this part of all questions, and by more than one question, is worth a word."""
+
+
 @dataclass(frozen=True)
 class Share:
     """How many questions of one sort there are, and how many there should be."""
@@ -37,6 +41,15 @@ class Share:
     name: str
     made: int
     wanted: float
+
+    def is_far(self, questions: int) -> bool:
+        """Whether it is so far off in a set of so many questions that a reader should know."""
+        return abs(self.made - self.wanted) > max(1.0, _FAR * questions)
+
+    def describe(self) -> str:
+        """`difficulty hard: only 2 instead of 18`."""
+        made = f"{'only ' if self.made < self.wanted else ''}{self.made:,}" if self.made else "none"
+        return f"{self.column} {self.name}: {made} instead of {self.wanted:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,11 @@ class QuestionSet:
         over the questions that have an answer.
         """
         return list(self._list_shares(mix))
+
+    def list_differences(self, mix: Mix) -> list[str]:
+        """What is not as it was ordered: missing questions, and shares that are far from the wanted ones."""
+        far = [share.describe() for share in self.count_shares(mix) if share.is_far(len(self.rows))]
+        return [*(f"missing {shortage}" for shortage in self.shortages), *far]
 
     def _list_shares(self, mix: Mix) -> Any:
         shares = mix.shares

@@ -19,7 +19,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
-from rageval_spec.pipeline.notes import limit_notes
+from rageval_spec.pipeline.notes import difference_notes, limit_notes
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
 from rageval_spec.plugin import Answering
@@ -143,7 +143,8 @@ class Materials:
         needs_no_judgements = len(answering) == len(self.parts.systems) and not has_judgements(whole)
         collection = whole if needs_no_judgements else judged_queries(whole, self.limit)
         asked = queries_to_ask(whole, self.limit) if answering else collection
-        return Opened(collection, asked, answering, tuple(limit_notes(whole, asked if answering else collection)))
+        notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
+        return Opened(collection, asked, answering, notes)
 
     def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:
         """Pickle the spec and the store's folder, without what is built from them."""

@@ -33,6 +33,11 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
     return [Note("limited", message, whole.name, count=used)]
 
 
+def difference_notes(whole: Collection) -> list[Note]:
+    """A note for each way in which questions that were made are not as they were ordered."""
+    return [Note("other_than_ordered", f"the questions: {told}", whole.name) for told in whole.differences]
+
+
 def lacks_most(cell: Aggregate) -> bool:
     """Whether fewer than half of the queries have a value, mostly because the others are excused.
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rageval_spec.plugin.budget import Budget
 
 _COLUMNS = {"type": "type", "difficulty": "difficulty, measured", "kind": "kind", "style": "style"}
-_FAR = 0.05
-"""A share that is off by more than this part of all questions, and by more than one question, is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Summary:
     @property
     def off(self) -> list[Share]:
         """The shares that are not as wanted."""
-        return [share for share in self.shares if abs(share.made - share.wanted) > max(1.0, _FAR * self.questions)]
+        return [share for share in self.shares if share.is_far(self.questions)]
 
     def render(self, form: str, output: Path, written: Sequence[Path]) -> bytes | str:
         """The summary as text or JSON."""
@@ -113,9 +111,7 @@ class Summary:
         for shortage in self.shortages:
             yield Text(make_visible(f"! missing {shortage}"), "yellow")
         for share in self.off:
-            few = "only " if share.made < share.wanted else ""
-            told = f"! {share.column} {share.name}: {few}{share.made:,} instead of {share.wanted:,.0f}"
-            yield Text(make_visible(told), "yellow")
+            yield Text(make_visible(f"! {share.describe()}"), "yellow")
         if any(share.column == "difficulty" for share in self.off):
             yield Text("  (difficulty is how high retrievers rank the source, not what was asked for)")
 
