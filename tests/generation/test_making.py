@@ -225,4 +225,4 @@ def test_where_all_questions_are_easy_steering_takes_them_after_all(workshop: Wo
     assert [row["made"]["slot"] for row in made.rows] == [*range(10)]
     assert made.reasons == {"enough": 24}, "32 were set aside, and 8 of them readmitted"
     with workshop.open("count: 10, difficulty: 'easy:20,hard:80', steer_difficulty: true") as dataset:
-        assert dataset.foresee_calls().calls == 0, "all replies are stored"
+        assert not dataset.foresee_calls().calls, "all replies are stored"
