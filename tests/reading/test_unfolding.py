@@ -7,7 +7,7 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.tool_layouts import find_layout, name_layout
-from rageval_spec.reading.unfolding import Unfolding, fold_names, has_foldable, open_text
+from rageval_spec.reading.unfolding import Unfolding, fold_names, has_foldable, list_aliases, open_text
 
 DEEPEVAL = find_layout(("input", "actual_output", "expected_output", "retrieval_context", "context"), keeps_lists=False)
 
@@ -87,3 +87,15 @@ def test_names_that_differ_in_case_and_spaces_are_known() -> None:
 @pytest.mark.parametrize("value", ["text", "[see below]", "{not json", 7, None, ["a"], "[" * 10_000])
 def test_what_is_no_object_stays_as_it_is(value: object) -> None:
     assert open_text(value) == value
+
+
+def test_an_alias_stands_beside_its_column_and_never_for_a_part_that_has_an_exact_name() -> None:
+    assert list_aliases(("ID", "question", "groundTruth", "Group")) == {"id", "ground_truth"}
+    assert list_aliases(("query_id", "ID", "question", "reference", "Ground Truth")) == frozenset()
+    assert list_aliases(("ID", "question"), named=("query_id",)) == frozenset()
+    row = {"ID": 7, "question": "why?"}
+    assert Unfolding(aliases=frozenset({"id"})).apply("f:1", row) == {**row, "id": 7}
+
+
+def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
+    assert fold_names({"ID": 1, "Id": 2}) == {"id": 1, "Id": 2}

@@ -23,8 +23,10 @@ from rageval_spec.reading.rows import RowFormat, first_keys, read_rows, row_form
 from rageval_spec.reading.tool_layouts import ToolLayout, find_layout, name_layout
 from rageval_spec.reading.unfolding import (
     Unfolding,
+    find_aliases,
     fold_names,
     has_foldable,
+    list_aliases,
     open_text,
     open_texts,
 )
@@ -96,7 +98,15 @@ class RowSource:
         named = _list_named(columns)
         paths = tuple(parse_path(name) for name in named if name.startswith("$"))
         says_text = any(getattr(columns, part, None) is not None for part in _TEXTS)
-        return Unfolding(self.tool, paths, frozenset(named), not says_text and has_foldable(self.first_names))
+        folds = not says_text and has_foldable(self.first_names)
+        return Unfolding(self.tool, paths, frozenset(named), folds, frozenset() if folds else self._alias(columns))
+
+    def _alias(self, columns: BaseModel | None) -> frozenset[str]:
+        """The known names that columns in other spellings get: none in a tool's file, whose layout has all places."""
+        if self.tool is not None and self.tool.parts:
+            return frozenset()
+        fields = () if columns is None else type(columns).model_fields
+        return list_aliases(self.first_names, {_PARTS.get(f, f) for f in fields if getattr(columns, f) is not None})
 
     def is_direct(self, columns: BaseModel | None) -> bool:
         """Whether a reader of whole columns finds the same as `rows` does."""
@@ -130,6 +140,10 @@ class RowSource:
         found = self.resolve(columns)
         added = [getattr(found, field) for field in type(found).model_fields if getattr(columns, field) is None]
         return bool(layout.joined or layout.derive) or any(name is not None and name not in _USUAL for name in added)
+
+    def list_spellings(self, columns: BaseModel) -> list[str]:
+        """The known names that columns in other spellings stand for beside exact names of other parts."""
+        return sorted(self.unfolding(columns).aliases)
 
     @property
     def is_long(self) -> bool:
@@ -219,10 +233,10 @@ class RowSource:
     def find_originals(self, columns: BaseModel) -> dict[str, str]:
         """The names in the file of the columns that are known by a name in another spelling."""
         unfolding = self.unfolding(columns)
-        if not unfolding.folds:
-            return {}
-        folded = ((name, *fold_names({name: 0}, unfolding.kept)) for name in self.first_names)
-        return {known: name for name, known in folded if name != known}
+        own = {name: name for name in self.first_names}
+        aliases = find_aliases(own, unfolding.aliases, unfolding.kept)
+        folded = fold_names(own, unfolding.kept) if unfolding.folds else aliases
+        return {known: name for known, name in folded.items() if name != known}
 
     @property
     def remarks(self) -> Mapping[str, Any]:

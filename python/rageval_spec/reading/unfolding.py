@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,17 @@ JOINER = "|"
 _TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
 """Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
 _EXACT = frozenset({*QUESTIONS, *ANSWERS, "answer"})
-_FOLDED = {name: name for name in (*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT)}
+_FOLDED = frozenset({*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT})
+_ALIASED: Mapping[str, frozenset[str]] = {
+    "query_id": frozenset(QUESTION_IDS),
+    "text": frozenset(QUESTIONS),
+    "reference": frozenset({*REFERENCES, "answer"}),
+    "relevant": frozenset(RELEVANT),
+    "answer": frozenset({*ANSWERS, "answer"}),
+    "contexts": frozenset(CONTEXTS),
+}
+"""The names of parts that columns in other spellings are read as even beside exact names of other parts."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -32,18 +43,20 @@ class Unfolding:
         paths: the JSONPaths that are columns.
         kept: the names that the spec uses, which therefore stay as they are.
         folds: whether names such as `Ground Truth` stand for `ground_truth`.
+        aliases: the known names that columns in other spellings get beside their own.
     """
 
     layout: ToolLayout | None = None
     paths: tuple[JsonPath, ...] = ()
     kept: frozenset[str] = frozenset()
     folds: bool = False
+    aliases: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:
         """Whether rows stay as they are."""
         layout = self.layout
-        return not self.paths and not self.folds and (layout is None or (layout.is_plain and not layout.spread))
+        return not self.paths and not self.folds and not self.aliases and (layout is None or (layout.is_plain and not layout.spread))
 
     def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row with its further columns; its own come first.
@@ -51,7 +64,7 @@ class Unfolding:
         Raises:
             DataError: a path with `[*]` has items without what follows; a value is in another file.
         """
-        found = fold_names(row, self.kept) if self.folds else dict(row)
+        found = fold_names(row, self.kept) if self.folds else {**row, **find_aliases(row, self.aliases, self.kept)}
         if self.layout is not None:
             self._apply_layout(place, self.layout, found)
         opened = open_texts(found, {str(path.steps[0]) for path in self.paths if path.steps})
@@ -78,8 +91,23 @@ class Unfolding:
 
 
 def fold_names(row: Mapping[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The row with known names in place of names that differ from them only in case, spaces or hyphens."""
-    return {_fold(name, row, kept): value for name, value in row.items()}
+    """The row with known names in place of names that differ from them only in case, spaces or hyphens.
+
+    Of several columns that stand for one name, the first has it, and the others keep theirs.
+    """
+    folded: dict[str, Any] = {}
+    for name, value in row.items():
+        known = _fold(name, row, kept)
+        folded[name if known in folded else known] = value
+    return folded
+
+
+def find_aliases(row: Mapping[str, Any], known: frozenset[str], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The values of a row whose names are other spellings of some known names, by known name."""
+    if not known:
+        return {}
+    folded = fold_names(row, kept)
+    return {name: value for name, value in folded.items() if name in known and name not in row}
 
 
 def has_foldable(names: Iterable[str]) -> bool:
@@ -87,6 +115,20 @@ def has_foldable(names: Iterable[str]) -> bool:
     present = list(names)
     is_exact = any(name in _EXACT for name in present)
     return not is_exact and any(name not in fold_names({name: 0}) for name in present)
+
+
+def list_aliases(names: Iterable[str], named: Collection[str] = ()) -> frozenset[str]:
+    """The known names that a file's columns spell in another way, of parts without a column of an exact name.
+
+    `ID` beside `question` is the id. Other known names, such as `group`, are too usual to be read so.
+
+    Args:
+        names: the names of the columns.
+        named: the parts for which the spec names a column.
+    """
+    present = dict.fromkeys(names, 0)
+    known = [words for part, words in _ALIASED.items() if part not in named and not words & present.keys()]
+    return frozenset(find_aliases(present, frozenset().union(*known)))
 
 
 def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
@@ -125,5 +167,5 @@ def open_text(value: Any) -> Any:
 def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:
     if name in _FOLDED or name in kept:
         return name
-    folded = "_".join(name.casefold().replace("-", " ").replace("_", " ").split())
+    folded = "_".join(_HUMP.sub(" ", name).casefold().replace("-", " ").replace("_", " ").split())
     return folded if folded in _FOLDED and folded not in row else name

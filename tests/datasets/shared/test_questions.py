@@ -82,10 +82,33 @@ def test_a_long_export_is_described_by_its_first_rows_and_read_in_full(tmp_path:
     assert references["references"].to_list()[1500] == ["so"]
 
 
-def test_names_in_another_spelling_stay_where_the_spec_names_the_text(tmp_path: Path) -> None:
+def test_of_names_in_another_spelling_only_the_id_is_read_where_the_spec_names_the_text(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"Frage": "why?", "Context": "a note", "ID": "x"}\n')
     collection = build_dataset("jsonl", tmp_path, path="a.jsonl", columns={"text": "Frage"}).open()
     assert collection.queries is not None and collection.columns is not None
-    assert collection.queries.rows() == [("1", "why?")]
+    assert collection.queries.rows() == [("x", "why?")]
     assert collection.references is None
     assert json.loads(collection.columns["columns"][0]) == {"Context": "a note", "ID": "x"}
+
+
+@pytest.mark.parametrize("word", ["golden", "csv"])
+@pytest.mark.parametrize("header", ["ID,question,Reference", "Id,query,expectedAnswer", "questionId,Question,answer"])
+def test_rows_have_their_ids_and_answers_however_the_names_are_spelled(tmp_path: Path, word: str, header: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{header}\n3,third?,drei\n1,first?,eins\n")
+    dataset = build_dataset(word, tmp_path, path="a.csv")
+    collection = dataset.open()
+    assert collection.queries is not None and collection.references is not None
+    assert collection.queries.rows() == [("3", "third?"), ("1", "first?")]
+    assert collection.references["references"].to_list() == [["drei"], ["eins"]]
+    (found,) = dataset.describe_files()
+    names = header.split(",")
+    assert found.columns == {"query_id": names[0], "text": names[1], "reference": names[2]}
+    assert (found.details, found.others) == ((), ())
+
+
+def test_the_key_of_a_dataset_says_which_names_columns_stand_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ID,question\n3,third?\n")
+    (tmp_path / "b.csv").write_text("id,question\n3,third?\n")
+    for word in ("golden", "csv"):
+        assert build_dataset(word, tmp_path, path="a.csv").content()["spellings"] == ["id"]
+        assert "spellings" not in build_dataset(word, tmp_path, path="b.csv").content()

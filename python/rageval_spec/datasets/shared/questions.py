@@ -135,10 +135,13 @@ class QuestionsDataset(FileDataset[Q]):
         )
 
     def content(self) -> dict[str, Any]:
-        """Also the tool whose layout changes what the rows mean."""
-        content = super().content()
-        tool = self.source.tool
-        return {**content, "layout": tool.word} if tool is not None and self._alters else content
+        """Also the tool whose layout changes what the rows mean, and the names that columns stand for."""
+        content, tool = super().content(), self.source.tool
+        if tool is not None and self._alters:
+            content["layout"] = tool.word
+        if spellings := self.source.list_spellings(self.node.columns):
+            content["spellings"] = spellings
+        return content
 
     def has_columns(self, key: str) -> bool:
         """Whether a file has named columns: every file except the qrels."""
@@ -213,7 +216,8 @@ class QuestionsDataset(FileDataset[Q]):
         details += [f"{key} {value}" for key, value in remarks.items() if key in ("version", "created")]
         others = list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
-        yield FileReading(self.node.path, tuple(details), shown, tuple(others))
+        kept = (name for name in others if name not in originals.values())
+        yield FileReading(self.node.path, tuple(details), shown, tuple(kept))
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The columns that no part is read from; None if the file is too long to find them quickly."""

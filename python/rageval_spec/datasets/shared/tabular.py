@@ -157,15 +157,20 @@ class TabularDataset(FileDataset[T]):
         return {}
 
     def content(self) -> dict[str, Any]:
-        """Also the tool whose layout changes what the rows mean."""
+        """Also the tool whose layout changes what the rows mean, and the names that columns stand for."""
         content = super().content()
         key = "path" if self.node.queries is None else "queries"
-        source, named = self.source(self.node_path(key) or self._path), self.node.columns
+        source = self.source(self.node_path(key) or self._path)
+        named = self.node.columns if key == "path" else self.node.columns.queries
         try:
-            alters = source.alters(named if key == "path" else named.queries)
+            alters = source.alters(named)
         except DataError:
             return content  # told when the file is read
-        return {**content, "layout": source.tool.word} if source.tool is not None and alters else content
+        if source.tool is not None and alters:
+            content["layout"] = source.tool.word
+        if spellings := source.list_spellings(named):
+            content["spellings"] = spellings
+        return content
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
         """The names of a file's columns; None if the file is missing or cannot be read."""
@@ -280,7 +285,7 @@ class TabularDataset(FileDataset[T]):
         originals = source.find_originals(columns)
         shown = {part: originals.get(name, name) for part, name in first.items() if name is not None}
         details = (*source.list_details(), *(() if "query_id" in wanted else ("ids are row numbers",)))
-        others = tuple(self._other_names(path, columns, read))
+        others = tuple(name for name in self._other_names(path, columns, read) if name not in originals.values())
         yield FileReading(str(self.node.queries or self.node.path), details, shown, others)
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
