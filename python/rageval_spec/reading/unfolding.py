@@ -56,7 +56,12 @@ class Unfolding:
     def is_empty(self) -> bool:
         """Whether rows stay as they are."""
         layout = self.layout
-        return not self.paths and not self.folds and not self.aliases and (layout is None or (layout.is_plain and not layout.spread))
+        return (
+            not self.paths
+            and not self.folds
+            and not self.aliases
+            and (layout is None or (layout.is_plain and not layout.spread))
+        )
 
     def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row with its further columns; its own come first.
