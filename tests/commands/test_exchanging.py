@@ -20,4 +20,5 @@ def test_every_tool_is_listed_and_has_help_with_an_example() -> None:
 def test_an_unknown_tool_is_refused() -> None:
     done = invoke("import", "phonix", "x")
     assert done.exit_code == 2
-    assert "phonix" in done.stderr
+    assert "there is no tool 'phonix' to import from; did you mean 'phoenix'?" in done.stderr
+    assert "there is no tool 'zzz' to export to; the tools are braintrust, " in invoke("export", "zzz").stderr

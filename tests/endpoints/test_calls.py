@@ -227,7 +227,7 @@ def test_a_senseless_reply_fails_after_few_tries(serve: Serve, content: Any, com
 def test_a_refused_connection_is_retried_and_reported() -> None:
     server = ChatServer()
     server.close()
-    with pytest.raises(CallError, match="refuses connections: is it running\\?, after 3 tries") as caught:
+    with pytest.raises(CallError, match=r"refuses connections \(is it running\?\), after 3 tries") as caught:
         build(server.url, retries=2).ask(question())
     assert not caught.value.is_temporary
 

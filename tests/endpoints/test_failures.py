@@ -46,7 +46,7 @@ def test_a_senseless_wait_is_ignored(value: str) -> None:
 
 
 def test_connection_errors_are_described_in_words() -> None:
-    assert describe_error(ConnectionRefusedError()) == "refuses connections: is it running?"
+    assert describe_error(ConnectionRefusedError()) == "refuses connections (is it running?)"
     assert describe_error(socket.gaierror(8, "unknown host")) == "cannot be found: unknown host"
     assert describe_error(OSError("\x1b[31mred")) == "broke the connection: OSError: \\x1b[31mred"
     assert Failure("broke").reply is None

@@ -373,7 +373,7 @@ def test_a_refused_connection_is_reported_with_its_tries(serve: Serve) -> None:
     server = serve(answer_well)
     server.close()
     message = fails(build(server.url, retries=1))
-    assert message == f"models.remote: {server.url}/v1/embeddings refuses connections: is it running?, after 2 tries"
+    assert message == f"models.remote: {server.url}/v1/embeddings refuses connections (is it running?), after 2 tries"
 
 
 def test_bytes_that_trickle_in_do_not_postpone_the_deadline(serve: Serve) -> None:

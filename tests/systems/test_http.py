@@ -212,7 +212,7 @@ def test_an_unreachable_service_is_given_up_after_some_questions() -> None:
     system = build("http", url="http://127.0.0.1:9/", retries=0, concurrency=1)
     answering = system.answer(collection(questions))
     errors = answering.answers["error"].to_list()
-    assert sum(error.startswith("http://127.0.0.1:9/ refuses connections: is it running?") for error in errors) == 10
+    assert sum(error.startswith("http://127.0.0.1:9/ refuses connections (is it running?)") for error in errors) == 10
     assert sum(error.startswith("not asked after 10 failed calls in a row") for error in errors) == 40
     assert answering.answers[UNFINISHED].sum() == 40
 

@@ -40,6 +40,24 @@ class Tools(Front):
         kind = getattr(load(cmd_name), self.part)
         return None if kind is None else _make_command(self.part, cmd_name, kind)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with.
+
+        Raises:
+            UsageError: there is no such tool for this command; the message names the most similar one.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            from rageval_spec.diagnostics import suggest
+
+            known = self.list_commands(ctx)
+            what = "import from" if self.part == "source" else "export to"
+            hint = suggest(args[0], known) or f"the tools are {', '.join(known)}"
+            raise click.UsageError(f"there is no tool {args[0]!r} to {what}; {hint}", ctx) from error
+
 
 class Import(Tools):
     """The tools that can be read from."""

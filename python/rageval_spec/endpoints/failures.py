@@ -91,7 +91,7 @@ def judge_status(reply: Reply, url_key: str) -> Failure:
 def describe_error(error: Exception) -> str:
     """What went wrong with a connection, as the end of a sentence that begins with the URL."""
     if isinstance(error, ConnectionRefusedError):
-        return "refuses connections: is it running?"
+        return "refuses connections (is it running?)"
     if isinstance(error, socket.gaierror):
         return f"cannot be found: {error.strerror or error}"
     text = getattr(error, "strerror", None) or str(error)

@@ -136,9 +136,9 @@ def test_the_credentials_are_sent_and_never_shown(mlflow: MlflowServer, monkeypa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "name an experiment"),
-        ({"table": "x.json"}, "name the run too"),
-        ({"run": "r", "table": "x.json", "dataset": "d"}, "either a dataset or a table"),
+        ({}, "name `experiment`"),
+        ({"table": "x.json"}, "name `run` too"),
+        ({"run": "r", "table": "x.json", "dataset": "d"}, "either `dataset` or `table`"),
         ({"experiment": "e", "dataset": "d", "since": "7d"}, "since and until select traces"),
     ],
 )

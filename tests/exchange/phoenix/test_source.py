@@ -174,8 +174,8 @@ def test_a_dataset_gives_questions_with_references(phoenix: PhoenixServer) -> No
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "name either a project"),
-        ({"project": "a", "dataset": "b"}, "name either a project"),
+        ({}, "name either `project`"),
+        ({"project": "a", "dataset": "b"}, "name either `project`"),
         ({"dataset": "b", "since": "7d"}, "since and until select traces"),
         ({"project": "a", "url": "localhost:6006"}, "write a URL such as"),
         ({"project": "a", "since": "yesterday"}, "is not a moment"),

@@ -30,9 +30,9 @@ class BraintrustSourceNode(BraintrustConnection, SpooledNode):
     @model_validator(mode="after")
     def _check_choice(self) -> BraintrustSourceNode:
         if (self.project is None) == (self.path is None):
-            raise ValueError("name either a project or a path of exported files")
+            raise ValueError("name either `project`, or `path` for exported files")
         if self.experiment is not None and self.dataset is not None:
-            raise ValueError("name either an experiment or a dataset")
+            raise ValueError("name either `experiment` or `dataset`")
         if self.path is not None and (self.experiment or self.dataset):
             raise ValueError("exported files have no experiments or datasets; leave out one of the two")
         return self

@@ -28,7 +28,7 @@ class LangfuseSourceNode(LangfuseConnection, SpooledNode):
     @model_validator(mode="after")
     def _check_choice(self) -> LangfuseSourceNode:
         if self.path is not None and self.dataset is not None:
-            raise ValueError("name either a file or a dataset of the API, not both")
+            raise ValueError("name either `path` for exported files, or `dataset` for one of the API")
         return self
 
 

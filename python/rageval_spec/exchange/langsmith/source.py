@@ -28,7 +28,7 @@ class LangSmithSourceNode(LangSmithConnection, SpooledNode):
     @model_validator(mode="after")
     def _check_choice(self) -> LangSmithSourceNode:
         if [self.project, self.dataset, self.path].count(None) != 2:
-            raise ValueError("name one of these: a project, a dataset, or a path of exported files")
+            raise ValueError("name one of these: `project`, `dataset`, or `path` for exported files")
         return self
 
 

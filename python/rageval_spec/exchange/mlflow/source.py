@@ -52,11 +52,11 @@ class MlflowSourceNode(WindowNode):
     @model_validator(mode="after")
     def _check_choice(self) -> MlflowSourceNode:
         if self.table is not None and self.run is None:
-            raise ValueError("a table belongs to a run; name the run too")
+            raise ValueError("a table belongs to a run; name `run` too")
         if self.table is None and self.experiment is None:
-            raise ValueError("name an experiment, whose traces or dataset are read, or a run and its table")
+            raise ValueError("name `experiment`, whose traces or `dataset` are read, or `run` and its `table`")
         if self.table is not None and self.dataset is not None:
-            raise ValueError("name either a dataset or a table")
+            raise ValueError("name either `dataset` or `table`")
         if (self.table or self.dataset) and (self.since is not None or self.until is not None):
             raise ValueError("since and until select traces; datasets and tables have none")
         return self
@@ -66,7 +66,7 @@ class MlflowSource(Source[MlflowSourceNode]):
     """Reads traces newest first, with their spans and assessments."""
 
     node_type = MlflowSourceNode
-    summary = "Reads the traces of an experiment, an evaluation dataset, or the table of a run from MLflow."
+    summary = "Read the traces of an experiment, an evaluation dataset, or the table of a run from MLflow."
     examples = (
         "import mlflow --experiment support --since 7d -o traces.jsonl",
         "import mlflow --experiment support --dataset golden -o golden.jsonl",

@@ -50,7 +50,7 @@ class MlflowTarget(Target[MlflowTargetNode]):
     """Writes runs and feedback under names of their own, so that sending twice changes nothing."""
 
     node_type = MlflowTargetNode
-    summary = "Writes runs with metrics, tables and reports, and feedback on traces, to MLflow."
+    summary = "Write runs with metrics, tables and reports, and feedback on traces, to MLflow."
     examples = (
         "export mlflow rageval-results --experiment support",
         "export mlflow rageval-results --write assessments --dry-run",

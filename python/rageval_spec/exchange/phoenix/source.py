@@ -53,7 +53,7 @@ class PhoenixSourceNode(WindowNode):
     @model_validator(mode="after")
     def _check_choice(self) -> PhoenixSourceNode:
         if (self.project is None) == (self.dataset is None):
-            raise ValueError("name either a project, whose traces are read, or a dataset")
+            raise ValueError("name either `project`, whose traces are read, or `dataset`")
         if self.dataset is not None and (self.since is not None or self.until is not None):
             raise ValueError("since and until select traces; a dataset has none")
         return self
@@ -63,7 +63,7 @@ class PhoenixSource(Source[PhoenixSourceNode]):
     """Reads traces newest first, each with all its spans and what was said about them."""
 
     node_type = PhoenixSourceNode
-    summary = "Reads the traces of a project, or the examples of a dataset, from Arize Phoenix."
+    summary = "Read the traces of a project, or the examples of a dataset, from Arize Phoenix."
     examples = (
         "import phoenix --project support --since 7d -o traces.jsonl",
         "import phoenix --dataset golden -o golden.jsonl",

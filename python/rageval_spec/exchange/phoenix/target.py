@@ -40,7 +40,7 @@ class PhoenixTargetNode(TargetNode):
     @model_validator(mode="after")
     def _check_experiment(self) -> PhoenixTargetNode:
         if self.experiment is not None and self.dataset is None:
-            raise ValueError("an experiment is written on a dataset; name the dataset too")
+            raise ValueError("an experiment is written on a dataset; name the `dataset` too")
         return self
 
 
@@ -48,7 +48,7 @@ class PhoenixTarget(Target[PhoenixTargetNode]):
     """Writes what Phoenix replaces when it is written again, so that sending twice changes nothing."""
 
     node_type = PhoenixTargetNode
-    summary = "Writes values to Arize Phoenix, as annotations of spans and documents or as experiments."
+    summary = "Write values to Arize Phoenix, as annotations of spans and documents or as experiments."
     examples = (
         "export phoenix rageval-results",
         "export phoenix rageval-results --dry-run",

@@ -44,7 +44,7 @@ class TrulensSource(Source[TrulensSourceNode]):
     """Reads records newest first: those kept as spans, then those of the tables of earlier versions."""
 
     node_type = TrulensSourceNode
-    summary = "Reads records, or the ground truths of a dataset, from TruLens's SQLite file."
+    summary = "Read records, or the ground truths of a dataset, from TruLens's SQLite file."
     examples = (
         "import trulens default.sqlite --app support --since 7d -o traces.jsonl",
         "import trulens default.sqlite --dataset golden -o golden.jsonl",

@@ -35,7 +35,7 @@ class TrulensTarget(Target[TrulensTargetNode]):
     """Writes feedback under ids of its own, so that writing twice changes nothing. Each batch is one transaction."""
 
     node_type = TrulensTargetNode
-    summary = "Writes values as feedback on the records of TruLens's SQLite file."
+    summary = "Write values as feedback on the records of TruLens's SQLite file."
     examples = ("export trulens rageval-results --database default.sqlite",)
     batch = 500
 
