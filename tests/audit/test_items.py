@@ -9,6 +9,7 @@ from rageval_spec.audit.items import (
     check_solved,
     correlate_with_rest,
     find_bounds,
+    find_chance,
     select_negative,
 )
 from rageval_spec.audit.measured import Measured, Output, combine
@@ -81,6 +82,28 @@ def test_chance_is_rarely_named() -> None:
     drawn = np.random.default_rng(3)
     named = sum(len(select_negative(correlate_with_rest(drawn.random((200, 6))), 6)) > 0 for _ in range(40))
     assert named <= 6
+
+
+@pytest.mark.parametrize(
+    ("correlation", "systems", "chance"),
+    [
+        (-0.95, 4, 0.025),
+        (-0.99, 5, 0.0005984),
+        (-0.5, 10, 0.0705588),
+        (-0.5, 11, 0.0586598),
+        (0.3, 7, 0.7433),
+        (0.0, 6, 0.5),
+        (-1.0, 5, 0.0),
+    ],
+)  # of scipy.stats.pearsonr(..., alternative="less")
+def test_the_chance_of_a_correlation_is_students(correlation: float, systems: int, chance: float) -> None:
+    assert find_chance(correlation, systems) == pytest.approx(chance, abs=1e-4, rel=1e-3)
+
+
+def test_few_systems_make_no_more_chance_findings_than_stated() -> None:
+    drawn = np.random.default_rng(5)
+    named = sum(bool(select_negative(correlate_with_rest(drawn.normal(size=(200, 5))), 5)) for _ in range(200))
+    assert named <= 20, "5% of 200 are 10; with Fisher's transformation, 34 were named"
 
 
 def test_few_systems_are_said_to_be_few() -> None:

@@ -36,6 +36,15 @@ def test_many_findings_are_cut_with_a_pointer_to_the_json() -> None:
     assert "5 more findings in the JSON" in text and f"leak {MOST_SHOWN}<" not in text
 
 
+def test_findings_that_say_the_same_are_one_and_advice_stands_once() -> None:
+    solved = [Finding("solved", "info", "all", "keep it", (Row(f"q{n}", f"a:{n}", f"Who {n}?"),)) for n in (1, 2)]
+    other = Finding("solved", "info", "most", "keep it", (Row("q3", "a:3", "Who 3?"),))
+    check = Check("solved", "Solved", (*solved, other))
+    text = render_page(Audit("a", (DatasetAudit("b", 3, 0, 0, (check,)),))).decode()
+    assert text.count('class="advice"') == 1 and text.count("</span> all</p>") == 1
+    assert all(f"a:{n}</span>" in text and f"Who {n}?" in text for n in (1, 2, 3))
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_nothing_is_loaded(tmp_path: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

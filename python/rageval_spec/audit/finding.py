@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
@@ -54,6 +55,17 @@ class Finding:
     metric: str | None = None
     removes: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def group_alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
+    """Neighbours that say the same of one row each; every other finding is alone."""
+
+    def identify(pair: tuple[int, Finding]) -> tuple[object, ...]:
+        place, one = pair
+        return one.severity, one.code, one.message, one.advice, one.removes, "" if len(one.rows) == 1 else place
+
+    for _, group in groupby(enumerate(findings), identify):
+        yield tuple(one for _, one in group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from rageval_spec.audit.finding import Audit, Check, Finding
+from rageval_spec.audit.finding import Audit, Check, Finding, group_alike
 from rageval_spec.audit.summary import NOUNS, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.markup import escape, format_table, quote, quote_cell
 from rageval_spec.wording import make_visible
@@ -45,13 +45,18 @@ def _write_check(check: Check) -> Iterator[str]:
         rows = [tuple(map(quote_cell, row)) for row in ([cell or " " for cell in row] for row in table.rows)]
         yield format_table(tuple(map(escape, table.header)), rows)
     if check.findings:
-        yield "\n".join(map(_write_finding, check.findings[:MOST_SHOWN]))
+        yield "\n".join(map(_write_alike, group_alike(check.findings[:MOST_SHOWN])))
     if (rest := len(check.findings) - MOST_SHOWN) > 0:
         yield f"... and {rest:,} more; `--format json` lists all."
 
 
-def _write_finding(finding: Finding) -> str:
-    place = f"{quote(str(finding.rows[0]))}: " if finding.rows else ""
+def _write_alike(group: Sequence[Finding]) -> str:
+    """A finding, or several that say the same with a line for each row."""
+    finding, is_one = group[0], len(group) == 1
+    place = f"{quote(str(finding.rows[0]))}: " if finding.rows and is_one else ""
     head = f"- **{NOUNS[finding.severity]}** {place}{escape(finding.message)}"
-    questions = [f"  > {escape(make_visible(row.question))}" for row in finding.rows if row.question]
-    return "\n".join([head, *questions, "", f"  {escape(finding.advice)}"])
+    if is_one:
+        rows = [f"  > {escape(make_visible(row.question))}" for row in finding.rows if row.question]
+    else:
+        rows = [f"  - {quote(str(row))} {escape(make_visible(row.question))}" for one in group for row in one.rows]
+    return "\n".join([head, *rows, "", f"  {escape(finding.advice)}"])

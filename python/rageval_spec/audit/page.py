@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.audit.finding import SEVERITIES, Audit, Check, DatasetAudit, Finding
+from rageval_spec.audit.finding import SEVERITIES, Audit, Check, DatasetAudit, Finding, group_alike
 from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.page.shell import read_asset
 from rageval_spec.wording import count_noun, make_visible
@@ -65,7 +66,7 @@ def _describe_check(anchor: str, check: Check) -> dict[str, Any]:
         "count": len(check.findings),
         "skipped": make_visible(check.skipped or ""),
         "remark": make_visible(check.remark),
-        "findings": [_describe_finding(finding) for finding in shown],
+        "findings": _describe_findings(shown),
         "more": f"{count_noun(rest, 'more finding')} in the JSON: --format json" if rest > 0 else "",
         "tables": [
             {
@@ -80,7 +81,15 @@ def _describe_check(anchor: str, check: Check) -> dict[str, Any]:
     }
 
 
-def _describe_finding(finding: Finding) -> dict[str, Any]:
+def _describe_findings(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The findings, those that say the same as one, and advice only where the last finding has another."""
+    described = [_describe_alike(group) for group in group_alike(findings)]
+    advised = ["", *(one["advice"] for one in described)]
+    return [one | {"repeats": one["advice"] == last} for one, last in zip(described, advised, strict=False)]
+
+
+def _describe_alike(group: Sequence[Finding]) -> dict[str, Any]:
+    finding = group[0]
     return {
         "severity": finding.severity,
         "noun": NOUNS[finding.severity],
@@ -88,8 +97,10 @@ def _describe_finding(finding: Finding) -> dict[str, Any]:
         "message": make_visible(finding.message),
         "advice": make_visible(finding.advice),
         "removes": finding.removes,
+        "place": make_visible(str(finding.rows[0])) if finding.rows and len(group) == 1 else "",
         "rows": [
             {"place": make_visible(str(row)), "id": make_visible(row.query_id), "question": make_visible(row.question)}
-            for row in finding.rows
+            for one in group
+            for row in one.rows
         ],
     }

@@ -18,6 +18,24 @@ def test_advice_stands_once_for_findings_that_share_it() -> None:
     assert "! Leaks (13)" in text
 
 
+def test_findings_that_say_the_same_are_one_with_a_line_for_each_row() -> None:
+    findings = [Finding("solved", "info", "all", "keep", (Row(f"q{n}", f"a.jsonl:{n}", f"Who {n}?"),)) for n in (1, 2)]
+    lines = render(Check("solved", "Solved", tuple(findings))).splitlines()
+    start = lines.index("! Solved (2)") + 1
+    assert lines[start : start + 4] == [
+        "  remark: all [solved]",
+        "      a.jsonl:1: Who 1?",
+        "      a.jsonl:2: Who 2?",
+        "      → keep",
+    ]
+
+
+def test_findings_of_two_rows_stay_apart() -> None:
+    pair = Row("q1", "a.jsonl:1", "Who?"), Row("q2", "a.jsonl:2", "Who is it?")
+    text = render(Check("duplicates", "Duplicates", (Finding("duplicate", "warning", "same", "drop", pair),) * 2))
+    assert text.count("a.jsonl:1: warning: same [duplicate]") == 2
+
+
 def test_what_the_dataset_says_of_itself_stands_in_its_title() -> None:
     assert "1,200 questions, 2 with a reference, 1 with relevant documents; version 3; created 2025-11-01" in " ".join(
         render(Check("mix", "Mix", skipped="no column")).split()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.audit.finding import Audit, Check, Finding
+from rageval_spec.audit.finding import Audit, Check, Finding, Row, group_alike
 from rageval_spec.audit.summary import NOUNS, NUMERIC, describe_dataset, describe_results, summarize
 from rageval_spec.reports.shared.console import render_text, tabulate
 from rageval_spec.wording import make_visible
@@ -48,9 +48,9 @@ def _draw_check(check: Check) -> Iterator[RenderableType]:
     if check.remark:
         yield Padding(Text(make_visible(check.remark), "dim"), (0, 0, 0, 2))
     advised = ""
-    for finding in check.findings[:MOST_SHOWN]:
-        yield from _draw_finding(finding, advised)
-        advised = finding.advice
+    for group in group_alike(check.findings[:MOST_SHOWN]):
+        yield from _draw_alike(group, advised)
+        advised = group[0].advice
     if (rest := len(check.findings) - MOST_SHOWN) > 0:
         yield Padding(Text(f"... and {rest:,} more; --format json lists all.", "dim"), (0, 0, 0, 2))
     for table in check.tables:
@@ -60,20 +60,29 @@ def _draw_check(check: Check) -> Iterator[RenderableType]:
         yield ""
 
 
-def _draw_finding(finding: Finding, advised: str) -> Iterator[RenderableType]:
-    """A finding as linters write it, its question, and what to do unless the last finding said the same."""
+def _draw_alike(group: Sequence[Finding], advised: str) -> Iterator[RenderableType]:
+    """A finding as linters write it, its question, and what to do unless the last finding said the same.
+
+    Several that say the same are one, with a line for each row.
+    """
     from rich.padding import Padding
     from rich.text import Text
 
-    line = Text("  ")
-    if finding.rows:
+    finding, line = group[0], Text()
+    if finding.rows and len(group) == 1:
         line.append(make_visible(f"{finding.rows[0]}: "))
     line.append(f"{NOUNS[finding.severity]}: ", _STYLES[finding.severity])
     line.append(make_visible(finding.message))
     line.append(f" [{finding.code}]", "dim")
-    yield line
-    for row in finding.rows[:2]:
-        if row.question:
-            yield Padding(Text(make_visible(row.question), "italic"), (0, 0, 0, 6))
+    yield Padding(line, (0, 0, 0, 2))
+    if len(group) > 1:
+        for one in group:
+            yield Padding(Text.assemble(make_visible(f"{one.rows[0]}: "), _quote(one.rows[0])), (0, 0, 0, 6))
+    else:
+        yield from (Padding(Text.assemble(_quote(row)), (0, 0, 0, 6)) for row in finding.rows[:2] if row.question)
     if finding.advice != advised:
         yield Padding(Text(make_visible(f"→ {finding.advice}"), "cyan"), (0, 0, 0, 6))
+
+
+def _quote(row: Row) -> tuple[str, str]:
+    return make_visible(row.question), "italic"
