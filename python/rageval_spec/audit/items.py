@@ -172,8 +172,8 @@ def select_negative(correlations: NDArray[np.float64], systems: int) -> list[int
 def find_chance(correlation: float, systems: int) -> float:
     """The probability of a correlation that is as low, where there is none (Student's t with `systems - 2` degrees).
 
-    Fisher's transformation would give a seventh of it for five systems and a correlation of -0.99. The sums are those of
-    Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
+    Fisher's transformation would give a seventh of it for five systems and a correlation of -0.99. The sums are those
+    of Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
     """
     sine = max(-1.0, min(1.0, correlation))
     square, degrees = 1 - sine * sine, systems - 2
