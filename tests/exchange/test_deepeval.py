@@ -65,6 +65,18 @@ def test_a_test_run_keeps_its_metrics_and_tools(tmp_path: Path) -> None:
     assert row["steps"] == [{"kind": "tool", "name": "search", "input": '{"q": "it"}', "output": "found"}]
 
 
+def test_tools_tokens_and_times_come_back_as_they_went(tmp_path: Path) -> None:
+    calls = [{"name": "search", "input_parameters": {"q": "it"}, "output": "found"}, {"name": "stop"}]
+    used = {"token_cost": 0.25, "completion_time": 1.5, "input_token_count": 30, "output_token_count": 4}
+    read(tmp_path, "g.json", json.dumps([GOLDEN | used | {"tools_called": calls}]))
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    done = invoke("export", "deepeval", results, "-o", tmp_path / "cases.json")
+    assert done.exit_code == 0, done.output
+    (case,) = json.loads((tmp_path / "cases.json").read_text())
+    assert {key: case[key] for key in used} == used
+    assert case["tools_called"] == calls
+
+
 def test_an_empty_field_of_a_table_is_no_answer(tmp_path: Path) -> None:
     (row,) = read(tmp_path, "g.csv", "input,actual_output,retrieval_context\nWhen?,,\n")
     assert set(row) == {"id", "question", "trace"}
@@ -112,7 +124,7 @@ for kind in ("json", "csv", "jsonl"):
     EvaluationDataset(goldens=[golden]).save_as(file_type=kind, directory=folder, file_name="theirs")
 dataset = EvaluationDataset()
 names = ("input", "actual_output", "expected_output", "context", "retrieval_context")
-dataset.add_test_cases_from_json_file(f"{folder}/cases.json", *names)
+dataset.add_test_cases_from_json_file(f"{folder}/cases.json", *names, tools_called_key_name="tools_called")
 cases = [[one.input, one.actual_output, one.context, one.retrieval_context] for one in dataset.test_cases]
 print(json.dumps(cases))
 """

@@ -61,6 +61,25 @@ def test_tasks_fit_the_setup_that_is_written_with_them(tmp_path: Path) -> None:
     assert prediction["value"] == {"number": 1.0}
 
 
+def test_labelled_tasks_come_back_with_the_ids_of_their_contexts(tmp_path: Path) -> None:
+    row = {
+        "id": "1",
+        "question": "Where?",
+        "answer": "Shed.",
+        "contexts": [{"id": "d1", "text": "a"}],
+        "reference": "S",
+    }
+    (tmp_path / "out.jsonl").write_text(json.dumps(row))
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    invoke("export", "label_studio", results, "-o", tmp_path / "tasks.json")
+    (task,) = json.loads((tmp_path / "tasks.json").read_text())
+    (tmp_path / "labelled.json").write_text(json.dumps([task | {"id": 7, "annotations": []}]))
+    done = invoke("import", "label_studio", tmp_path / "labelled.json", "-o", tmp_path / "back.jsonl")
+    assert done.exit_code == 0, done.output
+    back = json.loads((tmp_path / "back.jsonl").read_text())
+    assert (back["id"], back["contexts"]) == ("1", [{"id": "d1", "text": "a"}])
+
+
 PEER = """
 import json, sys
 from label_studio_sdk.label_interface import LabelInterface

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.command_line import invoke
 from tests.exchange.evaluating import evaluate_file
@@ -77,11 +80,45 @@ def test_what_was_imported_can_be_evaluated_and_exported_again(tmp_path: Path) -
     assert (first["exact_match"], second["exact_match"], first["recall@5"], second["recall@5"]) == (1.0, 0.0, 1.0, None)
 
 
+CONVERSATION = [
+    {"content": "Hello", "type": "human"},
+    {"content": "Hi", "type": "ai"},
+    {"content": "Where is it?", "type": "human"},
+    {"content": "Looking.", "type": "ai", "tool_calls": [{"name": "lookup_place", "args": {"q": "it"}}]},
+    {"content": "shed", "type": "tool"},
+    {"content": "In the shed.", "type": "ai"},
+]
+
+
+@pytest.mark.parametrize("name", ["turns.jsonl", "turns.csv"])
+def test_a_conversation_has_a_question_an_answer_and_steps(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["user_input", "reference"], [str(CONVERSATION), "Shed."]])
+    else:
+        path.write_text(json.dumps({"user_input": CONVERSATION, "reference": "Shed."}))
+    done = invoke("import", "ragas", path, "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 0, done.output
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (row["question"], row["answer"]) == ("Where is it?", "In the shed.")
+    assert [turn["role"] for turn in row["messages"]] == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+    (step,) = row["steps"]
+    assert (step["name"], step["input"], step["output"]) == ("lookup_place", '{"q": "it"}', "shed")
+    assert "metadata" not in row
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    done = invoke("import", "ragas", tmp_path, "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 2
+    assert "this is a folder; name a file in it" in done.stderr
+
+
 def test_a_row_without_a_question_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"user_input": "Why?"}\n{"response": "So."}\n')
     done = invoke("import", "ragas", tmp_path / "bad.jsonl", "-o", tmp_path / "out.jsonl")
     assert done.exit_code == 3
-    assert "bad.jsonl:2: the row has no question" in done.stderr
+    assert "bad.jsonl:2: the row has no question ('user_input' or 'question'); it has 'response'" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,13 +15,17 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.trace import Trace
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
 from rageval_spec.exchange.braintrust.traces import make_trace as read_rows
+from rageval_spec.exchange.deepeval import DeepEvalSource, DeepEvalTarget
+from rageval_spec.exchange.huggingface import HuggingFaceNode, HuggingFaceSource, HuggingFaceTarget
 from rageval_spec.exchange.langfuse.rows import normalise
 from rageval_spec.exchange.langfuse.target import LangfuseTarget, LangfuseTargetNode
 from rageval_spec.exchange.langfuse.traces import make_trace as read_observations
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
 from rageval_spec.exchange.langsmith.traces import make_trace as read_runs
+from rageval_spec.exchange.ragas import RagasSource, RagasTarget
+from rageval_spec.exchange.shared.files import RowsNode, RowSource
 from rageval_spec.exchange.shared.places import Places
-from rageval_spec.exchange.shared.target import TargetNode
+from rageval_spec.exchange.shared.target import FileTarget, TargetNode
 from rageval_spec.exchange.wandb import WandbSource, WandbSourceNode, WandbTarget
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
@@ -105,3 +110,36 @@ def test_tables_of_wandb(given: dict[str, Any]) -> None:
     check(trace, given)
     assert trace.metadata["faithfulness"] == given["faithfulness"]
     assert trace.input_tokens == given["input_tokens"]
+
+
+@given(ANSWERS)
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [(RagasTarget, RagasSource), (DeepEvalTarget, DeepEvalSource)],
+)
+def test_files_of_other_tools(target: type[FileTarget[Any]], source: type[RowSource], given: dict[str, Any]) -> None:
+    files = dict(target(TargetNode(), Context("files")).render_files(evaluate(given), target.filename))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / target.filename
+        path.write_bytes(files[""])
+        (trace,) = source(RowsNode(path=str(path)), Context("files")).read()
+    check(trace, given)
+    assert trace.id == EXAMPLE
+    if target is DeepEvalTarget:
+        assert trace.input_tokens == given["input_tokens"]
+    else:
+        assert [one.doc_id for one in trace.documents or ()] == [
+            f"d{number}" for number in range(len(given["contexts"]))
+        ]
+
+
+@given(ANSWERS)
+def test_folders_of_hugging_face(given: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        for name, content in HuggingFaceTarget(TargetNode(), Context("hf")).render_files(evaluate(given), "x"):
+            (Path(folder) / name).parent.mkdir(exist_ok=True)
+            (Path(folder) / name).write_bytes(content)
+        (trace,) = HuggingFaceSource(HuggingFaceNode(path=folder), Context("hf")).read()
+    check(trace, given)
+    assert (trace.id, trace.input_tokens) == (EXAMPLE, given["input_tokens"])
+    assert trace.metadata["faithfulness"] == given["faithfulness"]

@@ -42,6 +42,7 @@ def test_rows_of_columns_have_the_lines_of_the_questions(tmp_path: Path) -> None
         ),
         ('[{"id": 1},\n 7]', ":2: expected a list of JSON objects, not 7"),
         ('"text"', ":1: expected an object or a list of objects, not 'text'"),
+        ("null", ":1: expected an object or a list of objects, not null"),
         (GOLDEN[:60], ":4:"),
         ('{"question": [NaN]}', ": not JSON: NaN is not a JSON number; write null"),
     ],

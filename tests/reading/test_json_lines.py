@@ -77,7 +77,7 @@ def test_rows_are_located_past_blank_lines(tmp_path: Path) -> None:
         ('{"key": 1.5}', ":2: 'key' must be text or an integer, not 1.5"),
         ('{"key": "b", "text": ["one", "two"]}', """:2: 'text' must be text, not ["one", "two"]"""),
         ('{"key": "b", "text": {"a": 1}}', """:2: 'text' must be text, not {"a": 1}"""),
-        ("[" * 100_000, ":2: not JSON: "),
+        ("[" * 100_000, ":2: the JSON has too many lists and objects inside one another"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, second: str, message: str) -> None:

@@ -95,11 +95,10 @@ def export() -> None:
 
 def _make_command(part: str, word: str, kind: Any) -> click.Command:
     """The command of one tool, with its options and help."""
-    is_file = part == "target" and bool(getattr(kind, "filename", ""))
     examples = "".join(f"\nrageval-spec {example}" for example in kind.examples)
     help = f"{kind.summary}\n\n\b{examples}" if examples else kind.summary
     fields = [*_make_parameters(kind.node_type.model_fields)]
-    own = _import_parameters() if part == "source" else _export_parameters(is_file=is_file)
+    own = _import_parameters(word) if part == "source" else _export_parameters(getattr(kind, "filename", ""))
 
     def run(**given: Any) -> int:
         named = {parameter.name for parameter in own}
@@ -119,23 +118,24 @@ def _make_command(part: str, word: str, kind: Any) -> click.Command:
     return Command(word, callback=run, params=[*fields, *own], help=help, short_help=short)
 
 
-def _import_parameters() -> list[click.Parameter]:
+def _import_parameters(word: str) -> list[click.Parameter]:
     return [
         click.Option(
             ["-o", "--output"], type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-            help="The file to write, ending in .jsonl or .jsonl.gz.  [default: TOOL.jsonl]",
+            help=f"The file to write, ending in .jsonl or .jsonl.gz.  [default: {word}.jsonl]",
         ),
         click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists."),
         click.Option(["-q", "--quiet"], is_flag=True, help="Show no progress."),
     ]  # fmt: skip
 
 
-def _export_parameters(*, is_file: bool) -> list[click.Parameter]:
+def _export_parameters(filename: str) -> list[click.Parameter]:
+    """The options of a target that sends, or of one that writes files, which has the name of one."""
     results = click.Argument(["results"], required=False)
-    if is_file:
+    if filename:
         output = click.Option(
             ["-o", "--output"], type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-            help="The file to write.",
+            help=f"The file to write.  [default: {filename}]",
         )  # fmt: skip
         return [results, output, click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists.")]
     return [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.trace import Feedback, Step
 from rageval_spec.exchange.shared.files import RowSource, add_metadata
 from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+from rageval_spec.reading.agent_steps import load_steps
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -38,6 +39,8 @@ class DeepEvalSource(RowSource):
     tool = "deepeval"
     summary = "Read goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
     examples = ("import deepeval goldens.json -o golden.jsonl", "import deepeval test_run_20260301_120000.json")
+
+    questions = _NAMES["question"]
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The parts under their names here. Joined contexts are split; metrics of a test run become feedback."""
@@ -81,6 +84,27 @@ def _list_metrics(found: Any) -> Iterator[Feedback]:
             yield Feedback(str(metric["name"]), value, comment=metric.get("reason") or None, source="program")
 
 
+def _write_tools(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+    """The calls of tools among the steps; what was given to a tool is an object there, if it is JSON of one."""
+    for step in steps:
+        given = _load(step.input)
+        if step.kind == "tool" or (step.kind == "retrieval" and isinstance(given, dict)):
+            call = {"name": step.name, "output": step.output if step.documents is None else _list_texts(step)}
+            given = given if isinstance(given, dict) or given is None else {"input": given}
+            yield {key: value for key, value in {**call, "input_parameters": given}.items() if value is not None}
+
+
+def _list_texts(step: Step) -> list[str]:
+    return [document.text or document.doc_id or "" for document in step.documents or ()]
+
+
+def _load(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _write(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -105,7 +129,11 @@ class DeepEvalTarget(FileTarget[TargetNode]):
                     "expected_output": next(iter(sample["references"]), None),
                     "context": sample["reference_contexts"],
                     "retrieval_context": sample["contexts"],
+                    "tools_called": [*_write_tools(load_steps(sample["steps"]))],
                     "token_cost": sample["cost"],
+                    "completion_time": sample["seconds"],
+                    "input_token_count": sample["input_tokens"],
+                    "output_token_count": sample["output_tokens"],
                     "custom_column_key_values": {
                         "dataset": sample["dataset"],
                         "system": sample["system"],

@@ -69,14 +69,18 @@ class LabelStudioTarget(FileTarget[TargetNode]):
 
 
 def _make_task(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    contexts = sample["contexts"] or []
+    texts = sample["contexts"] or []
+    ids = sample["context_ids"] if len(sample["context_ids"] or ()) == len(texts) else None
+    contexts = [{"text": text} for text in texts]
+    if ids:
+        contexts = [{"id": one, "text": text} for one, text in zip(ids, texts, strict=True)]
     data = {
         "id": sample["query_id"],
         "dataset": sample["dataset"],
         "system": sample["system"],
         "question": sample["question"],
         "answer": sample["answer"] or "",
-        "contexts": [{"text": text} for text in contexts],
+        "contexts": contexts,
         "reference": next(iter(sample["references"]), ""),
     }
     result = [

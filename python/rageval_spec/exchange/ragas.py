@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.conversation import MESSAGES
 from rageval_spec.exchange.shared.files import RowSource
 from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.exchange.shared.target import FileTarget, TargetNode
@@ -31,27 +32,18 @@ class RagasSource(RowSource):
     tool = "ragas"
     summary = "Read samples of ragas: what to_jsonl, to_csv, to_pandas or to_hf_dataset wrote."
     examples = ("import ragas samples.jsonl -o golden.jsonl",)
+    questions = _NAMES["question"]
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The parts under their names here; other columns become metadata."""
         found = {part: next((row[name] for name in names if name in row), None) for part, names in _NAMES.items()}
-        known = {name for names in _NAMES.values() for name in names} | {"id", "query_id"}
-        messages = found["question"] if isinstance(found["question"], list) else None
-        if messages is not None:
-            found["question"] = _last_of(messages, "human")
-            found["answer"] = found["answer"] or _last_of(messages, "ai")
+        known = {name for names in _NAMES.values() for name in names} | {"id", "query_id", MESSAGES}
         return {
             **found,
             "id": row.get("query_id", row.get("id")),
-            "messages": messages,
+            MESSAGES: row.get(MESSAGES),
             "metadata": {name: value for name, value in row.items() if name not in known},
         }
-
-
-def _last_of(messages: list[Any], kind: str) -> str | None:
-    """The last message of a person or of the system in a conversation."""
-    said = [one.get("content") for one in messages if isinstance(one, Mapping) and one.get("type") == kind]
-    return str(said[-1]) if said else None
 
 
 class RagasTarget(FileTarget[TargetNode]):

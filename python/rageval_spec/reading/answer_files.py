@@ -100,9 +100,6 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> Answe
     return names
 
 
-_STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
-
-
 def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
     """Refuse all names in the spec that no row has, except those of a run."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}

@@ -45,7 +45,9 @@ def read_document(path: Path) -> Document:
         if error.msg == "Extra data" and text.lstrip().startswith("{"):
             raise NotOneDocumentError(f"{path}: one JSON object per line") from error
         raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise DataError(f"{path}: the JSON has too many lists and objects inside one another") from error
+    except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from error
     try:
         shape = find_shape(whole)

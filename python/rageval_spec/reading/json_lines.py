@@ -164,7 +164,9 @@ def _json_object(place: str, text: str) -> dict[str, Any]:
         value = json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise DataError(f"{place}:{error.colno}: not JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise DataError(f"{place}: the JSON has too many lists and objects inside one another") from error
+    except ValueError as error:
         raise DataError(f"{place}: not JSON: {error}") from error
     if not isinstance(value, dict):
         raise DataError(f"{place}: each line must be a JSON object in braces, not {text.strip()[:60]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -47,7 +48,8 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> Shape:
     if isinstance(value, list):
         return Shape("list", path)
     if not isinstance(value, dict):
-        raise ShapeError(f"expected an object or a list of objects, not {str(value)[:60]!r}")
+        shown = repr(value[:60]) if isinstance(value, str) else json.dumps(value)
+        raise ShapeError(f"expected an object or a list of objects, not {shown}")
     if _is_split(value):
         return Shape("split", path)
     for key, inner in value.items():

@@ -7,14 +7,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.source import Source, SourceNode
 from rageval_spec.plugin import InputFile
+from rageval_spec.reading.agent_steps import read_steps
 from rageval_spec.reading.answer_rows import (
     UnusableReplyError,
     is_missing,
@@ -25,6 +27,8 @@ from rageval_spec.reading.answer_rows import (
     read_ids,
     read_text,
 )
+from rageval_spec.reading.conversations import ask_last_turn
+from rageval_spec.reading.json_values import list_keys
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.questions import (
     REFERENCE_CONTEXTS,
@@ -50,6 +54,8 @@ class RowSource(Source[RowsNode]):
 
     node_type = RowsNode
     tool: str = ""
+    questions: ClassVar[Sequence[str]] = QUESTIONS
+    """What the tool calls a question, for the message where there is none."""
 
     def inputs(self) -> Sequence[InputFile]:
         """The file."""
@@ -72,6 +78,8 @@ class RowSource(Source[RowsNode]):
 
     def read(self) -> Iterator[Trace]:
         """A trace for each row."""
+        if self._path.is_dir():
+            raise UsageError(f"{self.node.path}: this is a folder; name a file in it")
         if not self._path.is_file():
             raise UsageError(f"{self.node.path}: no such file")
         yield from self.read_all()
@@ -84,15 +92,33 @@ class RowSource(Source[RowsNode]):
         """
         is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
-            filled = {name: value for name, value in row.items() if value != ""} if is_table else row
+            filled = _fill(place, row) if is_table else row
             try:
-                yield build_trace(self.tool, place, str(number), self.translate(filled))
+                yield build_trace(self.tool, place, str(number), self.translate(ask_last_turn(dict(filled))))
+            except NoQuestionError as error:
+                called = " or ".join(map(repr, self.questions))
+                raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
             except UnusableReplyError as error:
                 raise DataError(f"{place}: {error}") from error
 
     @property
     def _path(self) -> Path:
         return self.context.resolve(self.node.path)
+
+
+class NoQuestionError(UnusableReplyError):
+    """A row has nothing under any name of a question."""
+
+
+def _fill(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table: empty cells are absent, and a conversation that is printed in a question's cell is a list."""
+    filled = {name: value for name, value in row.items() if value != ""}
+    for name in QUESTIONS:
+        if str(filled.get(name, "")).startswith("[{"):
+            with suppress(DataError):
+                found = parse_list(place, f"'{name}'", filled[name])
+                filled[name] = filled[name] if read_turns(found) is None else found
+    return filled
 
 
 _KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -114,6 +140,9 @@ def translate_known(row: Mapping[str, Any]) -> dict[str, Any]:
         known["reference_contexts"] = (*REFERENCE_CONTEXTS, "context")
     found = {part: next((row[name] for name in names if name in row), None) for part, names in known.items()}
     read = {name for names in known.values() for name in names}
+    if read_turns(row.get(MESSAGES)) is not None:
+        found[MESSAGES] = row[MESSAGES]
+        read.add(MESSAGES)
     return {**found, "metadata": add_metadata(row, read, "metadata")}
 
 
@@ -134,7 +163,8 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
     """The trace of a translated row; `number` is its id if it has none.
 
     Raises:
-        UnusableReplyError: a value is not what it should be, or there is no question.
+        NoQuestionError: there is no question.
+        UnusableReplyError: a value is not what it should be.
         DataError: a list is written in a way that cannot be read.
     """
 
@@ -144,7 +174,7 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
 
     question = row.get("question")
     if is_missing(question):
-        raise UnusableReplyError("the row has no question")
+        raise NoQuestionError("the row has no question")
     query_id = number if is_missing(row.get("id")) else read_id(row["id"], "'id'")
     readers: Sequence[tuple[Sequence[str], Callable[[Any, str], Any]]] = (
         (_TEXTS, read_text),
@@ -157,6 +187,9 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         for name in names
         if not is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
     }
+    turns = read_turns(row.get(MESSAGES)) or ()
+    if plain.get("answer") is None and (said := find_answer(turns)) is not None:
+        plain["answer"] = said
     reference, contexts = listed("reference"), listed("reference_contexts")
     relevant = listed("relevant")
     return Trace(
@@ -167,8 +200,8 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         references=() if reference is None else tuple(_read_texts(reference, "'reference'")),
         reference_contexts=None if contexts is None else read_contexts(contexts, "'reference_contexts'").texts,
         relevant=None if relevant is None else read_ids(relevant, "'relevant'"),
-        messages=tuple(row.get("messages") or ()),
-        steps=tuple(row.get("steps") or ()),
+        messages=turns if len(turns) > 1 else (),
+        steps=tuple(row.get("steps") or (read_steps(turns) if turns else ())),
         feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
         metadata={key: value for key, value in (row.get("metadata") or {}).items() if not is_missing(value)},
         **plain,
