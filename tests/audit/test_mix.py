@@ -49,6 +49,18 @@ def test_a_question_in_another_language_is_named() -> None:
     assert check.tables[0].rows[:2] == (("English", "30", "97%"), ("German", "1", "3%"))
 
 
+def test_a_question_that_does_not_show_its_language_counts_as_its_reference_shows() -> None:
+    english = "You can find it in the settings of the page, and it is the first one that is shown there."
+    german = "Sie finden es in den Einstellungen der Seite, und es ist das erste, das dort gezeigt wird."
+    check = check_languages(
+        ask("What is the capital of France and where is it?", "invoice pdf", "error 3007", "Rechnung pdf", "ipad",
+            references=["It is in the north of the country, on the river.", english, english, german])
+    )  # fmt: skip
+    assert check.tables[0].rows == (("English", "3", "60%"), ("(too few common words to tell)", "2", "40%"))
+    assert check.remark.startswith("2 questions with too few common words to tell count as English")
+    assert check.findings == ()
+
+
 def test_a_reference_in_another_language_than_its_question_is_named() -> None:
     answer = "Die Hauptstadt von Frankreich ist Paris, und sie liegt an der Seine."
     check = check_languages(ask("What is the capital of France and where is it?", references=[answer]))

@@ -150,14 +150,33 @@ def check_languages(questions: QuestionSet) -> Check:
         for question in questions.questions
         if (code := told[question.query_id]) in rare
     ]
+    by_reference = _count_by_reference(questions, told, main)
+    table = _tabulate_languages(counts + Counter({main: by_reference}), len(told))
+    remark = (
+        f"{count_noun(by_reference, 'question')} with too few common words to tell count as {NAMES.get(main, main)}, "
+        "the language of the reference."
+    )
+    findings = (*odd, *_find_mismatches(questions, told))
+    return Check("languages", title, findings, remark=remark if by_reference else "", tables=(table,))
+
+
+def _count_by_reference(questions: QuestionSet, told: Mapping[str, str | None], main: str) -> int:
+    """The number of questions that do not show their language, and whose reference is in the main one."""
+    texts = (
+        " ".join((question.text, *question.references[:1], *question.reference_contexts[:1]))
+        for question in questions.questions
+        if told[question.query_id] is None and question.text.strip() and question.references
+    )
+    return sum(find_language(text) == main for text in texts)
+
+
+def _tabulate_languages(counts: Counter[str], total: int) -> Table:
     rows = [
-        (NAMES.get(code, code), f"{count:,}", format_percent(count / len(told), 0))
-        for code, count in counts.most_common()
+        (NAMES.get(code, code), f"{count:,}", format_percent(count / total, 0)) for code, count in counts.most_common()
     ]
-    if untold := len(told) - total:
-        rows.append(("(cannot be told)", f"{untold:,}", format_percent(untold / len(told), 0)))
-    table = Table(("language", "questions", "share"), tuple(rows))
-    return Check("languages", title, (*odd, *_find_mismatches(questions, told)), tables=(table,))
+    if untold := total - counts.total():
+        rows.append(("(too few common words to tell)", f"{untold:,}", format_percent(untold / total, 0)))
+    return Table(("language", "questions", "share"), tuple(rows))
 
 
 def _is_clear(text: str, told: str, other: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from rageval_spec.wording import count_noun, format_number
 COUNT = 200
 """The wanted number of questions."""
 TITLE = "Size"
+UNKNOWN = "another evaluation"
+"""What a system is compared with if the values of no second evaluation are known."""
 
 
 class Power(NamedTuple):
@@ -48,12 +51,18 @@ def check_size(questions: QuestionSet, wanted: int, powers: Sequence[Power] | No
     if powers is None:
         remark = f"What drop the questions can show is not known: {why_none}."
         return Check("size", TITLE, tuple(findings), remark=remark)
-    remark = (
-        "The smallest drop is one that a paired test finds with a probability of 80%. See plan --power."
-        if powers
-        else ""
-    )
+    remark = _explain(powers) if powers else ""
     return Check("size", TITLE, tuple(findings), remark=remark, tables=(_tabulate(powers),) if powers else ())
+
+
+def _explain(powers: Sequence[Power]) -> str:
+    text = "The smallest drop is one that a paired test finds with a probability of 80%."
+    if any(power.against == UNKNOWN for power in powers):
+        text += (
+            f" Against '{UNKNOWN}' it is an upper estimate: it takes a second evaluation as unrelated, and values of the "
+            "same questions usually go together. For the real one: plan --power --from A --from B."
+        )
+    return text
 
 
 def _find_too_few(questions: QuestionSet, wanted: int) -> list[Finding]:
@@ -73,11 +82,16 @@ def _find_weak(power: Power) -> list[Finding]:
         f"the gate on {power.metric} must find a drop of {power.max_drop:g} against {power.against}, which takes "
         f"{count_noun(power.needed, 'question')}; there are {power.questions:,}"
     )
-    shown = "" if power.smallest_drop is None else f", or raise max_drop to {format_number(power.smallest_drop)}"
+    shown = "" if power.smallest_drop is None else f", or raise max_drop to {_round_up(power.smallest_drop):.3f}"
     more = count_noun(power.needed - power.questions, "question")
     details = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
     advice = f"add {more}{shown}"
     return [Finding("weak_gate", "warning", message, advice, (), power.system, power.metric, details=details)]
+
+
+def _round_up(drop: float) -> float:
+    """A drop in thousandths that is not below it: a smaller one would still be too small."""
+    return math.ceil(round(drop * 1000, 6)) / 1000
 
 
 def _tabulate(powers: Sequence[Power]) -> Table:
