@@ -135,7 +135,7 @@ def check_languages(questions: QuestionSet) -> Check:
             told[question.query_id] = None
     counts = Counter(code for code in told.values() if code is not None)
     if not counts:
-        return Check("languages", title, skipped="the language of no question can be told from its words")
+        return Check("languages", title, skipped="the questions have too few common words to tell their language")
     total = sum(counts.values())
     rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
     odd = [

@@ -59,8 +59,8 @@ def _explain(powers: Sequence[Power]) -> str:
     text = "The smallest drop is one that a paired test finds with a probability of 80%."
     if any(power.against == UNKNOWN for power in powers):
         text += (
-            f" Against '{UNKNOWN}' it is an upper estimate: it takes a second evaluation as unrelated, and values of the "
-            "same questions usually go together. For the real one: plan --power --from A --from B."
+            f" Against '{UNKNOWN}' it is an upper estimate: it takes a second evaluation as unrelated, and values of "
+            "the same questions usually go together. For the real one: plan --power --from A --from B."
         )
     return text
 

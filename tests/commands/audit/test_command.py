@@ -75,6 +75,33 @@ def test_a_name_that_tells_no_format_is_refused_unless_the_format_is_named(spec:
     assert json.loads(Path("audit.log").read_text())["name"] == "shop"
 
 
+def test_a_wanted_type_that_no_question_has_is_a_gap_and_a_mistyped_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "typed.jsonl"
+    path.write_text('{"question": "a", "type": "billing"}\n{"question": "b", "type": "billing"}\n')
+    (mix,) = [
+        finding
+        for check in audit(path, "--types", "billing:50,refunds:50", code=0)["datasets"][0]["checks"]
+        for finding in check["findings"]
+        if finding["code"] == "mix"
+    ]
+    assert "refunds 0% instead of 50%" in mix["message"]
+    done = invoke("audit", path, "--types", "biling:100")
+    assert done.exit_code == 2 and "did you mean 'billing'?" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--metric", "--model"])
+def test_a_dataset_without_a_spec_has_no_metrics_and_models(spec: Path, option: str) -> None:
+    done = invoke("audit", "golden.jsonl", option, "minilm")
+    assert done.exit_code == 2
+    assert f"{option} minilm: golden.jsonl is a dataset; {option} names a part of a spec" in done.stderr
+
+
+def test_a_folder_without_judgements_is_no_test_set(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    done = invoke("audit", tmp_path / "sets")
+    assert done.exit_code == 2 and "BEIR's layout" in done.stderr and "name the file" in done.stderr
+
+
 def test_findings_name_the_line_of_the_file(spec: Path) -> None:
     assert list_codes(audit(spec)) == [
         ("duplicate", "golden.jsonl:4"),

@@ -127,6 +127,8 @@ def _find_form(output: Path | None) -> str:
 
 
 def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
+    if subject.spec is None:
+        _refuse_without_spec(request)
     found = _find_results(subject, request.results)
     train = None if request.train is None else (open_train(request.train), str(request.train))
     meaning = find_meaning(subject.parts, request.model)
@@ -156,6 +158,13 @@ def _find_results(subject: Subject, named: Sequence[str]) -> Found:
     if named:
         raise UsageError("--results needs a spec: it says what the metrics of the results mean")
     return Found([])
+
+
+def _refuse_without_spec(request: Request) -> None:
+    """Refuse the options that name a part of a spec, for a dataset that is audited without one."""
+    for option, value in (("--metric", request.metric), ("--model", request.model)):
+        if value is not None:
+            raise UsageError(f"{option} {value}: {request.path} is a dataset; {option} names a part of a spec")
 
 
 def _fix(subject: Subject, opened: Mapping[str, QuestionSet], audited: Audit, *, force: bool) -> None:
@@ -208,13 +217,15 @@ def _add_values(
 
 
 def _want(wanted: Wanted, text: str | None, questions: QuestionSet) -> Wanted:
-    """The wanted shares that an option gives."""
+    """The wanted shares that an option gives. A name that no question has is a gap to show, unless it looks mistyped."""
     if text is None:
         return wanted
     from rageval_spec.audit.mix import read_values
     from rageval_spec.generation.mixes import read_shares
 
     known = dict.fromkeys([*wanted.shares, *read_values(questions, wanted.columns).values()])
+    named = (part.partition(":")[0].strip() for part in text.lower().split(","))
+    known |= {name: None for name in named if name and suggest(name, list(known)) is None}
     return wanted._replace(shares=read_shares(text.lower(), known, wanted.option), is_default=False)
 
 

@@ -117,8 +117,11 @@ def _build(path: Path, called: str) -> Dataset[Any]:
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if path.is_dir():
         splits = sorted(one.name.partition(".tsv")[0] for one in (path / "qrels").glob("*.tsv*"))
+        if not splits:
+            raise UsageError(f"{path}: a folder must be in BEIR's layout, with judgements in {path / 'qrels'}; to audit "
+                             "a file of it, name the file")
         wanted = "train" if called == "train" else "test"
-        return _declare(called, "beir", path=str(path), split=wanted if wanted in splits or not splits else splits[0])
+        return _declare(called, "beir", path=str(path), split=wanted if wanted in splits else splits[0])
     if name.endswith(".tsv") and path.parent.name == "qrels":
         return _declare(called, "beir", path=str(path.parent.parent), split=name.removesuffix(".tsv"))
     return _declare(called, "golden", path=str(path))
