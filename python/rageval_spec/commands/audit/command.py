@@ -217,7 +217,7 @@ def _add_values(
 
 
 def _want(wanted: Wanted, text: str | None, questions: QuestionSet) -> Wanted:
-    """The wanted shares that an option gives. A name that no question has is a gap to show, unless it looks mistyped."""
+    """The wanted shares that an option gives. A name that no question has is a gap, unless it looks mistyped."""
     if text is None:
         return wanted
     from rageval_spec.audit.mix import read_values

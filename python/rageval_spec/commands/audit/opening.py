@@ -118,8 +118,10 @@ def _build(path: Path, called: str) -> Dataset[Any]:
     if path.is_dir():
         splits = sorted(one.name.partition(".tsv")[0] for one in (path / "qrels").glob("*.tsv*"))
         if not splits:
-            raise UsageError(f"{path}: a folder must be in BEIR's layout, with judgements in {path / 'qrels'}; to audit "
-                             "a file of it, name the file")
+            raise UsageError(
+                f"{path}: a folder must be in BEIR's layout, with judgements in {path / 'qrels'}; to audit "
+                "a file of it, name the file"
+            )
         wanted = "train" if called == "train" else "test"
         return _declare(called, "beir", path=str(path), split=wanted if wanted in splits else splits[0])
     if name.endswith(".tsv") and path.parent.name == "qrels":
