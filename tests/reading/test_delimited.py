@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.delimited import delimited_objects, header_of, read_delimited, separator_of
 from rageval_spec.reading.records import Column
 from tests.plugins import COMPRESSIONS, write
 
@@ -47,6 +47,46 @@ def test_quotes_are_plain_characters_between_tabs(tmp_path: Path) -> None:
     assert read_delimited(path, COLUMNS, "\t").frame.rows() == [("a", '"x" y'), ("b", '"z')]
 
 
+@pytest.mark.parametrize("separator", ["\t", ","])
+def test_quotes_of_spreadsheet_programs_enclose_fields(tmp_path: Path, separator: str) -> None:
+    rows = [("key", "text"), ("a", "Who, if anyone?"), ("b", 'What is "NaN"?'), ("c", "When?\nWhere?"), ("d", "x\ty")]
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=separator).writerows(rows)
+    path = write(tmp_path / "rows.txt", buffer.getvalue())
+    assert read_delimited(path, COLUMNS, separator).frame.rows() == rows[1:]
+    assert [tuple(row.values()) for _, row in delimited_objects(path, separator)] == rows[1:]
+
+
+@pytest.mark.parametrize("rows", ['a\t"x\nb\ty"\n', 'a\t"x\nb\ty" z\n', 'a\t"x"\nb\n'])
+def test_plain_quotes_between_tabs_swallow_no_rows(tmp_path: Path, rows: str) -> None:
+    path = write(tmp_path / "rows.tsv", "key\ttext\n" + rows)
+    assert read_delimited(path, COLUMNS, "\t").frame["key"].to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("key,text\ra,x\r", "lines end in carriage returns alone, as on old Macintosh computers; save it as CSV UTF-8"),
+        ('key,text\na,"x\n', "a quote is never closed"),
+    ],
+)
+def test_what_is_no_csv_says_why(tmp_path: Path, content: str, told: str) -> None:
+    path = write(tmp_path / "rows.csv", content)
+    with pytest.raises(DataError, match=told):
+        list(delimited_objects(path, ","))
+
+
+def test_a_header_in_quotes_is_read_between_tabs(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.tsv", '"key"\t"text"\n"a"\t"x"\n')
+    assert header_of(path, "\t") == ["key", "text"]
+
+
+def test_the_line_that_tells_excel_the_separator_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", "sep=;\nkey;text\na;x\n")
+    with pytest.raises(DataError, match="rows.csv:1: the line 'sep=;' is for Excel only; delete it"):
+        header_of(path, ";")
+
+
 def test_a_quote_inside_an_unquoted_field_is_plain(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", 'key,text\na,5" disk\nb,y\n')
     assert read_delimited(path, COLUMNS, ",").frame.rows() == [("a", '5" disk'), ("b", "y")]
@@ -64,7 +104,7 @@ def test_long_fields_are_read_and_the_limit_of_csv_is_restored(tmp_path: Path) -
     ("content", "message"),
     [
         ("key,text\na,x\nb,y,z\n", ":3: 3 fields, but the header has 2"),
-        ('key,text\na,x\nb,"y\nc,z\n', ":3: not CSV: unexpected end of data"),
+        ('key,text\na,x\nb,"y\nc,z\n', ":3: not CSV: a quote is never closed"),
         ('key,text\na,"x" y\n', ":2: not CSV: ',' expected after '\"'"),
         ("name,text\na,x\n", ":1: no column 'key' or 'id'; the columns are 'name', 'text'; name it"),
         ("key,key\na,x\n", ":1: 'key' is listed twice"),

@@ -48,6 +48,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
     "Parquet": (parquet(), "this is a Parquet file, not text; write use: parquet for a dataset"),
     "Parquet in gzip": (gzip.compress(parquet(), mtime=0), "this is a Parquet file"),
     "HTML": (b"\n<!DOCTYPE html><title>404</title>", "this is an HTML page"),
+    "HTML in capitals": (b"\xef\xbb\xbf\n<HTML><BODY>Login", "this is an HTML page"),
     "Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
 }
 

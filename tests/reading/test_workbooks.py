@@ -30,6 +30,9 @@ def test_cells_are_read_as_excel_shows_them(tmp_path: Path) -> None:
         [8, "fraction", 0.25],
         [None, None, None],
         [9, "time", (datetime.time(13, 30), "hh:mm")],
+        [10, "percentage", (0.07, "0%")],
+        [11, "with digits", (0.8525, "0.00%")],
+        [12, "computed", 0.1 + 0.2],
     ]
     assert rows_of(write_workbook(tmp_path / "golden.xlsx", golden=rows)) == [
         {"id": "007", "question": "text", "answer": True},
@@ -37,6 +40,9 @@ def test_cells_are_read_as_excel_shows_them(tmp_path: Path) -> None:
         {"id": 7, "question": "whole", "answer": "2026-01-05 13:30:00"},
         {"id": 8, "question": "fraction", "answer": 0.25},
         {"id": 9, "question": "time", "answer": "13:30:00"},
+        {"id": 10, "question": "percentage", "answer": "7%"},
+        {"id": 11, "question": "with digits", "answer": "85.25%"},
+        {"id": 12, "question": "computed", "answer": 0.3},
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ROW = "\0row"
 """Holds the number of the record after the header; no header can contain it unnoticed by CSV tools."""
 FIELD_LIMIT = 2**31 - 1
+_BEGINNING = 1000
+"""How many lines show how a header is written."""
 
 
 def separator_of(path: Path) -> str:
@@ -43,14 +45,14 @@ def header_of(path: Path, separator: str) -> list[str]:
     Raises:
         DataError: the file cannot be read, or is not in this format.
     """
-    return _read_header(_delimited_rows(path, separator), path, separator)[1]
+    return _read_header(_delimited_rows(path, separator, _BEGINNING), path, separator)[1]
 
 
 def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Records:
     """Read columns of a file with a header line. All are String; an empty field is "".
 
-    If the separator is a tab, quotes are plain characters; otherwise they enclose fields as RFC 4180 says. Blank lines
-    are skipped. A row with too few fields has "" for the rest. polars reads the whole file at once. If it fails, the
+    Quotes enclose fields as RFC 4180 says; if the separator is a tab, only where they do so in the whole file, as in
+    those of spreadsheet programs, and are plain characters elsewhere. Blank lines are skipped. A row with too few fields has "" for the rest. polars reads the whole file at once. If it fails, the
     rows are read one by one, which either succeeds or finds the faulty line.
 
     Raises:
@@ -105,7 +107,7 @@ def _scan(path: Path, keys: Mapping[Column, str], separator: str) -> pl.DataFram
     scan = pl.scan_csv(
         path,
         separator=separator,
-        quote_char=None if separator == "\t" else '"',
+        quote_char='"' if _has_quoting(path, separator) else None,
         infer_schema=False,
         empty_string_is_null=False,
     )
@@ -135,13 +137,14 @@ def _parse(path: Path, keys: Mapping[Column, str], header: Sequence[str], separa
     return pl.DataFrame({ROW: numbers, **values}, schema=schema)
 
 
-def _delimited_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line number and the fields of the header and of each later record, including blank ones."""
+def _delimited_rows(path: Path, separator: str, judged: int | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line number and the fields of the header and of each later record, including blank ones.
+
+    `judged` is how many lines decide about quotes between tabs: all, where rows are read and not the header only.
+    """
     lines = (text + "\n" for _, text in text_lines(path))
-    tabbed = separator == "\t"
-    reader = csv.reader(
-        lines, delimiter=separator, quoting=csv.QUOTE_NONE if tabbed else csv.QUOTE_MINIMAL, strict=True
-    )
+    quoting = csv.QUOTE_MINIMAL if _has_quoting(path, separator, judged) else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
     begin, headed = 1, False
     with _long_fields():
         try:
@@ -151,7 +154,45 @@ def _delimited_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]
                     yield begin, fields
                 begin = reader.line_num + 1
         except csv.Error as error:
-            raise DataError(f"{path}:{begin}: not CSV: {error}") from error
+            raise DataError(f"{path}:{begin}: not CSV: {_explain(error)}") from error
+
+
+def _explain(error: csv.Error) -> str:
+    told = str(error)
+    if told.startswith("new-line character seen"):
+        return "its lines end in carriage returns alone, as on old Macintosh computers; save it as CSV UTF-8"
+    return "a quote is never closed" if told == "unexpected end of data" else told
+
+
+def _has_quoting(path: Path, separator: str, judged: int | None = None) -> bool:
+    """Whether quotes enclose fields: always, except that between tabs the whole file must show it.
+
+    There, all rows must be as long as the header. If that holds with quotes as plain characters too, no field may go
+    over several lines: two plain quotes far apart would otherwise swallow the rows between them.
+    """
+    if separator != "\t":
+        return True
+    plain, quoted, lines, rows, has_quote = set[int](), set[int](), 0, 0, False
+
+    def count() -> Iterator[str]:
+        nonlocal lines, has_quote
+        for _, text in islice(text_lines(path), judged):
+            if text.strip():
+                lines, has_quote = lines + 1, has_quote or '"' in text
+                plain.add(text.count(separator))
+            yield text + "\n"
+
+    with _long_fields():
+        try:
+            for fields in csv.reader(count(), delimiter=separator, strict=True):
+                if any(fields):
+                    quoted.add(len(fields))
+                    rows += 1
+                if len(quoted) > 1:
+                    return False
+        except csv.Error:
+            return False
+    return has_quote and (rows == lines or len(plain) > 1)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from pathlib import Path
 
@@ -23,11 +24,10 @@ _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfd7zXZ\0", "an xz file", "decompress it, or use gzip or Zstandard"),
     (b"7z\xbc\xaf", "a 7-Zip archive", "extract the file from it"),
     (b"version https://git-lfs", "a Git LFS pointer", "fetch the file itself: git lfs pull"),
-    (b"<!DOCTYPE", "an HTML page", "download the data, not the page about it"),
-    (b"<!doctype", "an HTML page", "download the data, not the page about it"),
-    (b"<html", "an HTML page", "download the data, not the page about it"),
 )
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html[\s>])", re.IGNORECASE)
 _MOST_NAMES = 6
+_SEPARATOR_LINE = re.compile(r'"?sep=.?"?')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -70,6 +70,8 @@ def name_content(start: bytes) -> tuple[str, str] | None:
     for sign, name, advice in _SIGNS:
         if start.lstrip(b" \t\r\n").startswith(sign):
             return name, advice
+    if _HTML.match(start):
+        return "an HTML page", "download the data, not the page about it"
     if find_utf_16(start) is not None:
         return "UTF-16 text", "save it as UTF-8"
     return None
@@ -102,6 +104,8 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
         ForeignFileError: the line is not the header of such a table.
     """
     first = text.strip()
+    if _SEPARATOR_LINE.fullmatch(first):
+        raise ForeignFileError(path, line, f"the line {first!r} is for Excel only", "delete it")
     if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
         what = "JSON Lines" if first.startswith("{") else "a JSON list"
         place = "" if first.startswith("{") else ", and give the file a name that ends in .json"

@@ -24,6 +24,9 @@ _DEFLATE_EXPANDS = 1032
 _CHUNK = 2**16
 _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _PADDED = re.compile(r"0{2,}")
+_PERCENT = re.compile(r"0(\.0+)?%")
+_USUAL_CODES = {"9": "0%", "10": "0.00%"}
+"""Formats that workbooks name by number without writing them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,13 @@ class Workbook:
     Attributes:
         sheets: the sheets in their order.
         padding: the number of digits that each cell style with a format such as `000` shows, by the style's number.
+        percent: the cell styles that show a number as a percentage, by number.
         recalculates: whether its formulas have no values yet, because a program wrote it and Excel has not opened it.
     """
 
     sheets: list[SheetPart]
     padding: dict[str, int] = field(default_factory=dict)
+    percent: frozenset[str] = frozenset()
     recalculates: bool = False
 
 
@@ -56,10 +61,12 @@ class Cells:
 
     Attributes:
         padded: the number of digits that a number is shown with (`007`), by row and column from 0.
+        percent: where a number is shown as a percentage: row and column from 0.
         faults: what is wrong with a cell, by row and column from 0.
     """
 
     padded: dict[tuple[int, int], int] = field(default_factory=dict)
+    percent: set[tuple[int, int]] = field(default_factory=set)
     faults: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -167,12 +174,15 @@ def _read_parts(archive: zipfile.ZipFile) -> Workbook:
     workbook.sheets = [SheetPart(name, shown, targets[relation]) for name, shown, relation in sheets]
     if "xl/styles.xml" in archive.namelist():
         with archive.open("xl/styles.xml") as stream:
-            workbook.padding = _read_padding(stream)
+            codes = _read_codes(stream)
+        workbook.padding = {style: len(code) for style, code in codes.items() if _PADDED.fullmatch(code)}
+        workbook.percent = frozenset(style for style, code in codes.items() if _PERCENT.fullmatch(code))
     return workbook
 
 
-def _read_padding(stream: IO[bytes]) -> dict[str, int]:
-    codes: dict[str, str] = {}
+def _read_codes(stream: IO[bytes]) -> dict[str, str]:
+    """The format of numbers of each cell style, by the style's number; "" for most of those that Excel has built in."""
+    codes = dict(_USUAL_CODES)
     styles: list[str] = []
     inside: list[str] = []
 
@@ -184,8 +194,7 @@ def _read_padding(stream: IO[bytes]) -> dict[str, int]:
             styles.append(attributes.get("numFmtId", ""))
 
     _parse(stream, begin, lambda _: inside.pop())
-    padded = ((str(number), codes.get(code, "")) for number, code in enumerate(styles))
-    return {style: len(code) for style, code in padded if _PADDED.fullmatch(code)}
+    return {str(number): codes.get(code, "") for number, code in enumerate(styles)}
 
 
 class _SheetReader:
@@ -249,6 +258,8 @@ class _SheetReader:
             self.cells.faults[at] = f"the cell shows the error {self.value}; correct its formula"
         elif self.kind == "n" and self.style in self.workbook.padding:
             self.cells.padded[at] = self.workbook.padding[self.style]
+        elif self.kind == "n" and self.style in self.workbook.percent:
+            self.cells.percent.add(at)
 
 
 def _parse(stream: IO[bytes], begin: Any, end: Any = None, text: Any = None) -> None:

@@ -155,7 +155,7 @@ def _read_cell(place: str, care: Cells, at: tuple[int, int], cell: Any) -> Any:
     if cell == "":
         return None
     if isinstance(cell, float):
-        return _read_number(f"{place}, cell {name_cell(*at)}", care.padded, at, cell)
+        return _read_number(f"{place}, cell {name_cell(*at)}", care, at, cell)
     if isinstance(cell, datetime.datetime):
         return cell.isoformat(" ") if cell.time() != datetime.time() else cell.date().isoformat()
     if isinstance(cell, datetime.date | datetime.time):
@@ -163,10 +163,13 @@ def _read_cell(place: str, care: Cells, at: tuple[int, int], cell: Any) -> Any:
     return str(cell) if isinstance(cell, datetime.timedelta) else cell
 
 
-def _read_number(place: str, padded: Mapping[tuple[int, int], int], at: tuple[int, int], cell: float) -> Any:
+def _read_number(place: str, care: Cells, at: tuple[int, int], cell: float) -> Any:
+    """A number with the 15 digits that Excel shows at most: computed cells hold 0.1 + 0.2 as 0.30000000000000004."""
+    if at in care.percent:
+        return f"{cell * 100:.15g}%"
     if not cell.is_integer():
-        return cell
+        return float(f"{cell:.15g}")
     if abs(cell) >= _EXACT_DIGITS:
         message = f"Excel keeps 15 digits of a number, and {int(cell)} has more; format the column as text"
         raise DataError(f"{place}: {message}, then enter it again")
-    return f"{int(cell):0{padded[at]}d}" if at in padded else int(cell)
+    return f"{int(cell):0{care.padded[at]}d}" if at in care.padded else int(cell)

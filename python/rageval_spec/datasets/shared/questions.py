@@ -216,7 +216,7 @@ class QuestionsDataset(FileDataset[Q]):
         details += [f"{key} {value}" for key, value in remarks.items() if key in ("version", "created")]
         others = list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
-        kept = (name for name in others if name not in originals.values())
+        kept = (name for name in others if name and name not in originals.values())
         yield FileReading(self.node.path, tuple(details), shown, tuple(kept))
 
     def list_other_columns(self) -> Sequence[str] | None:
