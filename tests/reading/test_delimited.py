@@ -83,7 +83,7 @@ def test_a_header_in_quotes_is_read_between_tabs(tmp_path: Path) -> None:
 
 def test_the_line_that_tells_excel_the_separator_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", "sep=;\nkey;text\na;x\n")
-    with pytest.raises(DataError, match="rows.csv:1: the line 'sep=;' is for Excel only; delete it"):
+    with pytest.raises(DataError, match=r"rows\.csv:1: the line 'sep=;' is for Excel only; delete it"):
         header_of(path, ";")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of, text_lines
@@ -52,8 +52,9 @@ def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Rec
     """Read columns of a file with a header line. All are String; an empty field is "".
 
     Quotes enclose fields as RFC 4180 says; if the separator is a tab, only where they do so in the whole file, as in
-    those of spreadsheet programs, and are plain characters elsewhere. Blank lines are skipped. A row with too few fields has "" for the rest. polars reads the whole file at once. If it fails, the
-    rows are read one by one, which either succeeds or finds the faulty line.
+    those of spreadsheet programs, and are plain characters elsewhere. Blank lines are skipped. A row with too few
+    fields has "" for the rest. polars reads the whole file at once. If it fails, the rows are read one by one, which
+    either succeeds or finds the faulty line.
 
     Raises:
         DataError: no rows, a missing required column, a row with too many fields, an open quote.
@@ -143,7 +144,7 @@ def _delimited_rows(path: Path, separator: str, judged: int | None = None) -> It
     `judged` is how many lines decide about quotes between tabs: all, where rows are read and not the header only.
     """
     lines = (text + "\n" for _, text in text_lines(path))
-    quoting = csv.QUOTE_MINIMAL if _has_quoting(path, separator, judged) else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if _has_quoting(path, separator, judged) else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
     begin, headed = 1, False
     with _long_fields():
