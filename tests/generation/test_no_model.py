@@ -71,6 +71,38 @@ def test_a_gap_stands_for_the_most_telling_word_wherever_it_is() -> None:
         assert question.answer.casefold() not in question.text.casefold()
 
 
+def list_questions(form: Form, telling: str) -> list[str]:
+    """The questions that are made of one sentence, over ten seeds."""
+    units = [unit(f"{telling} It works. It can be changed.", "asked"), *corpus()]
+    made = (make_questions(units, 5, seed=seed, shares={form: 1}) for seed in range(10))
+    return [one.text for every in made for one in every.questions if one.units == (0,) and one.start == 0]
+
+
+def test_a_gap_is_never_in_a_name_and_no_other_form_of_its_answer_is_left() -> None:
+    names = list_questions("cloze", "Set OTEL_EXPORTER_ENDPOINT and OTEL_EXPORTER_HEADERS before collectors restart.")
+    assert names
+    for text in names:
+        assert GAP in text
+        assert not {f"_{GAP}", f"{GAP}_"} & {text[at : at + 2] for at in range(len(text))}
+    valves = list_questions("cloze", "Valve seats and valves wear, and valve springs tire.")
+    assert not [text for text in valves if "valve" in text.casefold()]
+
+
+@pytest.mark.parametrize("form", ["sentence", "keywords"])
+def test_names_with_underscores_are_never_cut(form: Form) -> None:
+    names = {"MAX_QUEUE_SIZE", "MAX_SHARED_BATCH_BYTES"}
+    texts = list_questions(form, "Early collectors restart whenever MAX_QUEUE_SIZE exceeds MAX_SHARED_BATCH_BYTES.")
+    assert texts
+    assert {word for text in texts for word in text.split() if word.isupper()} <= names
+
+
+def test_brackets_and_quotation_marks_that_lost_their_pair_are_left_out() -> None:
+    texts = list_questions("sentence", 'Workshops sell wooden benches (oak, beech and larch from "Northern forests" only).')
+    assert texts
+    for text in texts:
+        assert (text.count("("), text.count('"') % 2) == (text.count(")"), 0)
+
+
 def test_questions_are_short_however_long_the_sentence_is() -> None:
     long = " ".join(f"zubo{number} kralo{number}" for number in range(25))
     units = [unit(f"{long}. A zubo1 stands beside kralo2. And a zubo4 stands beside kralo5.", "long"), *corpus()]

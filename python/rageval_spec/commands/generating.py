@@ -14,8 +14,11 @@ from rageval_spec.commands.front import Command
 _KEYS = (
     "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
     "within", "closed_book", "chunk_words", "steer_difficulty",
+    "columns",
 )  # fmt: skip
-_OFFLINE = frozenset({"corpus", "output", "count", "seed", "split", "chunk_words", "force", "form", "no_model"})
+_OFFLINE = frozenset(
+    {"corpus", "output", "count", "seed", "split", "chunk_words", "columns", "force", "form", "no_model"}
+)
 """What can be said with --no-model."""
 _LIMITS = ("max_cost", "max_calls", "concurrency")
 
@@ -78,6 +81,8 @@ def _mix_options(command: shared.F) -> shared.F:
                      "answers without the documents."),
         click.option("--chunk-words", type=click.IntRange(20, 5000), default=200, show_default=True,
                      help="The most words of a chunk."),
+        click.option("--columns", metavar="MAP", help="The keys of a JSON Lines corpus with other names: 'doc_id: url, "
+                     "text: body'."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -131,9 +136,11 @@ def generate(form: str, **options: Any) -> int:
     if options.pop("no_model"):
         _check_offline()
         from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
+        from rageval_spec.commands.generate.request import read_columns
 
         chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split")}
-        offline = OfflineRequest(**chosen, words=options["chunk_words"])
+        columns = None if options["columns"] is None else read_columns(options["columns"])
+        offline = OfflineRequest(**chosen, words=options["chunk_words"], columns=columns)
         return generate_offline(offline, form, force=options["force"])
     if options["model"] is None:
         raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")

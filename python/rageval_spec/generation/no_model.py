@@ -15,7 +15,7 @@ from random import Random
 from typing import Literal, NamedTuple, get_args
 
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.salience import Sentence, Vocabulary, find_words, rank_sentences
+from rageval_spec.generation.salience import Sentence, Vocabulary, Word, find_words, rank_sentences
 
 Form = Literal["sentence", "cloze", "keywords", "title", "heading"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -49,6 +49,9 @@ _LINK = re.compile(r"(!?\[)([^\]]*)(\]\([^)\s]*\))")
 _MARKUP = re.compile(
     r"`+|\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|<[^<>]*>|^\s*(?:[-*+>]|\d+[.)])\s+", re.MULTILINE
 )
+_JOINED = re.compile(r"[_/\\=@#$&{}<>\[\]]")
+_NAME_BEFORE, _NAME_AFTER = re.compile(r"\w*_\Z"), re.compile(r"_\w*")
+_PAIRS = ("()", "[]", "{}", "“”", "«»", ('"', '"'))
 _EDGES = " \t,;:.!?-–—|/\\\"'“”„«»()[]{}"
 
 
@@ -301,18 +304,22 @@ class _Maker:
             first += 1
         while last > first and not weights[last]:
             last -= 1
-        text = read_plainly(sentence.text[words[first].start : words[last].end])
+        start, end = (_find_name(sentence.text, words[place]) for place in (first, last))
+        text = read_plainly(sentence.text[start[0] : end[1]])
         if form != "cloze":
-            return text.strip(_EDGES), ""
-        answer = words[max(range(first, last + 1), key=lambda at: (weights[at], -at))]
+            return _trim(text), ""
+        free = [at for at in range(first, last + 1) if weights[at] and _stands_alone(sentence.text, words[at])]
+        if not free:
+            return "", ""
+        answer = words[max(free, key=lambda at: (weights[at], -at))]
         return _leave_gap(text, sentence.text[answer.start : answer.end])
 
     def _choose_keywords(self, sentence: Sentence) -> tuple[str, str]:
         """Some of the telling words of a sentence, in their order."""
         telling = {word.term: word for word in reversed(sentence.words) if self._vocabulary.weigh(word.term)}
         chosen = sorted(telling.values(), key=lambda word: (-self._vocabulary.weigh(word.term), word.start))
-        kept = sorted(chosen[: self._random.choice(_KEYWORDS)], key=lambda word: word.start)
-        return " ".join(sentence.text[word.start : word.end] for word in kept), ""
+        kept = {_find_name(sentence.text, word) for word in chosen[: self._random.choice(_KEYWORDS)]}
+        return " ".join(sentence.text[start:end] for start, end in sorted(kept)), ""
 
     def _list_rest(self, question: Made) -> set[str]:
         """The words of the question's first unit that are left when the question is held out."""
@@ -344,10 +351,33 @@ class _Maker:
         return frozenset(word.term for word in find_words(text) if self._vocabulary.weigh(word.term) > 0)
 
 
+def _find_name(text: str, word: Word) -> tuple[int, int]:
+    """Where a word stands, or the whole name with underscores that it is a part of, such as `MAX_CALLS`."""
+    before, after = _NAME_BEFORE.search(text[: word.start]), _NAME_AFTER.match(text, word.end)
+    return (before.start() if before else word.start), (after.end() if after else word.end)
+
+
+def _stands_alone(text: str, word: Word) -> bool:
+    """Whether a word is no part of a longer name, such as a path, an option or a variable of a program."""
+    return _JOINED.search(text[: word.start][-1:] + " " + text[word.end :][:1]) is None
+
+
 def _leave_gap(text: str, answer: str) -> tuple[str, str]:
-    """The text with a gap for each time that the answer stands in it."""
+    """The text with a gap for each time that the answer stands in it; "" if another form of the answer is left."""
     blank = re.sub(rf"(?<!\w){re.escape(answer)}(?!\w)", GAP, text, flags=re.IGNORECASE)
-    return blank.strip(_EDGES), answer
+    said = {word.term for word in find_words(answer)}
+    if GAP not in blank or any(word.term in said for word in find_words(blank)):
+        return "", ""
+    return _trim(blank), answer
+
+
+def _trim(text: str) -> str:
+    """A part of a sentence without marks at its ends, and without brackets and quotation marks that lost their pair."""
+    for first, second in _PAIRS:
+        unpaired = text.count(first) % 2 if first == second else text.count(first) != text.count(second)
+        if unpaired:
+            text = text.replace(first, " ").replace(second, " ")
+    return read_plainly(text.strip(_EDGES))
 
 
 def _merge(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

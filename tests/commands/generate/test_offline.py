@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import Result
 
 from tests.command_line import invoke
@@ -126,3 +127,42 @@ def test_a_wrong_split_is_refused_before_anything_is_made(folder: Path) -> None:
     assert done.exit_code == 2
     assert "such as 30:70, not 'half'" in done.stderr
     assert not (folder / "golden.jsonl").exists()
+
+
+def test_the_block_to_write_is_yaml_whatever_the_file_is_called_and_however_narrow_the_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    place = folder / "my set, number 2: new.jsonl"
+    done = invoke("generate", str(folder / "manual"), "-o", str(place), "--no-model", "--count", "4")
+    block = yaml.safe_load(done.stdout[done.stdout.index("  datasets:") :])
+    corpus = str(place).replace(".jsonl", ".corpus.jsonl")
+    assert block["datasets"] == {"golden": {"use": "jsonl", "path": str(place), "corpus": corpus}}
+    assert block["metrics"] == ["ndcg@10", "recall@10"]
+
+
+@pytest.mark.parametrize("columns", ["doc_id: url, text: body", "{doc_id: url, text: body}"])
+def test_a_corpus_with_other_keys_is_read_as_its_error_says(tmp_path: Path, columns: str) -> None:
+    corpus = tmp_path / "pages.jsonl"
+    texts = (text * 3 for text in ("A pump drains flooded cellars fast overnight. ", "Tomatoes wilt in heat without any shade. "))
+    rows = (json.dumps({"url": f"/pumps/{place}", "body": text}) for place, text in enumerate(texts))
+    corpus.write_text("\n".join(rows), "utf-8")
+    command = ("generate", str(corpus), "-o", str(tmp_path / "golden.jsonl"), "--no-model")
+    assert "doc_id" in invoke(*command).stderr
+    done = invoke(*command, "--columns", columns)
+    assert done.exit_code == 0, done.output
+    assert {row["relevant"][0][:7] for row in read_rows(tmp_path / "golden.jsonl")} == {"/pumps/"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("txt: body", "--columns: unknown name 'txt'; did you mean 'text'?"),
+        ("body", "--columns: 'body' names no keys; write 'doc_id: url, text: body'"),
+        ("", "names no keys"),
+        ("text: [a", "names no keys"),
+    ],
+)
+def test_wrong_columns_say_what_to_write(folder: Path, columns: str, message: str) -> None:
+    done = generate(folder, "--columns", columns)
+    assert (done.exit_code, message in done.stderr) == (2, True), done.output

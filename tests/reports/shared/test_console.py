@@ -31,3 +31,9 @@ def test_long_names_are_chopped_after_punctuation() -> None:
 
 def test_control_characters_are_visible() -> None:
     assert chop_name("a\x1b[31m").plain == "a\\x1b[31m"
+
+
+def test_a_text_that_is_to_be_copied_keeps_its_lines() -> None:
+    line = "path: " + "a word " * 20 + "end"
+    assert render_text(lambda _: [Text(line, no_wrap=True, overflow="ignore")], 40).decode() == f"{line}\n"
+    assert len(render_text(lambda _: [Text(line)], 40).decode().splitlines()) > 3

@@ -60,3 +60,13 @@ def write_sides(rows: Sequence[Mapping[str, Any]], places: Places) -> Iterator[P
             yield write_rows(places.beside(side), found)
         else:
             places.beside(side).unlink(missing_ok=True)
+
+
+def write_block(output: Path) -> str:
+    """The block of a spec that reads the files."""
+    import yaml
+
+    corpus = output.with_name(f"{output.stem}.corpus.jsonl")
+    block = {"datasets": {"golden": {"use": "jsonl", "path": str(output), "corpus": str(corpus)}}}
+    text = yaml.safe_dump(block, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
+from rageval_spec.commands.generate.files import Places, check_output, write_block, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
 from rageval_spec.generation.split import SIDES
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.generation.offline_set import OfflineSet
+    from rageval_spec.reading.layouts import CorpusColumns
 
 
 _COUNTED = ("type", "difficulty", "language", "split")
@@ -40,6 +41,7 @@ class OfflineRequest:
         seed: chooses documents and sentences.
         words: the most words of a chunk of a file.
         split: the shares of validation and test, such as `30:70`; None for no split.
+        columns: the names of the keys of a corpus, if they are not the usual ones.
     """
 
     corpus: Path
@@ -48,6 +50,7 @@ class OfflineRequest:
     seed: int = 13
     words: int = 200
     split: str | None = None
+    columns: CorpusColumns | None = None
 
 
 def generate_offline(request: OfflineRequest, form: str, *, force: bool = False) -> int:
@@ -72,7 +75,7 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
 
     with ProgressDisplay() as display:
         display.announce("read the documents")
-        documents = read_documents(request.corpus)
+        documents = read_documents(request.corpus, request.columns)
         for line in describe_unread(documents.unread):
             display.tell(make_visible(line))
         display.announce("make the questions")
@@ -145,8 +148,7 @@ def _draw(
         yield ""
         yield Text("These questions compare retrievers. They have no answers, so answers cannot be judged with them.")
         yield Text("What each was made from is left out of the corpus beside them; search that one:")
-        files = f"path: {request.output}, corpus: {Places(request.output, None).beside('corpus')}"
-        yield Text(make_visible(f"  datasets: {{golden: {{use: jsonl, {files}}}}}"))
+        yield Text(make_visible(write_block(request.output), keep="\n"), no_wrap=True, overflow="ignore")
         yield Text("  systems: {bm25: {use: bm25}}")
         yield Text("  metrics: [ndcg@10, recall@10]")
 

@@ -19,6 +19,7 @@ from rageval_spec.wording import list_names
 if TYPE_CHECKING:
     from rageval_spec.datasets.generated import GeneratedNode
     from rageval_spec.plugin import Node
+    from rageval_spec.reading.layouts import CorpusColumns
 
 DATASET = "golden"
 """The name of the dataset in the spec that is made up."""
@@ -89,9 +90,35 @@ def _read_keys(request: Request) -> dict[str, Any]:
             keys[name] = read_percentage(keys[name], option)
     if keys.get("multi_hop", 0) + keys.get("unanswerable", 0) > 100:
         raise UsageError("--multi-hop and --unanswerable are shares of the same questions, and sum to more than 100%")
+    if "columns" in keys:
+        keys["columns"] = read_columns(keys["columns"]).model_dump(exclude_none=True)
     named = {"model": request.model, "checker": request.checker, "judge": request.judge, "embedding": request.embedding}
     keys |= {name: value for name, value in named.items() if value is not None}
     return {"use": "generated", "path": str(Path.cwd() / request.corpus.expanduser()), **keys}
+
+
+def read_columns(text: str) -> CorpusColumns:
+    """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces.
+
+    Raises:
+        UsageError: the text is not of this form, or names something that a document does not have.
+    """
+    import yaml
+
+    from rageval_spec.reading.layouts import CorpusColumns
+
+    try:
+        names = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
+    except yaml.YAMLError:
+        names = None
+    known = tuple(CorpusColumns.model_fields)
+    if not names or any(not isinstance(name, str) for name in names.values()):
+        raise UsageError(f"--columns: '{text}' names no keys; write 'doc_id: url, text: body'")
+    for key in names:
+        if key not in known:
+            hint = suggest(str(key), known) or f"a document has {list_names(known)}"
+            raise UsageError(f"--columns: unknown name '{key}'; {hint}")
+    return CorpusColumns.model_validate(names)
 
 
 def _extend(spec: Spec, request: Request, keys: Mapping[str, Any]) -> Spec:

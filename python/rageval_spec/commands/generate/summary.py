@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.commands.generate.files import write_block
 from rageval_spec.generation.candidates import REASONS
 from rageval_spec.reports.shared.console import render_text, tabulate
 from rageval_spec.wording import count_noun, make_visible
@@ -83,7 +84,7 @@ class Summary:
         if self.questions and self.stopped is None:
             yield ""
             yield Text("to evaluate with them, write in a spec:")
-            yield Text(make_visible(_write_block(output), keep="\n"), no_wrap=True, overflow="ignore")
+            yield Text(make_visible(write_block(output), keep="\n"), no_wrap=True, overflow="ignore")
         yield ""
 
     def _head(self) -> str:
@@ -114,16 +115,6 @@ class Summary:
             yield Text(make_visible(f"! {share.describe()}"), "yellow")
         if any(share.column == "difficulty" for share in self.off):
             yield Text("  (difficulty is how high retrievers rank the source, not what was asked for)")
-
-
-def _write_block(output: Path) -> str:
-    """The block of a spec that reads the files."""
-    import yaml
-
-    corpus = output.with_name(f"{output.stem}.corpus.jsonl")
-    block = {"datasets": {"golden": {"use": "jsonl", "path": str(output), "corpus": str(corpus)}}}
-    text = yaml.safe_dump(block, sort_keys=False, allow_unicode=True, width=1_000_000)
-    return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")
 
 
 def summarize(dataset: Generated, made: QuestionSet, budget: Budget) -> Summary:

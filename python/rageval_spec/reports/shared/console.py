@@ -32,6 +32,7 @@ def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int 
     `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
     """
     from rich.console import Console
+    from rich.text import Text
 
     colour = _wants_colour()
     text = StringIO()
@@ -46,7 +47,9 @@ def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int 
         emoji=False,
     )
     for block in draw(console):
-        console.print(block, crop=False)
+        # rich joins texts to a new one before it prints them, which forgets what each says about wrapping
+        wrapping = {"no_wrap": block.no_wrap, "overflow": block.overflow} if isinstance(block, Text) else {}
+        console.print(block, crop=False, **wrapping)
     lines = (line.rstrip() for line in text.getvalue().splitlines())
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
