@@ -97,7 +97,9 @@ def test_names_with_underscores_are_never_cut(form: Form) -> None:
 
 
 def test_brackets_and_quotation_marks_that_lost_their_pair_are_left_out() -> None:
-    texts = list_questions("sentence", 'Workshops sell wooden benches (oak, beech and larch from "Northern forests" only).')
+    texts = list_questions(
+        "sentence", 'Workshops sell wooden benches (oak, beech and larch from "Northern forests" only).'
+    )
     assert texts
     for text in texts:
         assert (text.count("("), text.count('"') % 2) == (text.count(")"), 0)

@@ -51,7 +51,7 @@ _MARKUP = re.compile(
 )
 _JOINED = re.compile(r"[_/\\=@#$&{}<>\[\]]")
 _NAME_BEFORE, _NAME_AFTER = re.compile(r"\w*_\Z"), re.compile(r"_\w*")
-_PAIRS = ("()", "[]", "{}", "“”", "«»", ('"', '"'))
+_PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"), ('"', '"'))
 _EDGES = " \t,;:.!?-–—|/\\\"'“”„«»()[]{}"
 
 

@@ -144,7 +144,10 @@ def test_the_block_to_write_is_yaml_whatever_the_file_is_called_and_however_narr
 @pytest.mark.parametrize("columns", ["doc_id: url, text: body", "{doc_id: url, text: body}"])
 def test_a_corpus_with_other_keys_is_read_as_its_error_says(tmp_path: Path, columns: str) -> None:
     corpus = tmp_path / "pages.jsonl"
-    texts = (text * 3 for text in ("A pump drains flooded cellars fast overnight. ", "Tomatoes wilt in heat without any shade. "))
+    texts = (
+        text * 3
+        for text in ("A pump drains flooded cellars fast overnight. ", "Tomatoes wilt in heat without any shade. ")
+    )
     rows = (json.dumps({"url": f"/pumps/{place}", "body": text}) for place, text in enumerate(texts))
     corpus.write_text("\n".join(rows), "utf-8")
     command = ("generate", str(corpus), "-o", str(tmp_path / "golden.jsonl"), "--no-model")

@@ -48,8 +48,8 @@ def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int 
     )
     for block in draw(console):
         # rich joins texts to a new one before it prints them, which forgets what each says about wrapping
-        wrapping = {"no_wrap": block.no_wrap, "overflow": block.overflow} if isinstance(block, Text) else {}
-        console.print(block, crop=False, **wrapping)
+        told = block if isinstance(block, Text) else Text()
+        console.print(block, crop=False, no_wrap=told.no_wrap, overflow=told.overflow)
     lines = (line.rstrip() for line in text.getvalue().splitlines())
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
