@@ -36,6 +36,11 @@ def test_findings_of_two_rows_stay_apart() -> None:
     assert text.count("a.jsonl:1: warning: same [duplicate]") == 2
 
 
+def test_neighbours_that_were_skipped_for_the_same_reason_share_a_line() -> None:
+    text = render(*(Check(name, name, skipped="no results") for name in ("One", "Two")), Check("x", "Three"))
+    assert "– One, Two: no results\n✓ Three" in text
+
+
 def test_what_the_dataset_says_of_itself_stands_in_its_title() -> None:
     assert "1,200 questions, 2 with a reference, 1 with relevant documents; version 3; created 2025-11-01" in " ".join(
         render(Check("mix", "Mix", skipped="no column")).split()

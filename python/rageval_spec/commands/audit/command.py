@@ -198,7 +198,7 @@ def _prepare(request: Request, questions: QuestionSet, subject: Subject) -> Mate
         count=request.count,
         types=_want(TYPE, request.types, questions),
         difficulties=_want(DIFFICULTY, request.difficulties, questions),
-        why_none=f"this takes results: audit a spec that has been evaluated with {PROGRAM} run",
+        why_none=f"this needs results; audit a spec that has been evaluated with {PROGRAM} run",
         origin="" if origin is None else origin.describe(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rageval_spec.audit.finding import Audit, Check, Finding, Row, group_alike
@@ -32,9 +33,20 @@ def _draw(audit: Audit) -> Iterator[RenderableType]:
         if audit.results:
             yield Text(make_visible(describe_results(audit)), "dim")
         yield ""
-        for check in dataset.checks:
-            yield from _draw_check(check)
+        for skipped, group in groupby(dataset.checks, _tell_why_skipped):
+            checks = list(group)
+            if skipped is None:
+                for check in checks:
+                    yield from _draw_check(check)
+            else:
+                titles = ", ".join(check.title for check in checks)
+                yield Text(make_visible(f"{_SIGNS['skipped']} {titles}: {skipped}"), "dim")
     yield Text(make_visible(summarize(audit)), "bold")
+
+
+def _tell_why_skipped(check: Check) -> str | None:
+    """Why a check was skipped, if that is all there is to say of it. Neighbours with the same reason share a line."""
+    return None if check.findings or check.remark or check.tables else check.skipped
 
 
 def _draw_check(check: Check) -> Iterator[RenderableType]:
