@@ -129,3 +129,9 @@ def test_real_conversations_of_an_agent_with_tools() -> None:
         steps = read_steps(row["messages"])
         assert len(steps) == calls
         assert sum(step.output is not None or step.documents is not None for step in steps) >= calls - 1
+
+
+@pytest.mark.parametrize("key", ["inputParameters", "arguments"])
+def test_a_call_that_says_it_is_a_function_is_a_step_and_no_message(key: str) -> None:
+    (step,) = read_steps([{"name": "weather", "type": "FUNCTION", key: {"city": "Bonn"}}])
+    assert (step.kind, step.name, step.input) == ("tool", "weather", '{"city": "Bonn"}')

@@ -120,6 +120,14 @@ def test_an_empty_field_of_csv_gives_way_to_the_answer_under_another_name(tmp_pa
     assert [answer.row.answer for answer in read_answers(RowSource(path, "csv"), AnswerColumns())] == ["x", "y", ""]
 
 
+def test_a_table_whose_answers_are_all_empty_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,input,actual_output\n1,why?,\n2,how?,\n")
+    with pytest.raises(DataError, match=r"a\.csv: every answer in 'actual_output' is empty"):
+        read_answers(RowSource(path), AnswerColumns())
+    write(tmp_path / "a.csv", "id,input,actual_output\n1,why?,\n2,how?,so\n")
+    assert [answer.row.answer for answer in read_answers(RowSource(path), AnswerColumns())] == ["", "so"]
+
+
 def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
     assert read(tmp_path, {"id": "q1", "response": "", "output": "x"})[0]["answer"] == ""
 

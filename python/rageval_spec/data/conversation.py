@@ -87,7 +87,7 @@ def _read_turn(item: Any) -> Turn | None:
     role = _ROLES.get(said.removesuffix("_message").lower()) if isinstance(said, str) else None
     text = _read_content(inner.get("content", inner.get("text")))
     kept = {key: inner[key] for key in _KEPT if inner.get(key)}
-    if role is None or (text is None and not kept):
+    if role is None or (text is None and not kept.keys() - {"name"}):  # DeepEval's calls have a type and a name
         return None
     return {"role": role, "content": text or "", **kept}
 

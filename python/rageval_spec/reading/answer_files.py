@@ -49,7 +49,8 @@ def read_answers(source: RowSource, columns: AnswerColumns) -> list[FileAnswer]:
     """The answers of a file, in order.
 
     Raises:
-        DataError: there is no column of answers or contexts, or a row cannot be read (the message gives `file:line`).
+        DataError: there is no column of answers or contexts; every answer is empty, as in the table of a test set
+            without answers; a row cannot be read (the message gives `file:line`).
     """
     columns = source.resolve(columns)
     is_text = source.form == "csv"
@@ -65,9 +66,15 @@ def read_answers(source: RowSource, columns: AnswerColumns) -> list[FileAnswer]:
         if answers is not None:
             answers = _read_another(answers, place, row, names, is_text=is_text)
     names = _choose(source.path, columns, list(present))
-    if answers is not None:
-        return answers
-    return [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
+    if answers is None:
+        answers = [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
+    if is_text and names.answer and all(_is_blank(answer.row) for answer in answers):
+        raise DataError(f"{source.path}: every answer in {' and '.join(map(repr, names.answer))} is empty")
+    return answers
+
+
+def _is_blank(row: AnswerRow) -> bool:
+    return not (row.answer or row.contexts or row.context_ids or row.error)
 
 
 def _unwrapped_rows(source: RowSource, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
