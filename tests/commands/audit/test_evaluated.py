@@ -109,6 +109,19 @@ def test_a_record_without_samples_is_said_to_lack_them(tmp_path: Path, monkeypat
     assert "With the values of out." in told and "judged@10" in told
 
 
+def test_results_that_are_named_twice_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, found = open_tiny(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    spec = load("spec.yaml")
+    assert find_results(spec, ["out", "out", "./out/", "out/results.json"]).names == ["out"]
+    assert found.names == [str(tmp_path / "out")]
+
+
+def test_results_of_other_datasets_are_not_taken_for_a_record_without_samples(tmp_path: Path) -> None:
+    _, _, found = open_tiny(tmp_path)
+    assert list_outputs(found, "other") is None
+
+
 def test_a_drop_beyond_the_range_of_the_metric_cannot_be_shown(tmp_path: Path) -> None:
     spec, parts, found = open_tiny(tmp_path)
     (dataset,) = spec.datasets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.measured import Measured, Outputs, combine, read_outputs
@@ -52,7 +53,7 @@ def find_results(spec: Spec, named: Sequence[str]) -> Found:
         DataError: results cannot be read.
     """
     if named:
-        return Found([open_results(name) for name in named])
+        return Found([open_results(name) for name in _list_distinct(named)])
     if is_results(RESULTS_FOLDER):
         opened = open_results()
         if opened.evaluation.name == spec.name:
@@ -64,6 +65,15 @@ def find_results(spec: Spec, named: Sequence[str]) -> Found:
     except RagevalError as error:
         return Found([], f"the history cannot be read: {error}")
     return Found([Opened(f"record {record.id[:8]}" if record.id else "the newest record", record.evaluation)])
+
+
+def _list_distinct(names: Sequence[str]) -> list[str]:
+    """The names without those of results that an earlier one names: their systems would count twice."""
+    distinct: dict[str | Path, str] = {}
+    for name in names:
+        path = Path(name).expanduser().resolve() if is_results(name) else None
+        distinct.setdefault(name if path is None else path.parent if path.is_file() else path, name)
+    return [*distinct.values()]
 
 
 def list_powers(spec: Spec, parts: Parts, found: Found, dataset: str) -> list[Power] | None:
@@ -156,8 +166,12 @@ def _orient(name: str, metric: Metric[Any], columns: dict[str, dict[str, float]]
 
 
 def list_outputs(found: Found, dataset: str) -> Outputs | None:
-    """What the systems made of each question of a dataset; None without results."""
-    if not found.opened:
+    """What the systems made of each question of a dataset: none if the results hold no samples.
+
+    Returns:
+        None without results, or if they are of other datasets.
+    """
+    if not any(dataset in opened.evaluation.values["dataset"] for opened in found.opened):
         return None
     return read_outputs(_read_samples(found, dataset))
 
