@@ -12,7 +12,7 @@ run: ## run the quickstart
 
 test: ## run all tests, Rust and Python
 	cargo test --workspace
-	uv run pytest
+	uv run pytest -n auto
 
 lint: ## the linters that CI runs
 	cargo fmt --all --check
