@@ -49,6 +49,13 @@ def test_a_question_in_another_language_is_named() -> None:
     assert check.tables[0].rows[:2] == (("English", "30", "97%"), ("German", "1", "3%"))
 
 
+def test_levels_can_be_numbers_and_tables_have_numbers_for_programs() -> None:
+    questions = ask("a", "b", "c", columns=[{"level": 1}, {"level": 1}, {"level": 2}])
+    (table,) = check_mix(questions, DIFFICULTY).tables
+    assert table.rows == (("1", "2", "67%", ""), ("2", "1", "33%", ""))
+    assert table.values == (("1", 2, 2 / 3, None), ("2", 1, 1 / 3, None))
+
+
 def test_a_question_that_does_not_show_its_language_counts_as_its_reference_shows() -> None:
     english = "You can find it in the settings of the page, and it is the first one that is shown there."
     german = "Sie finden es in den Einstellungen der Seite, und es ist das erste, das dort gezeigt wird."

@@ -14,6 +14,7 @@ def test_too_few_questions_and_a_gate_that_they_cannot_decide() -> None:
     assert "takes 1,770 questions; there are 2" in check.findings[1].message
     assert "raise max_drop to 0.250" in check.findings[1].advice
     assert check.tables[0].rows == (("flat", "ndcg@10", "bm25", "2", "0.300", "0.250"),)
+    assert check.tables[0].values == (("flat", "ndcg@10", "bm25", 2, 0.3, 0.25),)
 
 
 def test_the_drop_to_raise_a_gate_to_is_one_that_the_questions_show() -> None:

@@ -23,7 +23,7 @@ class CheckContent:
         state: found, if there are findings; clean, if there are none; skipped, if it could not be made.
         skipped: why it could not be made, and what to do; null if it was made.
         findings: what it found.
-        tables: the numbers behind it, as text.
+        tables: the numbers behind it.
     """
 
     name: str

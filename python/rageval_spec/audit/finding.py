@@ -70,10 +70,16 @@ def group_alike(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers that belong to a check, as text."""
+    """Numbers that belong to a check.
+
+    Attributes:
+        rows: the cells as text, rounded.
+        values: the same cells for programs: numbers are not rounded, and shares are from 0 to 1.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    values: tuple[tuple[str | int | float | None, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,15 +218,16 @@ def _remark_on_count(systems: int, metric: str) -> str:
 
 
 def _tabulate(correlations: NDArray[np.float64]) -> Table:
-    return Table(("item-rest correlation", "questions", "share"), tuple(_count_ranges(correlations)))
+    values = tuple((name, count, count / len(correlations)) for name, count in _count_ranges(correlations))
+    rows = tuple((name, f"{count:,}", format_percent(share, 0)) for name, count, share in values)
+    return Table(("item-rest correlation", "questions", "share"), rows, values)
 
 
-def _count_ranges(correlations: NDArray[np.float64]) -> Iterator[tuple[str, str, str]]:
+def _count_ranges(correlations: NDArray[np.float64]) -> Iterator[tuple[str, int]]:
     import numpy as np
 
-    total = len(correlations)
     told = correlations[~np.isnan(correlations)]
     ranges = (("below 0", -2.0, 0.0), ("0 to 0.2", 0.0, 0.2), ("0.2 to 0.4", 0.2, 0.4), ("0.4 and above", 0.4, 2.0))
-    counts = [(name, int(((told >= low) & (told < high)).sum())) for name, low, high in ranges]
-    for name, count in (*counts, ("none: all systems are equal", total - len(told))):
-        yield name, f"{count:,}", format_percent(count / total, 0)
+    for name, low, high in ranges:
+        yield name, int(((told >= low) & (told < high)).sum())
+    yield "none: all systems are equal", len(correlations) - len(told)

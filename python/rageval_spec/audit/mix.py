@@ -80,8 +80,8 @@ def read_values(questions: QuestionSet, columns: Sequence[str]) -> dict[str, str
         row = question.read_columns()
         for column in columns:
             value = row.get(column)
-            if isinstance(value, str) and value.strip():
-                found.setdefault(column, {})[question.query_id] = value.strip().lower()
+            if isinstance(value, str | int | float) and not isinstance(value, bool) and (text := str(value).strip()):
+                found.setdefault(column, {})[question.query_id] = text.lower()
     return next((found[column] for column in columns if column in found), {})
 
 
@@ -121,7 +121,11 @@ def _tabulate(name: str, counts: Counter[str], wanted: Mapping[str, float], tota
         )
         for value in values[:20]
     ]
-    return Table((name, "questions", "share", "wanted"), tuple(rows))
+    numbers = tuple(
+        (value, counts[value], counts[value] / total, wanted[value] / 100 if value in wanted else None)
+        for value in values[:20]
+    )
+    return Table((name, "questions", "share", "wanted"), tuple(rows), numbers)
 
 
 def check_languages(questions: QuestionSet) -> Check:
@@ -171,12 +175,13 @@ def _count_by_reference(questions: QuestionSet, told: Mapping[str, str | None], 
 
 
 def _tabulate_languages(counts: Counter[str], total: int) -> Table:
-    rows = [
-        (NAMES.get(code, code), f"{count:,}", format_percent(count / total, 0)) for code, count in counts.most_common()
-    ]
+    told: list[tuple[str | None, int]] = [*counts.most_common()]
     if untold := total - counts.total():
-        rows.append(("(too few common words to tell)", f"{untold:,}", format_percent(untold / total, 0)))
-    return Table(("language", "questions", "share"), tuple(rows))
+        told.append((None, untold))
+    names = {**NAMES, None: "(too few common words to tell)"}
+    rows = ((names.get(code, code or ""), f"{count:,}", format_percent(count / total, 0)) for code, count in told)
+    values = tuple((code, count, count / total) for code, count in told)
+    return Table(("language", "questions", "share"), tuple(rows), values)
 
 
 def _is_clear(text: str, told: str, other: str) -> bool:

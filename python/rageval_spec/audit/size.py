@@ -107,7 +107,8 @@ def _tabulate(powers: Sequence[Power]) -> Table:
         )
         for one in powers
     )
-    return Table(header, tuple(rows))
+    values = ((*one[:5], one.smallest_drop if one.sd else None) for one in powers)
+    return Table(header, tuple(rows), tuple(values))
 
 
 def _show_drop(one: Power) -> str:

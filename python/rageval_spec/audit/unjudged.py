@@ -246,4 +246,4 @@ def _tabulate(depths: Sequence[Depth]) -> Table:
         (one.system, *(format_number(number) for number in one[1:4]), f"{one.blind:,} of {one.questions:,}")
         for one in depths
     )
-    return Table(header, tuple(rows))
+    return Table(header, tuple(rows), tuple(one[:5] for one in depths))
