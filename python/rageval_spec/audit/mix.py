@@ -19,6 +19,7 @@ TOLERANCE = 0.1
 _RARE = 0.1
 """A language with a smaller share of the questions may be there by mistake."""
 _FEW_TOLD = 20
+_UNTOLD = "(too few common words to tell)"
 
 
 class Wanted(NamedTuple):
@@ -178,8 +179,10 @@ def _tabulate_languages(counts: Counter[str], total: int) -> Table:
     told: list[tuple[str | None, int]] = [*counts.most_common()]
     if untold := total - counts.total():
         told.append((None, untold))
-    names = {**NAMES, None: "(too few common words to tell)"}
-    rows = ((names.get(code, code or ""), f"{count:,}", format_percent(count / total, 0)) for code, count in told)
+    rows = (
+        (_UNTOLD if code is None else NAMES.get(code, code), f"{count:,}", format_percent(count / total, 0))
+        for code, count in told
+    )
     values = tuple((code, count, count / total) for code, count in told)
     return Table(("language", "questions", "share"), tuple(rows), values)
 
