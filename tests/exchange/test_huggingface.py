@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -39,6 +41,16 @@ def test_what_save_to_disk_wrote_is_read_shard_by_shard(tmp_path: Path) -> None:
     assert read(tmp_path / "set") == ["1", "2"]
     row = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
     assert (row["contexts"], row["reference"]) == ([{"text": "a"}, {"text": "b|c"}], "Shed.")
+
+
+def test_columns_of_any_type_are_kept_as_json(tmp_path: Path) -> None:
+    when, raw = datetime(2026, 3, 1, 12, 30), [{"of": b"\xff", "at": Decimal("1.5")}]
+    pl.DataFrame({"id": ["1"], "question": ["Where?"], "when": [when], "raw": [raw]}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    assert read(tmp_path / "a.parquet") == ["1"]
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert row["metadata"] == {"when": "2026-03-01 12:30:00", "raw": [{"of": "ff", "at": "1.5"}]}
 
 
 def test_a_split_is_chosen_by_name(tmp_path: Path) -> None:

@@ -81,8 +81,16 @@ class Document:
 
     def to_row(self) -> dict[str, Any]:
         """The document as a row's context: `id`, `text`, `score`, `metadata`; what is not known is left out."""
-        row = {"id": self.doc_id, "text": self.text, "score": self.score, "metadata": dict(self.metadata) or None}
-        return {key: value for key, value in row.items() if value is not None}
+        row: dict[str, Any] = {}
+        if self.doc_id is not None:
+            row["id"] = self.doc_id
+        if self.text is not None:
+            row["text"] = self.text
+        if self.score is not None:
+            row["score"] = self.score
+        if self.metadata:
+            row["metadata"] = dict(self.metadata)
+        return row
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Document:
@@ -112,8 +120,15 @@ class Step:
 
     def to_row(self) -> dict[str, Any]:
         """The step as JSON types; what is not known is left out."""
-        documents = None if self.documents is None else [document.to_row() for document in self.documents]
-        row = {one.name: getattr(self, one.name) for one in fields(self)} | {"documents": documents}
+        row = {
+            "kind": self.kind,
+            "name": self.name,
+            "input": self.input,
+            "output": self.output,
+            "documents": None if self.documents is None else [document.to_row() for document in self.documents],
+            "seconds": self.seconds,
+            "error": self.error,
+        }
         return {key: value for key, value in row.items() if value is not None}
 
     @classmethod
@@ -255,8 +270,9 @@ class Trace:
         if self.documents is None:
             return {}
         rows = [document.to_row() for document in self.documents]
-        shared = set.intersection(*(set(row) for row in rows)) if rows else {"text"}
-        kept = [{key: value for key, value in row.items() if key in shared} for row in rows]
+        shared = set.intersection(*map(set, rows)) if rows else {"text"}
+        is_all = all(len(row) == len(shared) for row in rows)
+        kept = rows if is_all else [{key: value for key, value in row.items() if key in shared} for row in rows]
         if "text" not in shared:
             ids = {"context_ids": [row["id"] for row in rows]} if "id" in shared else {}
             return {**ids, "documents": rows}

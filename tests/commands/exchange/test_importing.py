@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from rageval_spec.data.trace import Trace, TraceLink
 from rageval_spec.errors import RagevalError
 from tests.command_line import invoke
 
@@ -27,3 +29,26 @@ def test_a_source_that_fails_leaves_no_file(toy: ModuleType, tmp_path: Path, mon
     monkeypatch.setattr(toy.ToySource, "read", read)
     done = invoke("import", "toy", "-o", tmp_path / "traces.jsonl")
     assert (done.exit_code, [*tmp_path.iterdir()]) == (3, [])
+
+
+HOSTILE = {"NaN": "Infinity", "half": "\ud800", "control": "\x00\u2028", "big": 10**30, "small": 5e-324, "many": [[[]]]}
+
+
+def test_whatever_a_tool_knows_becomes_a_line_of_json(
+    toy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [Trace(TraceLink("toy", name), name, metadata={name: value}) for name, value in HOSTILE.items()]
+    monkeypatch.setattr(toy.ToySource, "traces", traces)
+    done = invoke("import", "toy", "-o", tmp_path / "traces.jsonl")
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in (tmp_path / "traces.jsonl").read_bytes().split(b"\n")[:-1]]
+    assert {row["question"]: row["metadata"][row["question"]] for row in rows} == HOSTILE
+
+
+def test_a_number_that_is_none_is_never_written(
+    toy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = Trace(TraceLink("toy", "t"), "Why?", metadata={"deep": [float("nan")]})
+    monkeypatch.setattr(toy.ToySource, "traces", [trace])
+    assert invoke("import", "toy", "-o", tmp_path / "traces.jsonl").exit_code == 3
+    assert [*tmp_path.iterdir()] == []

@@ -7,6 +7,7 @@ import pytest
 from rageval_spec.commands.exchange.settings import read_settings
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.langsmith.source import LangSmithSourceNode
+from rageval_spec.exchange.otel.target import OtelTargetNode as OtelNode
 from rageval_spec.exchange.phoenix.source import PhoenixSourceNode
 from rageval_spec.exchange.shared.files import RowsNode
 from rageval_spec.exchange.shared.source import WindowNode
@@ -19,6 +20,8 @@ def test_settings_become_a_node() -> None:
 def test_a_wrong_or_missing_option_is_named() -> None:
     with pytest.raises(UsageError, match=r"^--limit: must be at least 1, not 0$"):
         read_settings(WindowNode, {"limit": 0})
+    with pytest.raises(UsageError, match=r"^--signals: must be 'traces', 'logs' or 'metrics', not 'x'$"):
+        read_settings(OtelNode, {"signals": ("x",)})
     with pytest.raises(UsageError, match=r"^PATH: is missing$"):
         read_settings(RowsNode, {})
 

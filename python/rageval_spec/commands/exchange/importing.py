@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -85,6 +85,14 @@ def _write(source: Source[Any], output: Path, display: ProgressDisplay) -> tuple
 
 
 def _dump(trace: Trace) -> bytes:
+    """The trace as a line of JSON."""
+    from pydantic_core import PydanticSerializationError, to_json
+
+    row = trace.to_row()
+    with suppress(PydanticSerializationError, ValueError):  # halves of surrogate pairs, and what nests too deeply
+        line = to_json(row, inf_nan_mode="constants")
+        if b"NaN" not in line and b"Infinity" not in line:  # in a text they are harmless, so the next line decides
+            return line + b"\n"
     return json.dumps(trace.to_row(), ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n"
 
 

@@ -27,7 +27,7 @@ def read_settings(kind: type[M], settings: Mapping[str, Any]) -> M:
         return kind(**settings)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
+        name = ".".join(part for part in first["loc"] if isinstance(part, str))  # not the places in a list
         spell = _BOUNDS.get(first["type"])
         message = first["msg"].removeprefix("Value error, ") if spell is None else spell(first)
         message = re.sub(
@@ -43,6 +43,7 @@ def _spell(name: str) -> str:
 
 _BOUNDS: dict[str, Callable[[ErrorDetails], str]] = {
     "missing": lambda _: "is missing",
+    "literal_error": lambda error: f"must be {error['ctx']['expected']}, not {error['input']!r}",
     "greater_than": lambda error: f"must be above {error['ctx']['gt']}, not {error['input']}",
     "greater_than_equal": lambda error: f"must be at least {error['ctx']['ge']}, not {error['input']}",
     "string_too_short": lambda _: "must not be empty",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 GEN_AI, OPENINFERENCE, OPENLLMETRY = "OpenTelemetry GenAI", "OpenInference", "OpenLLMetry"
@@ -180,6 +181,10 @@ _WANTED: Final = {meaning: tuple((name.attribute, name.is_json) for name in name
                   for meaning, names in NAMES.items()}  # fmt: skip
 
 
+_MOST_KEYS, _MOST_CHARACTERS = 200, 10_000
+"""Up to how many keys, with how many characters, spans are remembered: no file can fill the memory with its own."""
+
+
 def find(attributes: Mapping[str, Any], meaning: str) -> Any:
     """The value of the first attribute of a meaning that is there and not empty, or None."""
     for attribute, is_json in _WANTED[meaning]:
@@ -205,14 +210,25 @@ def find_all(attributes: Mapping[str, Any], meaning: str) -> Iterator[list[dict[
 
 def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """The objects of a flattened list, in order: `prefix0.document.id` becomes `document.id` of the first."""
-    found: dict[int, dict[str, Any]] = {}
-    skipped = len(prefix)
-    for key, value in attributes.items():
+    keys = tuple(attributes)
+    is_usual = len(keys) <= _MOST_KEYS and sum(map(len, keys)) <= _MOST_CHARACTERS
+    fields = (_list_fields if is_usual else _list_fields.__wrapped__)(keys, prefix)
+    return [{field: attributes[key] for field, key in item} for item in fields]
+
+
+@lru_cache(maxsize=1024)
+def _list_fields(keys: tuple[str, ...], prefix: str) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """For each object of a flattened list its fields, each with the key that it is under.
+
+    A program's spans of one kind have the same keys again and again, so the answers are remembered.
+    """
+    found: dict[int, list[tuple[str, str]]] = {}
+    for key in keys:
         if key.startswith(prefix):
-            index, _, field = key[skipped:].partition(".")
+            index, _, field = key[len(prefix) :].partition(".")
             if index.isdecimal() and len(index) < 9:
-                found.setdefault(int(index), {})[field] = value
-    return [found[index] for index in sorted(found)]
+                found.setdefault(int(index), []).append((field, key))
+    return tuple(tuple(found[index]) for index in sorted(found))
 
 
 def flatten(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.source import Source, SourceNode
+from rageval_spec.exchange.shared.texts import clean_json
 from rageval_spec.plugin import InputFile
 from rageval_spec.reading.agent_steps import read_steps
 from rageval_spec.reading.answer_rows import (
@@ -203,7 +204,9 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         messages=turns if len(turns) > 1 else (),
         steps=tuple(row.get("steps") or (read_steps(turns) if turns else ())),
         feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
-        metadata={key: value for key, value in (row.get("metadata") or {}).items() if not is_missing(value)},
+        metadata={
+            key: clean_json(value) for key, value in (row.get("metadata") or {}).items() if not is_missing(value)
+        },
         **plain,
     )
 

@@ -134,7 +134,8 @@ def documents_of(span: Span) -> tuple[Document, ...] | None:
 
 
 def _read_document(found: Mapping[str, Any]) -> Document:
-    metadata = load_json(_first(found, _METADATA))
+    metadata = _first(found, _METADATA)
+    metadata = load_json(metadata) if isinstance(metadata, str) else metadata
     metadata = clean_json(metadata) if isinstance(metadata, Mapping) else {}
     doc_id = _first(found, _IDS)
     if doc_id is None:
@@ -145,7 +146,11 @@ def _read_document(found: Mapping[str, Any]) -> Document:
 
 
 def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((found[key] for key in keys if found.get(key) is not None), None)
+    for key in keys:
+        value = found.get(key)
+        if value is not None:
+            return value
+    return None
 
 
 def amount_of(value: Any) -> float | None:

@@ -64,12 +64,29 @@ def dump_text(value: Any) -> str | None:
 
 def clean_json(value: Any, depth: int = 0) -> Any:
     """A value as JSON types: bytes as hexadecimal digits, NaN and infinities as null, what is too deep as text."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if value is None or isinstance(value, bool | int):
+    kind = type(value)  # comparing types is cheaper than isinstance, and almost all values have one of these
+    if kind is str:
+        return value if value.isascii() else clean_text(value)
+    if kind is int or kind is bool or value is None:
         return value
-    if isinstance(value, float):
+    if kind is float:
         return value if math.isfinite(value) else None
+    if kind is dict and depth <= _MOST_CLEANED:
+        return {
+            (key if type(key) is str and key.isascii() else clean_text(str(key))): clean_json(inner, depth + 1)
+            for key, inner in value.items()
+        }
+    return _clean_other(value, depth)
+
+
+def _clean_other(value: Any, depth: int) -> Any:
+    """`clean_json` of what is neither text nor a number of Python's own types."""
+    if isinstance(value, str):
+        return clean_text(str(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, bytes):
         return value.hex()
     if depth > _MOST_CLEANED:

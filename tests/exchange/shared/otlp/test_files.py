@@ -87,7 +87,7 @@ HALF = json.dumps(_json(1, 2)).encode()
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"<!DOCTYPE html><html>502 Bad Gateway</html>", r"begins with '<!DO', so it holds neither"),
+        (b"<!DOCTYPE html><html>502 Bad Gateway</html>", "this is an HTML or XML page, not spans"),
         (b"question,answer\n1,2\n", "begins with 'ques'"),
         (b"\x28\xb5\x2f\xfd....", "compressed with zstd; decompress it first: zstd -d spans"),
         (HALF[:-20], r"spans:1:\d+: not valid JSON"),

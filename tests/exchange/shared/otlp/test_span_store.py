@@ -34,6 +34,15 @@ def test_spans_of_a_trace_come_together_however_they_came(store: SpanStore) -> N
     assert sorted(span for trace in traces for span in trace) == sorted(spans)
 
 
+def test_a_resource_belongs_to_its_own_spans(store: SpanStore) -> None:
+    shared = {"service.name": "one"}
+    spans = [Span("1" * 32, f"{number:016x}", start=number, resource=shared) for number in (1, 2)]
+    others = [Span("1" * 32, f"{number:016x}", start=number, resource={"service.name": "two"}) for number in (3, 4)]
+    store.add([spans[0], others[0], spans[1], others[1]])
+    ((*found,),) = store.read_traces()
+    assert [span.resource["service.name"] for span in found] == ["one", "one", "two", "two"]
+
+
 def test_a_window_and_a_limit(store: SpanStore) -> None:
     store.add([_span(trace, 1, trace * 10) for trace in range(1, 8)])
     assert [trace[0].start for trace in store.read_traces(since=20, until=60)] == [20, 30, 40, 50]

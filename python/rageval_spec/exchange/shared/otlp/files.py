@@ -66,6 +66,8 @@ class SpanFiles:
             elif begin[:1] == b"\x00":
                 yield from _read_frames(path, stream)
             else:
+                if begin[:1] == b"<":
+                    raise DataError(f"{path}: this is an HTML or XML page, not spans; download the data, not the page")
                 shown = begin[:4].decode("ascii", "replace")
                 raise DataError(
                     f"{path}: the file begins with {shown!r}, so it holds neither OTLP as JSON nor as protobuf"
@@ -110,7 +112,7 @@ class SpanFiles:
         elif isinstance(found, Mapping) and (signal := next((key for key in _OTHER_SIGNALS if key in found), None)):
             self.passed_over[_OTHER_SIGNALS[signal]] += 1
         else:
-            keys = f" with the keys {list_keys(list(found))}" if isinstance(found, Mapping) else ""
+            keys = f" with the keys {list_keys(list(found))}" if isinstance(found, Mapping) and found else ""
             raise JsonSpanError(f"{name_kind(found)}{keys} is neither an OTLP request nor a span")
 
 

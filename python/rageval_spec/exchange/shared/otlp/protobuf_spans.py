@@ -182,6 +182,13 @@ def _read_attribute(data: bytes, at: int, stop: int, into: dict[str, Any], depth
         if middle + 1 < stop and data[middle] == 0x12:
             start, end = read_length(data, middle + 1, stop)
             if end == stop:
+                text = _find_text(data, start, stop)
+                try:  # both at once, without calls; what is not UTF-8 is read again below, which says where
+                    if text:
+                        into[data[at + 2 : middle].decode()] = data[text:stop].decode()
+                        return
+                except UnicodeDecodeError:
+                    pass
                 into[read_text(data, at + 2, middle)] = _read_value(data, start, end, depth)
                 return
     key, value = "", None
@@ -191,6 +198,16 @@ def _read_attribute(data: bytes, at: int, stop: int, into: dict[str, Any], depth
         elif number == 2:
             value = _read_value(data, start, end, depth)
     into[key] = value
+
+
+def _find_text(data: bytes, at: int, stop: int) -> int:
+    """Where the text of a value begins that is nothing but a text of less than 16 KiB; 0 for any other value."""
+    if stop - at < 2 or data[at] != 0x0A:
+        return 0
+    length, start = data[at + 1], at + 2
+    if length >= 0x80 and start < stop and data[start] < 0x80:
+        length, start = length & 0x7F | data[start] << 7, start + 1
+    return start if start + length == stop else 0
 
 
 def _read_value(data: bytes, at: int, stop: int, depth: int) -> Any:

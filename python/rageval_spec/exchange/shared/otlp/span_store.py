@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -29,6 +29,7 @@ class SpanStore:
         self._database.execute("CREATE TABLE spans (trace BLOB, start INTEGER, resource INTEGER, body BLOB)")
         self._resources: dict[bytes, int] = {}
         self._loaded: list[dict[str, Any]] = []
+        self._last: tuple[Mapping[str, Any] | None, int] = None, 0
         self._is_indexed = False
         self.cut = 0
         """The number of traces with more spans than are read."""
@@ -72,11 +73,16 @@ class SpanStore:
     def _dump(self, span: Span) -> tuple[str, int, int, bytes]:
         events, links = [tuple(event) for event in span.events], [tuple(link) for link in span.links]
         kept = (*span[:6], dict(span.attributes), events, links, *span[9:11], span.kind, span.place)
-        resource = marshal.dumps(dict(span.resource))
-        number = self._resources.setdefault(resource, len(self._resources))
-        if number == len(self._loaded):
-            self._loaded.append(dict(span.resource))
-        return span.trace_id, _fit(span.start), number, marshal.dumps(kept)
+        return span.trace_id, _fit(span.start), self._number(span.resource), marshal.dumps(kept)
+
+    def _number(self, resource: Mapping[str, Any]) -> int:
+        """The place of a resource in `_loaded`. Spans of one request come one after another and share theirs."""
+        if resource is not self._last[0]:
+            number = self._resources.setdefault(marshal.dumps(dict(resource)), len(self._resources))
+            if number == len(self._loaded):
+                self._loaded.append(dict(resource))
+            self._last = resource, number
+        return self._last[1]
 
     def _load(self, resource: int, body: bytes) -> Span:
         trace_id, span_id, parent, name, start, end, *rest = marshal.loads(body)
