@@ -117,3 +117,16 @@ def test_a_killed_export_continues_and_a_refusal_is_repeated(
     assert send(server, make_traced(links, values), tmp_path).known == 50
     assert all("faithfulness" in server.rows["project-support"][f"t{n}"]["scores"] for n in range(120))
     assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_two_systems_that_read_the_same_rows_are_kept_apart(server: BraintrustServer, tmp_path: Path) -> None:
+    links = link_rows(server, 1)
+    values = [
+        value("q0", "faithfulness", number, name, reason=name) for name, number in (("v1", 0.9), ("v2", 0.1))
+    ]
+    evaluation = make_traced(links, values, systems=("v1", "v2"))
+    send(server, evaluation, tmp_path)
+    row = server.rows["project-support"]["t0"]
+    assert (row["scores"]["faithfulness"], row["scores"]["faithfulness (golden/v2)"]) == (0.9, 0.1)
+    assert row["metadata"]["rageval"]["faithfulness (golden/v2)"]["reason"] == "v2"
+    assert send(server, evaluation, tmp_path).known == 2

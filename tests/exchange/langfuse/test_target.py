@@ -207,3 +207,28 @@ def test_no_file_and_no_message_holds_a_key(server: LangfuseServer, tmp_path: Pa
     assert SECRET.encode() not in written
     node = LangfuseTargetNode(url=server.url, secret_key=SECRET)
     assert SECRET not in repr(node) + node.model_dump_json()
+
+
+def test_two_systems_that_read_the_same_traces_are_kept_apart(server: LangfuseServer, tmp_path: Path) -> None:
+    values = [value(f"q{n}", "faithfulness", 0.9 if name == "v1" else 0.1, name) for name in ("v1", "v2") for n in (0, 1)]
+    evaluation = make_traced({f"q{n}": LINKS[f"q{n}"] for n in (0, 1)}, values, systems=("v1", "v2"))
+    receipt = send(server, evaluation, tmp_path)
+    assert (receipt.sent["score"], receipt.remarks) == (4, ())
+    told = sorted((one["subject"]["id"], one["name"], one["value"]) for one in server.scores.values())
+    assert told == [
+        (trace, name, number)
+        for trace in ("t0", "t1")
+        for name, number in (("faithfulness", 0.9), ("faithfulness (golden/v2)", 0.1))
+    ]
+    assert send(server, evaluation, tmp_path).known == 4
+
+
+def test_questions_that_share_a_trace_are_said_and_not_replaced(server: LangfuseServer, tmp_path: Path) -> None:
+    values = [value("q0", "faithfulness", 0.9), value("again", "faithfulness", 0.1)]
+    evaluation = make_traced({"q0": LINKS["q0"], "again": LINKS["q0"]}, values)
+    receipt = send(server, evaluation, tmp_path)
+    assert [one["value"] for one in server.scores.values()] == [0.9]
+    assert receipt.remarks == (
+        "1 value left out: an earlier answer has the same place there, such as faithfulness 0.10 (poor) -> trace t0",
+    )
+    assert not send(server, evaluation, tmp_path).sent

@@ -143,3 +143,11 @@ def test_runs_that_are_gone_do_not_keep_the_others_from_being_judged(server: Lan
     server.interrupt = lambda asked: Answer({"detail": "Run not found"}, 404)
     with pytest.raises(RagevalError, match=r"answered 404 .*Run not found"):
         send(server, make_traced(LINKS))
+
+
+def test_two_systems_that_read_the_same_runs_are_kept_apart(server: LangSmithServer) -> None:
+    values = [value("q0", "faithfulness", number, name) for name, number in (("v1", 0.9), ("v2", 0.1))]
+    send(server, make_traced({"q0": LINKS["q0"]}, values, systems=("v1", "v2")))
+    assert sorted((one["key"], one["score"]) for one in server.feedback.values()) == [
+        ("faithfulness", 0.9), ("faithfulness (golden/v2)", 0.1),
+    ]  # fmt: skip

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from rageval_spec.data.trace import TraceLink
@@ -112,3 +113,18 @@ def test_answers_without_a_trace_of_phoenix_are_refused(phoenix: PhoenixServer) 
     others = [replace(trace, link=TraceLink("mlflow", "tr-1")) for trace in make_traces(2)]
     with pytest.raises(UsageError, match="no answer has a trace of phoenix; their traces are of mlflow"):
         send(evaluate(others))
+
+
+def test_documents_of_a_trace_that_two_datasets_share_are_kept_apart(phoenix: PhoenixServer) -> None:
+    evaluation = evaluate(make_traces(1))
+    samples, values = evaluation.load_samples(), evaluation.values
+    hard = pl.lit("hard").alias("dataset")
+    both = replace(
+        evaluation,
+        datasets=("golden", "hard"),
+        values=pl.concat([values, values.with_columns(hard)]),
+        load_samples=lambda: pl.concat([samples, samples.with_columns(hard)]),
+    )
+    assert send(both).remarks == ()
+    names = sorted(key[3] for key in phoenix.annotations if key[0] == "document")
+    assert names == ["relevance", "relevance (hard/v1)"]

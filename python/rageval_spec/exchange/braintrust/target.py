@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.endpoints.service import Service
     from rageval_spec.exchange.shared.judgements import Judgements
+    from rageval_spec.exchange.shared.naming import Names
     from rageval_spec.exchange.shared.scores import Score, Scores
 
 TOOL = "braintrust"
@@ -69,9 +70,10 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
             UsageError: no answer was read from Braintrust, and no project is named.
         """
         from rageval_spec.exchange.shared.judgements import Judgements
+        from rageval_spec.exchange.shared.naming import Names
         from rageval_spec.exchange.shared.scores import Scores
 
-        is_experiment, judgements = self.node.project is not None, Judgements(evaluation)
+        is_experiment, judgements, names = self.node.project is not None, Judgements(evaluation), Names()
         self._scores = Scores(evaluation, None if is_experiment else TOOL)
         self._left_out = 0
         name = self.node.run or evaluation.name
@@ -81,7 +83,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
             if is_experiment:
                 run = f"{name} {scores[0].system}" if len(evaluation.systems) > 1 else name
                 yield self._make_row(scores, told, run)
-            elif (parcel := self._make_change(scores, told)) is not None:
+            elif (parcel := self._make_change(scores, told, names)) is not None:
                 yield parcel
 
     def send(self, parcels: Sequence[Parcel]) -> None:
@@ -147,7 +149,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         summary = f"{_sum_up(scores)} -> {first.query_id} in the experiment '{run}'"
         return Parcel(identity, {"experiment": run, "row": known}, summary, "row")
 
-    def _make_change(self, scores: Sequence[Score], told: dict[str, Any]) -> Parcel | None:
+    def _make_change(self, scores: Sequence[Score], told: dict[str, Any], names: Names) -> Parcel | None:
         """What is added to the row that an answer was read from; None if there are no scores to add."""
         from rageval_spec.exchange.shared.payloads import clean
 
@@ -159,14 +161,16 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
                 f"the trace {link.trace_id} was read from a file, which does not say where its row is; read it by "
                 "the API, or send an experiment with --project"
             )
-        values = {one.metric: one.value for one in scores if _is_score(one)}
+        key = f"{identity}/{row_id}"
+        renamed = {one.metric: names.choose(key, one, one.metric) for one in scores}
+        values = {renamed[one.metric]: one.value for one in scores if _is_score(one)}
         self._left_out += len(scores) - len(values)
         if not values:
             return None
-        own = {metric: about for metric, about in told.items() if metric in values}
+        own = {renamed[metric]: about for metric, about in told.items() if renamed[metric] in values}
         row = {"id": row_id, "_is_merge": True, "scores": values, "metadata": {"rageval": own}}
         body = {"object": kind, "object_id": identity, "row": clean(row)}
-        return Parcel(f"{identity}/{row_id}", body, f"{_sum_up(scores)} -> row {row_id}", "row")
+        return Parcel(names.choose(key, scores[0], key), body, f"{_sum_up(scores)} -> row {row_id}", "row")
 
 
 def _is_score(score: Score) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.langfuse.sending import Sender
     from rageval_spec.exchange.shared.judgements import Judgements
+    from rageval_spec.exchange.shared.naming import Names
     from rageval_spec.exchange.shared.scores import Score, Scores
 
 TOOL = "langfuse"
@@ -67,9 +68,10 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
             UsageError: no answer was read from Langfuse, and no dataset is named.
         """
         from rageval_spec.exchange.shared.judgements import Judgements
+        from rageval_spec.exchange.shared.naming import Names
         from rageval_spec.exchange.shared.scores import Scores
 
-        judgements = Judgements(evaluation)
+        judgements, names = Judgements(evaluation), Names()
         is_run = self.node.dataset is not None
         self._scores = Scores(evaluation, None if is_run else TOOL)
         self._without_value = 0
@@ -84,7 +86,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
                 self._without_value += 1
             else:
                 run = self._name_run(evaluation, score.system, several=several) if is_run else None
-                yield self._make_score(score, judgements, run)
+                yield self._make_score(score, judgements, names, run)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
         """Send parcels, in requests of at most 1 MiB.
@@ -142,7 +144,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
         key = f"answer/{self.node.dataset}/{run}/{score.query_id}"
         return Parcel(key, clean(body), f"answer -> item {score.query_id} of the run '{run}'", "answer")
 
-    def _make_score(self, score: Score, judgements: Judgements, run: str | None) -> Parcel:
+    def _make_score(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
         from rageval_spec.exchange.shared.identities import make_hex
 
         link = score.link
@@ -155,12 +157,13 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
             where = f"item {score.query_id} of the run '{run}'"
         label = judgements.label(score)
         told = {"label": label, "system": score.system, "dataset": score.dataset, "query_id": score.query_id}
-        identity = make_hex(trace_id, span_id or "", score.metric)
+        name = names.choose(f"{trace_id}/{span_id or ''}", score, score.metric)
+        identity = make_hex(trace_id, span_id or "", name)
         body = {
             "id": identity,
             "traceId": trace_id,
             "observationId": span_id,
-            "name": score.metric,
+            "name": name,
             "value": score.value,
             "dataType": "NUMERIC",
             "comment": _shorten(judgements.explain(score)),
@@ -171,7 +174,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
         }
         body["item"] = None if run is None else score.query_id
         known = {key: value for key, value in body.items() if value is not None}
-        summary = f"{score.metric} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
+        summary = f"{name} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
         return Parcel(identity, known, summary, "score")
 
 

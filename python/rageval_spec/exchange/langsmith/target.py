@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.langsmith.sending import Sender
     from rageval_spec.exchange.shared.judgements import Judgements
+    from rageval_spec.exchange.shared.naming import Names
     from rageval_spec.exchange.shared.scores import Score, Scores
 
 TOOL = "langsmith"
@@ -71,9 +72,10 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
             UsageError: no answer was read from LangSmith and no dataset is named, or a question's id is no example's.
         """
         from rageval_spec.exchange.shared.judgements import Judgements
+        from rageval_spec.exchange.shared.naming import Names
         from rageval_spec.exchange.shared.scores import Scores
 
-        is_experiment, judgements = self.node.dataset is not None, Judgements(evaluation)
+        is_experiment, judgements, names = self.node.dataset is not None, Judgements(evaluation), Names()
         self._scores = Scores(evaluation, None if is_experiment else TOOL)
         self._without_value = 0
         name = self.node.run or evaluation.name
@@ -87,7 +89,7 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
             if score.value is None:
                 self._without_value += 1
             else:
-                yield self._make_feedback(score, judgements, run if is_experiment else None)
+                yield self._make_feedback(score, judgements, names, run if is_experiment else None)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
         """Send parcels.
@@ -139,7 +141,7 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
         }
         return Parcel(f"answer/{body['id']}", clean(body), f"answer -> example {score.query_id} in '{run}'", "answer")
 
-    def _make_feedback(self, score: Score, judgements: Judgements, run: str | None) -> Parcel:
+    def _make_feedback(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
         from rageval_spec.exchange.shared.identities import make_uuid
 
         link = score.link
@@ -154,13 +156,14 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
         else:
             run_id = trace_id = _run_of(self.node.dataset or "", run, score.query_id)
             session, where = None, f"example {score.query_id} in '{run}'"
+        name = names.choose(run_id, score, score.metric)
         label = judgements.label(score)
         told = {"system": score.system, "dataset": score.dataset, "query_id": score.query_id}
         body = {
-            "id": make_uuid("feedback", run_id, score.metric),
+            "id": make_uuid("feedback", run_id, name),
             "run_id": run_id,
             "trace_id": trace_id,
-            "key": score.metric,
+            "key": name,
             "score": round(score.value or 0.0, DIGITS),
             "value": label,
             "comment": _shorten(judgements.explain(score)),
@@ -172,7 +175,7 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
             },
         }
         known = {key: value for key, value in body.items() if value is not None}
-        summary = f"{score.metric} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
+        summary = f"{name} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
         return Parcel(str(body["id"]), known, summary, "feedback row")
 
 

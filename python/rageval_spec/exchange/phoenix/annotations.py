@@ -14,6 +14,7 @@ from rageval_spec.data.findings import list_findings
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.exchange.phoenix.spans import OURS
 from rageval_spec.exchange.shared.judgements import Judgements
+from rageval_spec.exchange.shared.naming import Names
 from rageval_spec.exchange.shared.scores import Score, Scores
 from rageval_spec.exchange.shared.target import Parcel
 from rageval_spec.wording import count_noun
@@ -49,15 +50,15 @@ class Annotations:
             UsageError: no answer has a trace in Phoenix.
         """
         self._scores = Scores(evaluation, "phoenix")
-        judgements = Judgements(evaluation)
+        judgements, names = Judgements(evaluation), Names()
         last: object = None
         for score in self._scores:
             answer = score.dataset, score.system, score.query_id
             if answer != last:
                 last = answer
-                yield from _list_relevance(score)
+                yield from _list_relevance(score, names)
             yield _annotate(score, judgements, evaluation.name)
-            yield from _list_documents(score)
+            yield from _list_documents(score, names)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
         """Write annotations. Those of spans that Phoenix no longer has are left out and counted.
@@ -125,7 +126,7 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
     return Parcel(f"{level}/{place}/{score.metric}/{identifier}", body, summary, f"{level} annotation")
 
 
-def _list_documents(score: Score) -> Iterator[Parcel]:
+def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
     """What a judge said about each context, such as whether it is relevant."""
     if score.details is None or score.link is None or RETRIEVER not in score.link.others:
         return
@@ -135,20 +136,24 @@ def _list_documents(score: Score) -> Iterator[Parcel]:
         if one["part"] == "contexts" and one["source"] is not None:
             result = _make_result(one["score"], one["verdict"], one["reason"])
             if any(part is not None for part in result.values()):
-                yield _annotate_document(score.link.others[RETRIEVER], one["source"], score.metric, result, "LLM")
+                span_id = score.link.others[RETRIEVER]
+                name = names.choose(span_id, score, score.metric)
+                yield _annotate_document(span_id, one["source"], name, result, "LLM")
 
 
-def _list_relevance(score: Score) -> Iterator[Parcel]:
+def _list_relevance(score: Score, names: Names) -> Iterator[Parcel]:
     """The relevance of the contexts that the dataset judges."""
     ids, judged = score.sample.get("context_ids"), score.sample.get("relevant")
     if not ids or judged is None or score.link is None or RETRIEVER not in score.link.others:
         return
+    span_id = score.link.others[RETRIEVER]
+    name = names.choose(span_id, score, RELEVANCE)
     grades = {one["doc_id"]: one["relevance"] for one in judged}
     for position, doc_id in enumerate(ids):
         if doc_id in grades:
             label = "relevant" if grades[doc_id] > 0 else "not relevant"
             result = _make_result(grades[doc_id], label, f"document {doc_id} in the judgements of {score.dataset}")
-            yield _annotate_document(score.link.others[RETRIEVER], position, RELEVANCE, result, "CODE")
+            yield _annotate_document(span_id, position, name, result, "CODE")
 
 
 def _annotate_document(span_id: str, position: int, name: str, result: dict[str, Any], kind: str) -> Parcel:

@@ -62,7 +62,7 @@ def send_parcels(
     Raises:
         RagevalError: the tool did not take a batch. What was sent before it is remembered.
     """
-    parcels = list(target.list_parcels(evaluation))
+    parcels, left_out = _list_once(target.list_parcels(evaluation))
     sent: Counter[str] = Counter()
     known = 0
     with Ledger(folder, tool, target.destination) as ledger:
@@ -80,7 +80,23 @@ def send_parcels(
             done += len(batch)
             if progress is not None:
                 progress(done, len(parcels), "values")
-    return Receipt(target.destination, sent, known, tuple(target.remarks()), is_rehearsal=dry_run)
+    return Receipt(target.destination, sent, known, (*target.remarks(), *left_out), is_rehearsal=dry_run)
+
+
+def _list_once(parcels: Iterable[Parcel]) -> tuple[list[Parcel], list[str]]:
+    """The first parcel of each key, and what to say of those that would have replaced it at the destination."""
+    found: dict[str, Parcel] = {}
+    replaced: list[Parcel] = []
+    for parcel in parcels:
+        first = found.setdefault(parcel.key, parcel)
+        if first.body != parcel.body:
+            replaced.append(parcel)
+    if not replaced:
+        return list(found.values()), []
+    count = count_noun(len(replaced), "value")
+    return list(found.values()), [
+        f"{count} left out: an earlier answer has the same place there, such as {replaced[0].summary}"
+    ]
 
 
 def _split(parcels: Iterable[Parcel], size: int) -> Iterator[list[Parcel]]:
