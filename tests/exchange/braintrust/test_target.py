@@ -121,9 +121,7 @@ def test_a_killed_export_continues_and_a_refusal_is_repeated(
 
 def test_two_systems_that_read_the_same_rows_are_kept_apart(server: BraintrustServer, tmp_path: Path) -> None:
     links = link_rows(server, 1)
-    values = [
-        value("q0", "faithfulness", number, name, reason=name) for name, number in (("v1", 0.9), ("v2", 0.1))
-    ]
+    values = [value("q0", "faithfulness", number, name, reason=name) for name, number in (("v1", 0.9), ("v2", 0.1))]
     evaluation = make_traced(links, values, systems=("v1", "v2"))
     send(server, evaluation, tmp_path)
     row = server.rows["project-support"]["t0"]

@@ -210,7 +210,9 @@ def test_no_file_and_no_message_holds_a_key(server: LangfuseServer, tmp_path: Pa
 
 
 def test_two_systems_that_read_the_same_traces_are_kept_apart(server: LangfuseServer, tmp_path: Path) -> None:
-    values = [value(f"q{n}", "faithfulness", 0.9 if name == "v1" else 0.1, name) for name in ("v1", "v2") for n in (0, 1)]
+    values = [
+        value(f"q{n}", "faithfulness", 0.9 if name == "v1" else 0.1, name) for name in ("v1", "v2") for n in (0, 1)
+    ]
     evaluation = make_traced({f"q{n}": LINKS[f"q{n}"] for n in (0, 1)}, values, systems=("v1", "v2"))
     receipt = send(server, evaluation, tmp_path)
     assert (receipt.sent["score"], receipt.remarks) == (4, ())
