@@ -243,3 +243,12 @@ def test_columns_of_questions_and_answers_are_rows(tmp_path: Path) -> None:
     assert collection.queries.rows() == [("1", "why?"), ("2", "how?")]
     assert collection.references is not None
     assert collection.references["references"].to_list() == [["because"], ["so"]]
+
+
+def test_conversations_and_single_questions_can_be_in_one_file(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Hi"}, {"role": "user", "content": "and then?"}]
+    rows = [{"id": "a", "question": "why?"}, {"id": "b", "messages": turns}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    queries = build_dataset("jsonl", tmp_path, path="a.jsonl").open().queries
+    assert queries is not None
+    assert queries.rows() == [("a", "why?"), ("b", "and then?")]

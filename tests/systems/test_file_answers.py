@@ -338,6 +338,12 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
             '{"id": "q1", "output_text": "x"}\n',
             ": neither a ranking nor answers: the columns are 'id', 'output_text'; write columns: {answer: output_text",
         ),
+        (
+            "a.csv",
+            "id,question,expected_output\nq,x,y\n",
+            ": neither a ranking nor answers: the columns are 'id', 'question', 'expected_output'; name a file with "
+            "answers",
+        ),
         ("a.csv", "id,said\nq1,x\n", ": neither a ranking nor answers: the columns are 'id', 'said'; "),
     ],
 )

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from rageval_spec.data.conversation import MESSAGES
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS, RUN, RunColumns
-from rageval_spec.reading.questions import answers_in, contexts_in
+from rageval_spec.reading.mapping import guess_names, write_mapping
+from rageval_spec.reading.questions import REFERENCES, answers_in, contexts_in
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "seconds": ("seconds", "latency"),
@@ -119,6 +120,17 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
     if any(name in present for name in (columns.doc_id, *RUN[1].known)):
         return False
     return bool(answers_in(present) or contexts_in(present) or {"answer", "error", "messages"} & set(present))
+
+
+def advise_answers(present: Sequence[str]) -> str:
+    """What to write for a file without known columns of answers. Gold answers are never proposed as answers."""
+    gold = [name for name in present if name in REFERENCES or "expected" in name.lower() or name.startswith("assert")]
+    asked = [name for name in QUESTIONS if name != "text"]
+    wanted = ("answer",) if any(name in present for name in QUESTION_IDS) else ("answer", "query_id")
+    guessed = guess_names(wanted, present, (*gold, *asked, *QUESTION_IDS, "vars", "inputs"))
+    if "answer" not in guessed:
+        return "name a file with answers"
+    return f"write {write_mapping(('columns',), guessed)}"
 
 
 def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:

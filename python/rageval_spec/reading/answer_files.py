@@ -11,7 +11,7 @@ from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.agent_steps import dump_steps, read_steps
-from rageval_spec.reading.answer_columns import AnswerColumns, AnswerNames, find_answer_names, unwrap
+from rageval_spec.reading.answer_columns import AnswerColumns, AnswerNames, advise_answers, find_answer_names, unwrap
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     BrokenTextError,
@@ -26,8 +26,7 @@ from rageval_spec.reading.answer_rows import (
     read_text,
 )
 from rageval_spec.reading.column_names import refuse_absent
-from rageval_spec.reading.layouts import QUESTION_IDS
-from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
+from rageval_spec.reading.mapping import list_names
 from rageval_spec.reading.reply_layout import USUAL, find_contexts
 from rageval_spec.reading.row_sources import RowSource
 from rageval_spec.reading.rows import parse_list
@@ -101,8 +100,8 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> Answe
     _refuse_absent(path, columns, present)
     names = find_answer_names(columns, present, _STEPS)
     if not (names.answer or names.contexts or names.error):
-        mapping = write_mapping(("columns",), guess_names(("answer",), present, QUESTION_IDS))
-        message = f"no column of answers or contexts; the columns are {list_names(present)}; write {mapping}"
+        advice = advise_answers(present)
+        message = f"no column of answers or contexts; the columns are {list_names(present)}; {advice}"
         raise DataError(f"{path}: {message}")
     return names
 

@@ -133,6 +133,8 @@ def _doubtful(values: pl.Series, column: Column) -> bool:
     """Whether polars may have converted a non-text value to text: a list, a Boolean, half a surrogate pair (as NUL)."""
     if values.str.contains("\0", literal=True).any():
         return True
+    if column.required and column.kind == "text" and values.null_count():
+        return True  # a later row may have a conversation in the place of a question
     if column.kind == "id":
         return bool(values.str.contains(NOT_AN_ID).any())
     if column.kind == "text":

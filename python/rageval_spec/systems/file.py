@@ -19,13 +19,13 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.plugin.file_reading import FileReading
-from rageval_spec.reading.answer_columns import AnswerColumns, find_answer_names, holds_answers
+from rageval_spec.reading.answer_columns import AnswerColumns, advise_answers, find_answer_names, holds_answers
 from rageval_spec.reading.column_names import find_absent
 from rageval_spec.reading.delimited import choose_separator, read_delimited
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
-from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
+from rageval_spec.reading.mapping import list_names
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records
@@ -295,9 +295,8 @@ class File(System[FileNode]):
             return True
         columns = self.node.columns.over(RUN, "columns")
         if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):
-            mapping = write_mapping(("columns",), guess_names(("answer", "query_id"), present))
-            message = f"neither a ranking nor answers: the columns are {list_names(present)}; write {mapping}"
-            raise DataError(f"{path}: {message}")
+            message = f"neither a ranking nor answers: the columns are {list_names(present)}"
+            raise DataError(f"{path}: {message}; {advise_answers(present)}")
         return False
 
     def _format(self, path: Path) -> Format:
