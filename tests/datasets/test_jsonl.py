@@ -189,7 +189,7 @@ def test_a_json_file_can_contain_a_list(tmp_path: Path, content: str, compressio
             ":4: the query 'q1' is listed twice, first at ",
         ),
         ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is not a JSON number; write null"),
-        ("[" * 100_000, ": not JSON"),
+        ("[" * 100_000, ": the JSON has too many lists"),
     ],
 )
 def test_a_wrong_list_is_named_with_its_line(tmp_path: Path, content: str, message: str) -> None:
