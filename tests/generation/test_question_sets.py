@@ -26,9 +26,8 @@ def test_shares_are_counted_and_difficulties_as_they_were_measured() -> None:
 def test_what_is_not_as_ordered_is_told() -> None:
     rows = [row("factual", "easy")] * 6 + [row("procedural", "easy")] * 5
     assert QuestionSet(rows, (), ("1 question: none passed the checks in 4 attempts",)).list_differences(MIX) == [
-        "missing 1 question: none passed the checks in 4 attempts",
-        "difficulty easy: 11 instead of 6",
-        "difficulty hard: none instead of 6",
+        "1 question is missing: none passed the checks in 4 attempts",
+        "their mix is not as ordered: difficulty easy: 11 instead of 6; difficulty hard: none instead of 6",
     ]
 
 

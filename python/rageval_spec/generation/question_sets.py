@@ -91,7 +91,8 @@ class QuestionSet:
     def list_differences(self, mix: Mix) -> list[str]:
         """What is not as it was ordered: missing questions, and shares that are far from the wanted ones."""
         far = [share.describe() for share in self.count_shares(mix) if share.is_far(len(self.rows))]
-        return [*(f"missing {shortage}" for shortage in self.shortages), *far]
+        mix = [f"their mix is not as ordered: {'; '.join(far)}"] if far else []
+        return [*map(_tell_shortage, self.shortages), *mix]
 
     def _list_shares(self, mix: Mix) -> Any:
         shares = mix.shares
@@ -120,6 +121,12 @@ class QuestionSet:
             return cls(**parts)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
+
+
+def _tell_shortage(shortage: str) -> str:
+    """`1 question: no chunk is left` as a sentence."""
+    what, _, why = shortage.partition(": ")
+    return f"{what} {'is' if what.startswith('1 ') else 'are'} missing: {why}"
 
 
 @dataclass(frozen=True)

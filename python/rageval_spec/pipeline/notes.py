@@ -35,7 +35,7 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
 
 def difference_notes(whole: Collection) -> list[Note]:
     """A note for each way in which questions that were made are not as they were ordered."""
-    return [Note("other_than_ordered", f"the questions: {told}", whole.name) for told in whole.differences]
+    return [Note("other_than_ordered", f"the generated questions: {told}", whole.name) for told in whole.differences]
 
 
 def lacks_most(cell: Aggregate) -> bool:
