@@ -188,5 +188,6 @@ def test_results_tell_what_is_not_as_ordered(workshop: Workshop) -> None:
         outcome = run(spec, Options(output=None, no_history=True))
         told = [note.message for note in outcome.evaluation.notes if note.code == "other_than_ordered"]
         assert told == [
-            "the generated questions: 5 questions are missing: no chunk is left to ask about (20 chunks, at most 1 question each)"
+            "the generated questions: 5 questions are missing: no chunk is left to ask about (20 chunks, at most 1 "
+            "question each)"
         ]

@@ -37,7 +37,10 @@ def cell(scored: int, total: int, metric: str = "faithfulness") -> Aggregate:
 
 def test_questions_that_are_not_as_ordered_draw_notes() -> None:
     [note] = difference_notes(Collection("golden", differences=("1 question is missing: no chunk is left",)))
-    assert (note.dataset, note.message) == ("golden", "the generated questions: 1 question is missing: no chunk is left")
+    assert (note.dataset, note.message) == (
+        "golden",
+        "the generated questions: 1 question is missing: no chunk is left",
+    )
     assert difference_notes(Collection("golden")) == []
 
 
