@@ -91,8 +91,8 @@ class QuestionSet:
     def list_differences(self, mix: Mix) -> list[str]:
         """What is not as it was ordered: missing questions, and shares that are far from the wanted ones."""
         far = [share.describe() for share in self.count_shares(mix) if share.is_far(len(self.rows))]
-        mix = [f"their mix is not as ordered: {'; '.join(far)}"] if far else []
-        return [*map(_tell_shortage, self.shortages), *mix]
+        mixed = [f"their mix is not as ordered: {'; '.join(far)}"] if far else []
+        return [*map(_tell_shortage, self.shortages), *mixed]
 
     def _list_shares(self, mix: Mix) -> Any:
         shares = mix.shares

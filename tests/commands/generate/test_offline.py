@@ -44,6 +44,8 @@ def test_a_set_is_generated_and_a_spec_of_four_lines_evaluates_it(folder: Path) 
     evaluated = invoke("run", str(spec), "--no-history", "-o", str(folder / "results"))
     assert evaluated.exit_code == 0, evaluated.output
     assert "20/20" in evaluated.output
+    results = json.loads((folder / "results" / "results.json").read_text("utf-8"))
+    assert "model none" in results["origins"]["golden"]["made"]
 
 
 def test_what_was_not_read_is_named(folder: Path) -> None:
