@@ -123,7 +123,12 @@ def _write_row(question: Made, parts: Sequence[_Part], seed: int) -> Row:
             for doc_id, document in sources.items()
         ],
         "made_by": MADE_BY,
-        "made": {"by": f"rageval-spec {__version__}", "model": "none", "seed": seed, "overlap": round(question.overlap, 3)},
+        "made": {
+            "by": f"rageval-spec {__version__}",
+            "model": "none",
+            "seed": seed,
+            "overlap": round(question.overlap, 3),
+        },
     }
 
 
