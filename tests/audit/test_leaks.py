@@ -12,6 +12,7 @@ from tests.question_sets import ask
         ("who wrote the song photograph by ringo starr", "Ringo Starr"),
         ("Who is the main character in the video game 'Who Framed Roger Rabbit'?", "Roger Rabbit"),
         ("what is the main mineral in lithium batteries", "Lithium"),
+        ("who won the battle of britain in ww2", "Britain"),
     ],
 )
 def test_a_gold_answer_in_its_question_is_found(question: str, reference: str) -> None:
@@ -25,6 +26,7 @@ def test_a_gold_answer_in_its_question_is_found(question: str, reference: str) -
         ("Which was first, Arthur's Magazine or First for Women?", "Arthur's Magazine"),
         ("Between Kim Clijsters and Mary Pierce, who is older?", "Mary Pierce"),
         ("Was Mozart oder Beethoven?", "Mozart"),
+        ("Wie is er ouder, Kim Clijsters of Mary Pierce?", "Mary Pierce"),
         ("Is it true that yes means no?", "yes"),
         ("How many of the 1000 pages are blank?", "1000"),
         ("Who won in Ulm?", "Ulm"),

@@ -9,8 +9,11 @@ from rageval_spec.audit.question_set import Question, QuestionSet
 from rageval_spec.audit.words import contains, drop_fillers, find_numbers, is_yes_or_no, split_words
 
 _CHOICE = re.compile(
-    r"\b(or|oder|ou|ode|o|u|of|lub|czy|eller|или|або|veya|mı|mi|nebo|sau|hoặc)\b|还是|それとも|أم|या", re.IGNORECASE
+    r"\b(or|oder|ou|ode|o|u|lub|czy|eller|или|або|veya|mı|mi|nebo|sau|hoặc)\b|还是|それとも|أم|या", re.IGNORECASE
 )
+_DUTCH_CHOICE = re.compile(r"\bof\b", re.IGNORECASE)
+_DUTCH = re.compile(r"\b(wie|wat|welke?|waar|wanneer|hoe|waarom|het|een|zijn|heeft|niet)\b", re.IGNORECASE)
+"""Words of Dutch questions, because "of" is "or" in Dutch and another word in English."""
 _AND = r"\s(?:and|und|et|y|e|en|i|och|ve|и|та|a|și|và|&)\s"
 _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
@@ -30,12 +33,17 @@ def check_leaks(questions: QuestionSet) -> Check:
 
 def find_leak(question: Question) -> str | None:
     """The gold answer that stands in its question; None if there is none, or if the question offers answers."""
-    if _CHOICE.search(question.text):
+    if _offers_answers(question.text):
         return None
     asked = drop_fillers(split_words(question.text))
     return next(
         (text for text in question.references if _stands_in(asked, text) and not _is_listed(question, text)), None
     )
+
+
+def _offers_answers(text: str) -> bool:
+    """Whether the question asks to choose: "A or B?"."""
+    return bool(_CHOICE.search(text)) or (bool(_DUTCH_CHOICE.search(text)) and bool(_DUTCH.search(text)))
 
 
 def _is_listed(question: Question, reference: str) -> bool:
