@@ -35,6 +35,10 @@ from rageval_spec.wording import make_visible
 _STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
 
 
+class NoAnswersError(DataError):
+    """A table has a column for answers, and no answer in it."""
+
+
 class FileAnswer(NamedTuple):
     """A row: its place, its query's id or question if it has them, and the answer."""
 
@@ -68,7 +72,7 @@ def read_answers(source: RowSource, columns: AnswerColumns) -> list[FileAnswer]:
     if answers is None:
         answers = [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
     if is_text and names.answer and all(_is_blank(answer.row) for answer in answers):
-        raise DataError(f"{source.path}: every answer in {' and '.join(map(repr, names.answer))} is empty")
+        raise NoAnswersError(f"{source.path}: every answer in {' and '.join(map(repr, names.answer))} is empty")
     return answers
 
 

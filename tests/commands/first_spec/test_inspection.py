@@ -27,6 +27,12 @@ def test_a_file_of_questions_alone_has_no_system(tmp_path: Path) -> None:
     assert found.dataset["path"] == "../../golden.jsonl"
 
 
+def test_a_table_whose_answers_are_all_empty_has_no_system(tmp_path: Path) -> None:
+    path = tmp_path / "golden.csv"
+    path.write_text("input,actual_output,expected_output\nwhy?,,so\nhow?,,thus\n")
+    assert inspect_files(path, path, tmp_path, {}).system is None
+
+
 def test_columns_with_few_values_make_slices(tmp_path: Path) -> None:
     same = {"same": "x", "blank": "", "list": ["a"]}
     extra = [{"few": "ab"[at % 2], "many": str(at), "yes": at > 1, **same} for at in range(4)]

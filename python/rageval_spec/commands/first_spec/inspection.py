@@ -158,13 +158,18 @@ def _list_parts(collection: Collection) -> Iterator[str]:
 
 def _read_answers(system: Mapping[str, Any], collection: Collection, path: Path) -> pl.DataFrame | None:
     """The answers; None if the file has none, so that it has only questions."""
+    from rageval_spec.reading.answer_files import NoAnswersError
+
     plugin: System[Any] = _build("systems", "current", system, path)
     try:
         if not plugin.answers_on(collection.name):
             return None
     except DataError:
         return None
-    answers = plugin.answer(collection).answers
+    try:
+        answers = plugin.answer(collection).answers
+    except NoAnswersError:
+        return None
     return None if answers["error"].null_count() == 0 else answers
 
 
