@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from rageval_spec.exchange.langfuse.connection import LangfuseConnection, connec
 from rageval_spec.exchange.langfuse.sending import MOST_BYTES, Sender
 from tests.exchange.langfuse.server import LangfuseServer
 from tests.models.endpoint import Answer
+
+TIME = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def server() -> Iterator[LangfuseServer]:
 
 @pytest.fixture
 def sender(server: LangfuseServer) -> Iterator[Sender]:
-    opened = Sender(connect(LangfuseConnection(url=server.url), "langfuse"), "langfuse", None)
+    opened = Sender(connect(LangfuseConnection(url=server.url), "langfuse"), "langfuse", None, TIME)
     yield opened
     opened.close()
 
@@ -43,7 +46,7 @@ def test_a_refused_trace_of_an_older_version_is_an_error(server: LangfuseServer)
     server.items["golden"] = [{"id": "i"}]
     refused = Answer({"successes": [], "errors": [{"id": "e", "status": 400, "message": "bad trace"}]}, 207)
     server.interrupt = lambda asked: refused if asked.route.endswith("/ingestion") else None
-    sender = Sender(connect(LangfuseConnection(url=server.url), "langfuse"), "langfuse", "golden")
+    sender = Sender(connect(LangfuseConnection(url=server.url), "langfuse"), "langfuse", "golden", TIME)
     answer: dict[str, Any] = {"item": "i", "run": "r", "traceId": "t", "input": {}, "output": {}, "error": None}
     with pytest.raises(ServiceError, match=r"Langfuse refused 1 of 1 traces: .*bad trace"):
         sender.send([answer])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LangfuseServer]:
 
 def send(server: LangfuseServer, evaluation: Any, folder: Path | None = None, **keys: Any) -> Receipt:
     options = {name: keys.pop(name) for name in ("dry_run", "anew", "show") if name in keys}
-    target = LangfuseTarget(LangfuseTargetNode(url=server.url, **keys), Context("langfuse"))
+    target = LangfuseTarget(LangfuseTargetNode(url=server.url, **keys), Context("langfuse", output=folder))
     try:
         return send_parcels(target, evaluation, folder, tool="langfuse", **options)
     finally:
@@ -234,3 +235,13 @@ def test_questions_that_share_a_trace_are_said_and_not_replaced(server: Langfuse
         "1 value left out: an earlier answer has the same place there, such as faithfulness 0.10 (poor) -> trace t0",
     )
     assert not send(server, evaluation, tmp_path).sent
+
+
+def test_a_run_has_the_time_of_its_results(server: LangfuseServer, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("{}")
+    os.utime(tmp_path / "results.json", (1772366400, 1772366400))  # 2026-03-01T12:00:00Z
+    send(server, make_traced(dict.fromkeys(("q0", "q1"))), tmp_path, dataset="golden")
+    if server.is_old:
+        assert {one["timestamp"][:19] for one in server.traces.values()} == {"2026-03-01T12:00:00"}
+    else:
+        assert {one["startTimeUnixNano"] for one in server.spans.values()} == {"1772366400000000000"}

@@ -24,11 +24,15 @@ Body = Mapping[str, Any]
 class Sender:
     """The writing side of one project: of version 3 and before one by one, of later versions in batches."""
 
-    def __init__(self, service: Service, where: str, dataset: str | None) -> None:
-        """Ask nothing yet. `dataset` is the one whose run is sent."""
+    def __init__(self, service: Service, where: str, dataset: str | None, time: datetime) -> None:
+        """Ask nothing yet. `dataset` is the one whose run is sent, and `time` that of its answers.
+
+        Langfuse replaces an answer only if it is sent again with a time of the same day.
+        """
         self._service = service
         self._where = where
         self._dataset = dataset
+        self._time = time
         self._dataset_id: str | None = None
         self._is_old: bool | None = None
         self._items: set[str] = set()
@@ -114,16 +118,14 @@ class Sender:
 
     def _send_answers(self, answers: Sequence[Body]) -> None:
         """Send answers as spans of an experiment, as the SDK's `run_experiment` does."""
-        now = datetime.now(UTC)
-        spans = [span for answer in answers for span in _make_spans(answer, self._dataset_id or "", now)]
+        spans = [span for answer in answers for span in _make_spans(answer, self._dataset_id or "", self._time)]
         scope = {"scope": {"name": "rageval-spec"}, "spans": spans}
         content = json.dumps({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]})
         self._service.call("POST", "/otel/v1/traces", content.encode("ascii"))
 
     def _send_old_answers(self, answers: Sequence[Body]) -> None:
         """Send answers as traces, and link them to the items of the dataset."""
-        now = write_time(datetime.now(UTC))
-        batch = [_make_event(answer, str(now)) for answer in answers]
+        batch = [_make_event(answer, str(write_time(self._time))) for answer in answers]
         reply = self._service.post("/ingestion", {"batch": batch})
         errors = reply.get("errors") if isinstance(reply, Mapping) else None
         if errors:
@@ -155,20 +157,21 @@ def _call_each(call: Callable[[T], object], bodies: Sequence[T]) -> None:
             future.result()
 
 
-def _make_event(answer: Body, now: str) -> dict[str, Any]:
+def _make_event(answer: Body, time: str) -> dict[str, Any]:
     about = {"run": answer["run"], "item": answer["item"], "error": answer["error"]}
     trace = {
         "id": answer["traceId"],
         "name": "rageval-spec",
-        "timestamp": now,
+        "timestamp": time,
         "input": answer["input"],
         "output": answer["output"],
         "metadata": {key: value for key, value in about.items() if value is not None},
     }
+    now = str(write_time(datetime.now(UTC)))  # an event with a known id, or an earlier one, would be ignored
     return {"id": make_hex(answer["traceId"], now), "type": "trace-create", "timestamp": now, "body": trace}
 
 
-def _make_spans(answer: Body, dataset_id: str, now: datetime) -> Iterator[dict[str, Any]]:
+def _make_spans(answer: Body, dataset_id: str, time: datetime) -> Iterator[dict[str, Any]]:
     """The two spans that the SDK makes for an item: the item's run, and in it the task."""
     trace_id = answer["traceId"]
     root, task = make_hex(trace_id, "root", digits=16), make_hex(trace_id, "task", digits=16)
@@ -189,7 +192,7 @@ def _make_spans(answer: Body, dataset_id: str, now: datetime) -> Iterator[dict[s
     own = {"langfuse.observation.type": "span", "langfuse.observation.usage_details": _write(usage) if usage else None}
     if answer["cost"] is not None:
         own["langfuse.observation.cost_details"] = _write({"total": answer["cost"]})
-    times = now, now + timedelta(seconds=answer["seconds"] or 0)
+    times = time, time + timedelta(seconds=answer["seconds"] or 0)
     yield _make_span(trace_id, root, "", "experiment-item-run", times, {**shared, "langfuse.observation.type": "span"})
     yield _make_span(trace_id, task, root, "experiment-item-task", times, {**shared, **own})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -12,6 +13,9 @@ from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.langfuse.sending import Sender
     from rageval_spec.exchange.shared.judgements import Judgements
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from rageval_spec.exchange.shared.scores import Score, Scores
 
 TOOL = "langfuse"
+RESULTS_FILE = "results.json"
 LONGEST_COMMENT = 20_000
 """The most characters of a reason that are sent; a request to Langfuse may have 1 MiB."""
 
@@ -100,7 +105,7 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
             from rageval_spec.exchange.langfuse.connection import connect
             from rageval_spec.exchange.langfuse.sending import Sender
 
-            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset)
+            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset, _read_time(self.context.output))
         self._sender.send([parcel.body for parcel in parcels])
 
     def remarks(self) -> Sequence[str]:
@@ -176,6 +181,16 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
         known = {key: value for key, value in body.items() if value is not None}
         summary = f"{name} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
         return Parcel(identity, known, summary, "score")
+
+
+def _read_time(folder: Path | None) -> datetime:
+    """When the results in a folder were written, so that a run that is sent again has the same time; else now."""
+    from datetime import UTC, datetime
+
+    with suppress(OSError):
+        if folder is not None:
+            return datetime.fromtimestamp((folder / RESULTS_FILE).stat().st_mtime, UTC)
+    return datetime.now(UTC)
 
 
 def _trace_of_run(dataset: str, run: str, item: str) -> str:
