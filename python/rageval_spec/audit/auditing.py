@@ -48,6 +48,7 @@ class Material:
         measured: the values of systems, of the metric that tells which questions they fail; None without any.
         outputs: what systems made of each question; None without an evaluation.
         why_none: why there are no values, and what to do.
+        why_no_powers: why there are values, but no powers; "" if there are.
         origin: where the dataset comes from, in words; "" if it does not say.
     """
 
@@ -62,6 +63,7 @@ class Material:
     measured: Measured | None = None
     outputs: Outputs | None = None
     why_none: str = ""
+    why_no_powers: str = ""
     origin: str = ""
 
 
@@ -79,7 +81,7 @@ def audit_dataset(questions: QuestionSet, dataset: Dataset[Any], material: Mater
         check_languages(questions),
         check_mix(questions, material.types),
         check_mix(questions, material.difficulties),
-        check_size(questions, material.count, material.powers, material.why_none),
+        check_size(questions, material.count, material.powers, material.why_no_powers or material.why_none),
         *_check_evaluated(questions, material),
     )
     every = questions.questions

@@ -51,7 +51,8 @@ class Question:
     @property
     def row(self) -> Row:
         """The row as findings name it."""
-        text = self.text if len(self.text) <= _LONGEST else f"{self.text[: _LONGEST - 1]}…"
+        text = self.text.strip()
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
         return Row(self.query_id, self.place, text)
 
     @property

@@ -122,6 +122,16 @@ def test_results_of_other_datasets_are_not_taken_for_a_record_without_samples(tm
     assert list_outputs(found, "other") is None
 
 
+def test_results_from_before_the_clusters_leave_the_rest_of_the_audit(tmp_path: Path) -> None:
+    open_tiny(tmp_path)
+    path = tmp_path / "spec.yaml"
+    path.write_text(path.read_text() + "cluster: topic\n")
+    done = invoke("audit", path, "--results", tmp_path / "out")
+    told = " ".join(done.stdout.split())
+    assert "judged@10" in told, done.stderr
+    assert "is not known: the results know no clusters or weights of the questions" in told
+
+
 def test_a_drop_beyond_the_range_of_the_metric_cannot_be_shown(tmp_path: Path) -> None:
     spec, parts, found = open_tiny(tmp_path)
     (dataset,) = spec.datasets

@@ -207,9 +207,13 @@ def _add_values(
     material: Material, spec: Spec, parts: Parts, found: Found, dataset: str, metric: str | None
 ) -> Material:
     """The material with what the results say about a dataset."""
+    powers, why_no_powers = list_powers(spec, parts, found, dataset), ""
+    if powers is None and found.opened:
+        why_no_powers = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
     return replace(
         material,
-        powers=list_powers(spec, parts, found, dataset),
+        powers=powers,
+        why_no_powers=why_no_powers,
         measured=measure(spec, parts, found, dataset, metric),
         outputs=list_outputs(found, dataset),
         why_none=found.why_none or f"the results have no values of questions of '{dataset}'",

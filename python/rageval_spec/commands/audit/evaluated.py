@@ -77,13 +77,19 @@ def _list_distinct(names: Sequence[str]) -> list[str]:
 
 
 def list_powers(spec: Spec, parts: Parts, found: Found, dataset: str) -> list[Power] | None:
-    """What the questions of a dataset can show, from the first results; None without results.
+    """What the questions of a dataset can show, from the first results.
 
     A drop that is larger than the range of the metric's values cannot be shown.
+
+    Returns:
+        None without results, or if the spec has clusters or weights of which the results know nothing.
     """
     if not found.opened:
         return None
-    rows = measure_power(spec, found.opened[0])
+    try:
+        rows = measure_power(spec, found.opened[0])
+    except UsageError:
+        return None
     return [
         Power(
             row.system,
