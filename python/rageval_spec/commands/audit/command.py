@@ -209,7 +209,9 @@ def _add_values(
     """The material with what the results say about a dataset."""
     powers, why_no_powers = list_powers(spec, parts, found, dataset), ""
     if powers is None and found.opened:
-        why_no_powers = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
+        why_no_powers = (
+            "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
+        )
     return replace(
         material,
         powers=powers,
