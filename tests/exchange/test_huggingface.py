@@ -104,6 +104,20 @@ def test_answers_become_a_folder_with_a_card(tmp_path: Path) -> None:
     assert "path: data/test-*.parquet" in (tmp_path / "answers" / "README.md").read_text()
 
 
+def test_a_folder_that_is_there_is_overwritten_only_if_asked(tmp_path: Path) -> None:
+    save(tmp_path / "set", ROWS)
+    read(tmp_path / "set")
+    results = evaluate_file(tmp_path, "out.jsonl", "[exact_match]")
+    for output in (tmp_path / "answers-1.2", tmp_path / "answers.parquet"):
+        assert invoke("export", "huggingface", results, "-o", output).exit_code == 0
+        card = tmp_path / output.name.removesuffix(".parquet") / "README.md"
+        card.write_text("mine")
+        done = invoke("export", "huggingface", results, "-o", output)
+        assert (done.exit_code, "README.md already exists" in done.stderr, card.read_text()) == (2, True, "mine")
+        assert invoke("export", "huggingface", results, "-o", output, "--force").exit_code == 0
+        assert card.read_text() != "mine"
+
+
 PEER = """
 import json, sys
 from datasets import load_dataset

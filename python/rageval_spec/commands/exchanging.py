@@ -134,7 +134,7 @@ def _export_parameters(filename: str) -> list[click.Parameter]:
     results = click.Argument(["results"], required=False)
     if filename:
         output = click.Option(
-            ["-o", "--output"], type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+            ["-o", "--output"], type=click.Path(path_type=Path), metavar="FILE",
             help=f"The file to write.  [default: {filename}]",
         )  # fmt: skip
         return [results, output, click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists.")]

@@ -113,6 +113,7 @@ class DeepEvalTarget(FileTarget[TargetNode]):
     """Writes test cases as `EvaluationDataset.add_test_cases_from_json_file` reads them."""
 
     filename = "deepeval.json"
+    suffixes = (".json",)
     summary = "Write answers as test cases of DeepEval: a JSON list, with the value of each metric as a custom column."
     examples = ("export deepeval rageval-results -o deepeval.json",)
 

@@ -58,6 +58,7 @@ class LabelStudioTarget(FileTarget[TargetNode]):
     """Writes tasks with the values as predictions, and the labelling setup that they fit."""
 
     filename = "label_studio.json"
+    suffixes = (".json",)
     summary = "Write answers as tasks of Label Studio, with their values as predictions, and the labelling setup."
     examples = ("export label_studio rageval-results -o tasks.json",)
 

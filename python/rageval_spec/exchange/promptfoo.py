@@ -106,6 +106,7 @@ class PromptfooTarget(FileTarget[TargetNode]):
     """Writes tests that hold the answers, so that promptfoo's assertions grade them without asking a provider."""
 
     filename = "promptfoo.yaml"
+    suffixes = (".yaml", ".yml")
     summary = (
         "Write answers as tests of promptfoo, each with its answer as `providerOutput` and its values as metadata."
     )

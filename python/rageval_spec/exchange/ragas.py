@@ -50,6 +50,7 @@ class RagasTarget(FileTarget[TargetNode]):
     """Writes samples as `EvaluationDataset.from_jsonl` reads them, with a number for each metric."""
 
     filename = "ragas.jsonl"
+    suffixes = (".jsonl",)
     summary = "Write answers and values as ragas reads them: JSON Lines of samples, with a column for each metric."
     examples = ("export ragas rageval-results -o ragas.jsonl",)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tests.command_line import invoke
-from tests.exchange.evaluating import evaluate
+from tests.exchange.evaluating import evaluate, evaluate_file
 
 
 def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(toy: ModuleType, tmp_path: Path) -> None:
@@ -32,3 +32,17 @@ def test_results_without_a_trace_say_how_to_get_one(toy: ModuleType, tmp_path: P
         "no answer has a trace of toy; evaluate answers that were read from it: systems: {prod: {use: toy}}"
         in done.stderr
     )
+
+
+def test_a_file_is_named_as_its_format_is(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"id": "1", "question": "Why?", "answer": "So.", "reference": "So."}\n')
+    results = evaluate_file(tmp_path, "rows.jsonl", "[exact_match]")
+    for output, told in (("cases.csv", "name a file that ends in .json"), (".", "name a file that ends in .json")):
+        done = invoke("export", "deepeval", results, "-o", tmp_path / output if output != "." else output)
+        assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+    (tmp_path / "there.json").mkdir()
+    done = invoke("export", "deepeval", results, "-o", tmp_path / "there.json")
+    assert (done.exit_code, "there.json is a folder; name a file with -o" in done.stderr) == (2, True), done.stderr
+    done = invoke("export", "otlp", results, "-o", tmp_path / "values", "--signals", "traces", "--signals", "metrics")
+    assert (done.exit_code, "name a file that ends in .otlp" in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "values").exists()

@@ -78,16 +78,26 @@ def _folder(results: str | None) -> Path | None:
 
 
 def _write(exporter: FileTarget[Any], evaluation: Evaluation, output: Path | None, *, force: bool) -> str:
-    path = Path(exporter.filename) if output is None else output
-    if path.exists() and not force:
-        raise UsageError(f"{path} already exists; name another file with -o, or overwrite it with --force")
-    written = []
-    for name, content in exporter.render_files(evaluation, path.name):
-        place = path.with_suffix("") / name if name else path
+    usual = Path(exporter.filename)
+    path = usual if output is None else output
+    endings = exporter.suffixes or (usual.suffix,)
+    told = f"-o {path}: name a file that ends in {' or '.join(endings)}"
+    if not path.name or not path.name.endswith(exporter.suffixes or ""):
+        raise UsageError(told)
+    folder = path.with_suffix("") if path.suffix in endings else path  # other names can have a dot: `answers-1.2`
+    rendered = exporter.render_files(evaluation, path.name)
+    files = {folder / name if name else path: content for name, content in rendered}
+    if path in files and any(place.parent == path for place in files):
+        raise UsageError(told)
+    for place in files:
+        if place.is_dir():
+            raise UsageError(f"{place} is a folder; name a file with -o")
+        if place.exists() and not force:
+            raise UsageError(f"{place} already exists; name another file with -o, or overwrite it with --force")
+    for place, content in files.items():
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(place, content)
         except OSError as error:
             raise RagevalError(f"{place}: cannot be written: {error.strerror or error}") from error
-        written.append(place)
-    return "".join(f"{line}\n" for line in (*(f"wrote {place}" for place in written), *exporter.remarks()))
+    return "".join(f"{line}\n" for line in (*(f"wrote {place}" for place in files), *exporter.remarks()))

@@ -102,6 +102,8 @@ class FileTarget(Exporter[T]):
 
     filename: ClassVar[str] = ""
     """The usual name of the file, such as `ragas.jsonl`."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How a name must end, so that no file is taken for another format; () for any name."""
 
     @abstractmethod
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:
