@@ -65,6 +65,19 @@ def test_a_test_run_keeps_its_metrics_and_tools(tmp_path: Path) -> None:
     assert row["steps"] == [{"kind": "tool", "name": "search", "input": '{"q": "it"}', "output": "found"}]
 
 
+TURNS = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "In the shed."}]
+
+
+def test_conversational_goldens_have_a_question_and_an_answer(tmp_path: Path) -> None:
+    golden = {"scenario": "Somebody seeks a tool", "turns": TURNS, "expected_outcome": "Shed.", "context": ["c1"]}
+    joined = golden | {"turns": json.dumps(TURNS), "context": "c1"}
+    for name, content in (("g.json", json.dumps([golden])), ("g.jsonl", json.dumps(joined))):
+        (row,) = read(tmp_path, name, content)
+        assert (row["question"], row["answer"], row["reference"]) == ("Where is it?", "In the shed.", "Shed."), name
+        assert (row["messages"], row["reference_contexts"]) == (TURNS, ["c1"])
+        assert row["metadata"] == {"scenario": "Somebody seeks a tool"}
+
+
 def test_tools_tokens_and_times_come_back_as_they_went(tmp_path: Path) -> None:
     calls = [{"name": "search", "input_parameters": {"q": "it"}, "output": "found"}, {"name": "stop"}]
     used = {"token_cost": 0.25, "completion_time": 1.5, "input_token_count": 30, "output_token_count": 4}

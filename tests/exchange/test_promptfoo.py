@@ -41,6 +41,19 @@ def read(folder: Path, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
 
 
+def test_an_answer_that_fails_an_assertion_is_still_an_answer(tmp_path: Path) -> None:
+    failed = RESULT | {"success": False, "failureReason": 1, "error": "Expected output to contain house"}
+    broken = {**RESULT, "id": "2", "success": False, "failureReason": 2, "error": "429", "response": {}}
+    first, second = read(tmp_path, [failed, broken])
+    assert (first["answer"], "error" in first) == ("In the shed.", False)
+    assert (second["error"], "answer" in second) == ("429", False)
+
+
+def test_an_answer_that_is_json_stays_json(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, [RESULT | {"response": {"output": {"place": "shed", "sure": True}}}])
+    assert row["answer"] == '{"place": "shed", "sure": true}'
+
+
 def test_a_result_becomes_a_question_with_its_answer_and_grades(tmp_path: Path) -> None:
     (row,) = read(tmp_path, [RESULT])
     assert row == {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.conversation import MESSAGES, read_turns
 from rageval_spec.data.trace import Feedback, Step
 from rageval_spec.exchange.shared.files import RowSource, add_metadata
 from rageval_spec.exchange.shared.scores import list_rows
@@ -37,7 +38,7 @@ class DeepEvalSource(RowSource):
     """Reads goldens, test cases and the results of test runs."""
 
     tool = "deepeval"
-    summary = "Read goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
+    summary = "Read goldens, conversational goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
     examples = ("import deepeval goldens.json -o golden.jsonl", "import deepeval test_run_20260301_120000.json")
 
     questions = _NAMES["question"]
@@ -48,6 +49,9 @@ class DeepEvalSource(RowSource):
         for part in ("contexts", "reference_contexts"):
             found[part] = _split(found[part])
         known = {name for names in _NAMES.values() for name in names} | _READ
+        if found["question"] is None and read_turns(row.get("turns")) is not None:
+            found |= {MESSAGES: row["turns"], "reference": row.get("expected_outcome")}
+            known |= {"turns", "expected_outcome"}
         return {
             **found,
             "steps": [*_list_tools(row.get("tools_called") or row.get("toolsCalled"))],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +41,16 @@ class PromptfooSource(RowSource):
         milliseconds = row.get("latencyMs")
         others = {"question", *QUESTIONS, *REFERENCES, *_CONTEXTS}
         provider = row.get("provider")
+        answer = reply.get("output")
+        answer = answer if answer is None or isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return {
             "id": row.get("id"),
             "link": _find_link(row),
             "question": _first(variables, QUESTIONS) or _raw_prompt(row),
-            "answer": reply.get("output"),
+            "answer": answer,
             "contexts": _first(variables, _CONTEXTS),
             "reference": _first(variables, REFERENCES) or _find_gold(row),
-            "error": row.get("error") or None,
+            "error": (row.get("error") or None) if answer is None else None,  # else it says which assertion failed
             "seconds": milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None,
             "input_tokens": tokens.get("prompt"),
             "output_tokens": tokens.get("completion"),

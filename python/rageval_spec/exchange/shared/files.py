@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
+from rageval_spec.data.conversation import MESSAGES, find_answer, find_question, read_turns
 from rageval_spec.data.trace import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.source import Source, SourceNode
@@ -173,7 +173,9 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         value = row.get(name)
         return None if is_missing(value) else parse_list(place, f"'{name}'", value)
 
-    question = row.get("question")
+    question, turns = row.get("question"), read_turns(row.get(MESSAGES)) or ()
+    if is_missing(question) and (place_of := find_question(turns)) is not None:
+        question = turns[place_of]["content"]
     if is_missing(question):
         raise NoQuestionError("the row has no question")
     query_id = number if is_missing(row.get("id")) else read_id(row["id"], "'id'")
@@ -188,7 +190,6 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         for name in names
         if not is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
     }
-    turns = read_turns(row.get(MESSAGES)) or ()
     if plain.get("answer") is None and (said := find_answer(turns)) is not None:
         plain["answer"] = said
     reference, contexts = listed("reference"), listed("reference_contexts")
