@@ -11,7 +11,7 @@ from rageval_spec.endpoints.tries import Limits
 from rageval_spec.plugin.secret import Secret
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.models.chat_endpoint import QuickClock
-from tests.models.endpoint import Answer, Hangup
+from tests.models.endpoint import Answer, Hangup, Trickle
 
 Reach = Callable[..., Service]
 KEY = "sk-very-secret-4711"
@@ -152,3 +152,10 @@ def test_bytes_are_sent_and_returned_as_they_are(server: ApiServer, reach: Reach
     server.reply = lambda asked: Answer(b"<html>", Content_Type="text/html")
     with pytest.raises(ServiceError, match="answered 200 with a web page; is url right"):
         reach().send("/v1/traces", b"", "application/x-protobuf")
+
+
+def test_a_tool_that_does_not_reply_in_time_is_asked_only_twice(server: ApiServer, services: list[Service]) -> None:
+    server.reply = lambda asked: Trickle({})
+    limits = Limits(2, retries=4)
+    services.append(Service(server.url, "import phoenix", limits=limits, timeout=0.3, clock=QuickClock()))
+    assert "gave no complete reply within 0.3 s, after 2 tries" in str(fail(services[-1]))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import SplitResult
 
 from rageval_spec.endpoints.addresses import join_path
-from rageval_spec.endpoints.failures import Failure, Reply, describe_error
+from rageval_spec.endpoints.failures import Failure, LateError, Reply, describe_error
 from rageval_spec.endpoints.proxies import authorize
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Connections:
                 connection.close()
 
     def _time_out(self) -> Failure:
-        return Failure(f"gave no complete reply within {self._timeout:g} s", is_temporary=True)
+        return LateError(f"gave no complete reply within {self._timeout:g} s", is_temporary=True)
 
     def _end(self) -> Failure:
         return Failure("is no longer asked")

@@ -70,6 +70,10 @@ class Failure(TryError):  # noqa: N818 - not an error yet: a retry can follow
         self.reply = reply
 
 
+class LateError(Failure):
+    """A reply that did not come in time."""
+
+
 class TooLargeError(Failure):
     """A reply that is larger than the limit for replies."""
 

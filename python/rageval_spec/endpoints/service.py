@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
-from rageval_spec.endpoints.failures import Failure, Reply, TooLargeError, WrongReplyError
+from rageval_spec.endpoints.failures import Failure, LateError, Reply, TooLargeError, WrongReplyError
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
 from rageval_spec.errors import RagevalError
@@ -21,6 +21,7 @@ LIMITS = Limits(concurrency=4, retries=4)
 """How calls are made by default: four at a time, and as fast as the tool accepts them."""
 TIMEOUT = 60.0
 _CONFLICT = 409
+_LATE_RETRIES = 1
 
 
 class ServiceError(RagevalError):
@@ -144,7 +145,7 @@ class Service:
 
     def _make(self, attempt: Callable[[], T], path: str) -> T:
         try:
-            return self._tries.make(attempt)
+            return self._tries.make(_with_little_patience(attempt))
         except Failure as failure:
             status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
             message = self._endpoint.explain(failure, failure.tries, path)
@@ -210,6 +211,19 @@ def expect(content: Any, key: str, kind: type[T], what: str) -> T:
     if not isinstance(value, kind):
         raise WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")
     return value
+
+
+def _with_little_patience(attempt: Callable[[], T]) -> Callable[[], T]:
+    """The attempt, repeated only once after no reply came in time: a tool that hangs would hold its user for minutes."""
+
+    def attempt_again_once() -> T:
+        try:
+            return attempt()
+        except LateError as error:
+            error.most_retries = _LATE_RETRIES
+            raise
+
+    return attempt_again_once
 
 
 def _only_once(attempt: Callable[[], T]) -> Callable[[], T]:

@@ -52,3 +52,13 @@ def test_a_number_that_is_none_is_never_written(
     monkeypatch.setattr(toy.ToySource, "traces", [trace])
     assert invoke("import", "toy", "-o", tmp_path / "traces.jsonl").exit_code == 3
     assert [*tmp_path.iterdir()] == []
+
+
+def test_an_import_of_nothing_says_what_was_left_out(
+    toy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy.ToySource, "traces", [])
+    monkeypatch.setattr(toy.ToySource, "remarks", lambda self: ["7 traces without a question left out"])
+    done = invoke("import", "toy", "-o", tmp_path / "traces.jsonl")
+    assert done.exit_code == 3
+    assert "nothing to import in what the options name; 7 traces without a question left out" in done.stderr

@@ -38,3 +38,10 @@ def test_no_traces_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ToySource, "traces", [])
     with pytest.raises(DataError, match=r"systems.a: there are no traces in what it names"):
         read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")
+
+
+def test_what_was_left_out_is_said_if_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToySource, "traces", [])
+    monkeypatch.setattr(ToySource, "remarks", lambda self: ["7 traces without a question left out"])
+    with pytest.raises(DataError, match="or correct the names; 7 traces without a question left out"):
+        read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")

@@ -80,7 +80,8 @@ def _write(source: Source[Any], output: Path, display: ProgressDisplay) -> tuple
             if count % _SHOWN_EVERY == 0:
                 display.announce(f"import {source.context.name}: {count_noun(count, 'question')}")
         if not count:
-            raise RagevalError(f"{source.context.name}: there is nothing to import in what the options name")
+            nothing = f"{source.context.name}: there is nothing to import in what the options name"
+            raise RagevalError("; ".join((nothing, *source.remarks())))
     return count, answers, repeated
 
 

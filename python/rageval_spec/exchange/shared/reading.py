@@ -45,7 +45,8 @@ def read_traces(source: Source[Any], where: str) -> tuple[list[Trace], Sequence[
             finally:
                 source.close()
             if not traces:
-                raise DataError(f"{where}: there are no traces in what it names; widen `since`, or correct the names")
+                nothing = f"{where}: there are no traces in what it names; widen `since`, or correct the names"
+                raise DataError("; ".join((nothing, *source.remarks())))
             while len(_READ) >= _MOST_KEPT:
                 _READ.pop(next(iter(_READ)))
             _READ[key] = traces, tuple(source.remarks()), source.context.budget
