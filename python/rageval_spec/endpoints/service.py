@@ -214,7 +214,7 @@ def expect(content: Any, key: str, kind: type[T], what: str) -> T:
 
 
 def _with_little_patience(attempt: Callable[[], T]) -> Callable[[], T]:
-    """The attempt, repeated only once after no reply came in time: a tool that hangs would hold its user for minutes."""
+    """The attempt, repeated only once after a reply that did not come in time: a tool that hangs would cost minutes."""
 
     def attempt_again_once() -> T:
         try:

@@ -11,7 +11,7 @@ from rageval_spec.plugin import Context
 
 
 def test_an_experiment_needs_a_dataset() -> None:
-    with pytest.raises(ValidationError, match="name the `dataset` too"):
+    with pytest.raises(ValidationError, match="name `dataset` too"):
         PhoenixTargetNode(experiment="nightly")
 
 

@@ -40,7 +40,7 @@ class PhoenixTargetNode(TargetNode):
     @model_validator(mode="after")
     def _check_experiment(self) -> PhoenixTargetNode:
         if self.experiment is not None and self.dataset is None:
-            raise ValueError("an experiment is written on a dataset; name the `dataset` too")
+            raise ValueError("an experiment is written on a dataset; name `dataset` too")
         return self
 
 
