@@ -99,3 +99,7 @@ def test_an_alias_stands_beside_its_column_and_never_for_a_part_that_has_an_exac
 
 def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
     assert fold_names({"ID": 1, "Id": 2}) == {"id": 1, "Id": 2}
+
+
+def test_a_list_that_numpy_printed_stays_several_texts() -> None:
+    assert open_text("['c1'\n 'c2']") == ["c1", "c2"]

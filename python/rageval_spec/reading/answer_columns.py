@@ -20,7 +20,7 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "cost": ("cost",),
 }
 _MILLISECONDS = ("latency_ms", "latencyMs")
-_CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
+CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
 class AnswerColumns(RunColumns):
@@ -105,7 +105,7 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
         question=names("question", (name for name in QUESTIONS if name not in answer)),
         answer=answer,
         contexts=names("contexts", contexts_in(present)),
-        context_ids=names("context_ids", _CONTEXT_IDS),
+        context_ids=names("context_ids", CONTEXT_IDS),
         error=names("error", ("error",)),
         steps=names("steps", steps),
         numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},

@@ -11,7 +11,7 @@ from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.agent_steps import dump_steps, read_steps
-from rageval_spec.reading.answer_columns import AnswerColumns, AnswerNames, advise_answers, find_answer_names, unwrap
+from rageval_spec.reading.answer_columns import CONTEXT_IDS, AnswerColumns, AnswerNames, advise_answers, find_answer_names, unwrap
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     BrokenTextError,
@@ -26,6 +26,7 @@ from rageval_spec.reading.answer_rows import (
     read_text,
 )
 from rageval_spec.reading.column_names import refuse_absent
+from rageval_spec.reading.id_cells import split_ids
 from rageval_spec.reading.mapping import list_names
 from rageval_spec.reading.reply_layout import USUAL, find_contexts
 from rageval_spec.reading.row_sources import RowSource
@@ -81,7 +82,12 @@ def _is_blank(row: AnswerRow) -> bool:
 
 
 def _unwrapped_rows(source: RowSource, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((place, unwrap(row)) for place, row in source.rows(columns))
+    """The rows, with the ids of contexts in one cell of a table as a list, as relevant documents are."""
+    is_table = source.form in ("csv", "xlsx")
+    names = (columns.context_ids or "", *CONTEXT_IDS) if is_table else ()
+    for place, row in source.rows(columns):
+        cells = {name: split_ids(place, f"'{name}'", row[name]) for name in names if row.get(name)}
+        yield place, unwrap({**row, **cells} if cells else row)
 
 
 def _read_another(

@@ -113,7 +113,7 @@ def parse_list(place: str, what: str, value: Any) -> Any:
     text = value.strip()
     if not text.startswith(_BEGINNINGS_OF_LISTS):
         return value
-    for parse in (json.loads, _parse_printed):
+    for parse in (json.loads, parse_printed):
         try:
             found = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
@@ -123,7 +123,7 @@ def parse_list(place: str, what: str, value: Any) -> Any:
     raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
 
 
-def _parse_printed(text: str) -> Any:
+def parse_printed(text: str) -> Any:
     """Parse a printed list. numpy omits the commas, and Python would join the items into one long text."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     kept = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
+import tokenize
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.json_path import JsonPath, PathError
 from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.questions import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
+from rageval_spec.reading.rows import parse_printed
 from rageval_spec.reading.tool_layouts import ToolLayout
 
 ABSENT = object()
@@ -159,10 +160,10 @@ def open_text(value: Any) -> Any:
     """The object or list that a text holds as JSON or as Python prints it; anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (json.loads, parse_printed):
         try:
             found = parse(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
             continue
         if isinstance(found, dict | list):
             return found

@@ -6,36 +6,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.datasets.shared.questions import split_ids
 from rageval_spec.errors import DataError
 from tests.datasets.question_rows import write_rows
 from tests.plugins import build_dataset
-
-
-@pytest.mark.parametrize(
-    ("cell", "ids"),
-    [
-        ("d1", ["d1"]),
-        ("d1, d2", ["d1", "d2"]),
-        ("d1; d2,x", ["d1", "d2,x"]),
-        ("d1\nd2;x", ["d1", "d2;x"]),
-        ("d1 | d2", ["d1", "d2"]),
-        ('["d1", "d,2"]', ["d1", "d,2"]),
-        ("['d1', 'd2']", ["d1", "d2"]),
-        ('{"d1": 2}', {"d1": 2}),
-        (7, 7),
-        (None, None),
-        ("", []),
-        (" , ", []),
-    ],
-)
-def test_ids_in_one_cell(cell: Any, ids: Any) -> None:
-    assert split_ids("f:1", cell) == ids
-
-
-def test_a_broken_map_of_ids_is_an_error() -> None:
-    with pytest.raises(DataError, match="f:1: the map of relevant documents is not JSON"):
-        split_ids("f:1", '{"d1": ')
 
 
 def test_ids_with_commas_in_json_are_not_split(tmp_path: Path) -> None:

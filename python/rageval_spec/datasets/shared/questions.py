@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -21,6 +20,7 @@ from rageval_spec.plugin import DatasetNode
 from rageval_spec.plugin.file_reading import FileReading
 from rageval_spec.reading.delimited import choose_separator, read_delimited
 from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
+from rageval_spec.reading.id_cells import split_ids
 from rageval_spec.reading.layouts import (
     CORPUS,
     QUESTION_IDS,
@@ -42,7 +42,6 @@ from rageval_spec.reading.questions import (
 )
 from rageval_spec.reading.records import Column, Records, choose_keys, chosen_names
 from rageval_spec.reading.row_sources import RowSource
-from rageval_spec.reading.rows import parse_list
 from rageval_spec.reading.tool_layouts import Layout
 
 if TYPE_CHECKING:
@@ -59,8 +58,6 @@ _RELEVANT = Column("relevant", RELEVANT, "id")
 _ROWS_LOOKED_AT = 20
 _MOST_DESCRIBED = 1000
 """How many rows of a long file show what its columns are."""
-_BETWEEN_IDS = ("\n", ";", "|", ",")
-"""What separates ids in one cell of a table. The first of these that a cell has is its separator."""
 
 
 class RowColumns(QuestionColumns):
@@ -286,7 +283,8 @@ class QuestionsDataset(FileDataset[Q]):
         for place, query_id, row in self._questions():
             key = key or next((name for name in relevant.known if name in row), None)
             value = row.get(key) if key else None
-            for doc_id, grade in _judgements(place, split_ids(place, value) if self._is_table else value):
+            listed = split_ids(place, "the list of relevant documents", value) if self._is_table else value
+            for doc_id, grade in _judgements(place, listed):
                 places.append(place)
                 judgements.append((query_id, doc_id, grade))
         if not judgements and relevant.mapped:
@@ -344,23 +342,6 @@ class QuestionsDataset(FileDataset[Q]):
                 raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {seen[query_id]}")
             seen[query_id] = place
             yield place, query_id, row
-
-
-def split_ids(place: str, value: Any) -> Any:
-    """The ids in one cell of a table: a JSON list or map, or ids between line feeds, `;`, `|` or commas."""
-    if not isinstance(value, str):
-        return value
-    listed = parse_list(place, "the list of relevant documents", value)
-    if not isinstance(listed, str):
-        return listed
-    if value.lstrip().startswith("{"):
-        try:
-            return json.loads(value)
-        except ValueError as error:
-            raise DataError(f"{place}: the map of relevant documents is not JSON: {error}") from error
-    separator = next((mark for mark in _BETWEEN_IDS if mark in value), None)
-    ids = [value] if separator is None else re.split(re.escape(separator), value)
-    return [found.strip() for found in ids if found.strip()]
 
 
 def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
