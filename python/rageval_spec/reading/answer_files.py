@@ -11,7 +11,14 @@ from rageval_spec.data.conversation import MESSAGES, find_answer, read_turns
 from rageval_spec.data.trace import Step, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.reading.agent_steps import dump_steps, read_steps
-from rageval_spec.reading.answer_columns import CONTEXT_IDS, AnswerColumns, AnswerNames, advise_answers, find_answer_names, unwrap
+from rageval_spec.reading.answer_columns import (
+    CONTEXT_IDS,
+    AnswerColumns,
+    AnswerNames,
+    advise_answers,
+    find_answer_names,
+    unwrap,
+)
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     BrokenTextError,

@@ -19,8 +19,8 @@ from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.plugin.file_reading import FileReading
 from rageval_spec.reading.delimited import choose_separator, read_delimited
-from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.id_cells import split_ids
+from rageval_spec.reading.json_lines import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.layouts import (
     CORPUS,
     QUESTION_IDS,
