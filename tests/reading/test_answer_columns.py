@@ -38,6 +38,19 @@ def test_a_row_of_promptfoo_is_flattened() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("response", "reason", "kept"), [({"output": "x"}, 1, None), ({}, 1, "why"), ({"output": "x"}, 2, "why")]
+)
+def test_the_reason_of_a_failed_assertion_is_no_error_of_the_system(
+    response: dict[str, Any], reason: int, kept: str | None
+) -> None:
+    assert unwrap({"response": response, "error": "why", "failureReason": reason})["error"] == kept
+
+
+def test_an_output_that_is_no_text_is_json() -> None:
+    assert unwrap({"response": {"output": {"a": ["b"]}}})["response"] == '{"a": ["b"]}'
+
+
 @pytest.mark.parametrize("row", [{"response": "x"}, {"response": None}, {"answer": "x"}, {}])
 def test_other_rows_stay_as_they_are(row: dict[str, Any]) -> None:
     assert unwrap(row) == row

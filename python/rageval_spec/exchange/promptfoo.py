@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from rageval_spec.data.trace import Feedback, TraceLink
 from rageval_spec.exchange.shared.files import RowSource
 from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+from rageval_spec.reading.answer_columns import unwrap
 from rageval_spec.reading.answer_rows import UnusableReplyError
 from rageval_spec.reading.layouts import QUESTIONS
 from rageval_spec.reading.questions import REFERENCES
@@ -41,16 +41,15 @@ class PromptfooSource(RowSource):
         milliseconds = row.get("latencyMs")
         others = {"question", *QUESTIONS, *REFERENCES, *_CONTEXTS}
         provider = row.get("provider")
-        answer = reply.get("output")
-        answer = answer if answer is None or isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        flat = unwrap({**row, "response": reply})
         return {
             "id": row.get("id"),
             "link": _find_link(row),
             "question": _first(variables, QUESTIONS) or _raw_prompt(row),
-            "answer": answer,
+            "answer": flat["response"],
             "contexts": _first(variables, _CONTEXTS),
             "reference": _first(variables, REFERENCES) or _find_gold(row),
-            "error": (row.get("error") or None) if answer is None else None,  # else it says which assertion failed
+            "error": flat.get("error") or None,
             "seconds": milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None,
             "input_tokens": tokens.get("prompt"),
             "output_tokens": tokens.get("completion"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,8 +134,15 @@ def advise_answers(present: Sequence[str]) -> str:
     return f"write {write_mapping(('columns',), guessed)}"
 
 
+_PROVIDER_FAILED = 2
+"""What promptfoo writes as `failureReason` if the provider failed, and not an assertion."""
+
+
 def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Flatten a row of promptfoo, whose `response` contains the output and the tokens."""
+    """Flatten a row of promptfoo, whose `response` contains the output and the tokens.
+
+    Where a response has an output, the row's error only says which assertion failed, so it is left out.
+    """
     response = row.get("response")
     if not isinstance(response, Mapping):
         return row
@@ -142,4 +150,9 @@ def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
     tokens = usage if isinstance(usage, Mapping) else {}
     flat = {"input_tokens": tokens.get("prompt"), "output_tokens": tokens.get("completion")}
     found = {key: value for key, value in flat.items() if value is not None}
-    return {**found, **row, "response": response.get("output")}
+    output = response.get("output")
+    if output is not None and row.get("failureReason") != _PROVIDER_FAILED and "error" in row:
+        found["error"] = None
+        row = {key: value for key, value in row.items() if key != "error"}
+    is_text = output is None or isinstance(output, str)
+    return {**found, **row, "response": output if is_text else json.dumps(output, ensure_ascii=False)}
