@@ -67,3 +67,14 @@ def test_axe_finds_nothing_and_nothing_is_loaded(tmp_path: Path, scheme: str) ->
         assert len({round(listed.nth(place).bounding_box()["height"]) for place in range(4)}) == 1  # type: ignore[index]
         opened.page.set_viewport_size({"width": 390, "height": 844})
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_table_scrolls_on_a_phone_and_does_not_break_its_words(tmp_path: Path) -> None:
+    header = ("system", "metric", "compared with", "questions", "sd", "smallest drop")
+    table = Table(header, (("assistant", "completeness", "another evaluation", "40", "0.221", "0.100"),))
+    path = tmp_path / "audit.html"
+    path.write_bytes(render_page(Audit("a", (DatasetAudit("b", 1, 0, 0, (Check("size", "Size", tables=(table,)),)),))))
+    with start_browser() as browser, open_page(browser, path) as opened:
+        opened.page.set_viewport_size({"width": 390, "height": 844})
+        cell = opened.page.get_by_role("cell", name="completeness").bounding_box()
+        assert cell is not None and cell["height"] < 60, "the word is on one line, and its neighbour on two at most"
