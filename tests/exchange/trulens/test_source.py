@@ -55,3 +55,15 @@ def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) ->
 def test_a_dataset_cannot_be_narrowed(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="a dataset has none"):
         TrulensSourceNode(path="x", dataset="golden", **settings)
+
+
+def test_an_app_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    path = make_database(tmp_path / "t.sqlite")
+    add_older(path)
+    with pytest.raises(UsageError, match="there is no app 'suport'; its apps are legacy, support"):
+        read(path, app="suport")
+
+
+def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this is a folder; name the SQLite file in it"):
+        read(tmp_path)

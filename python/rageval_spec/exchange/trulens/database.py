@@ -109,6 +109,8 @@ def list_tables(connection: sqlite3.Connection, path: Path) -> frozenset[str]:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    if path.is_dir():
+        raise UsageError(f"{path}: this is a folder; name the SQLite file in it")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
     return sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=_PATIENCE)

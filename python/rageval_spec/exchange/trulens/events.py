@@ -148,6 +148,14 @@ def _read_record(
         return  # a record of TruLens is one question
 
 
+def list_apps(connection: sqlite3.Connection) -> set[str]:
+    """The names of the apps whose spans are there."""
+    found = connection.execute(
+        f"SELECT DISTINCT {_APP.format(column='resource_attributes', part='name')} FROM trulens_events"
+    )
+    return {str(name) for (name,) in found if name is not None}
+
+
 def _rename(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes, with OpenInference's names for those of TruLens that have a meaning here."""
     own = {key.removeprefix(SCOPE): value for key, value in attributes.items() if key.startswith(SCOPE)}

@@ -50,6 +50,12 @@ def read_records(
             yield _read_record(row, tuple(feedback.get(row[0], ())), path)
 
 
+def list_apps(connection: sqlite3.Connection) -> set[str]:
+    """The names of the apps that have records."""
+    found = connection.execute("SELECT DISTINCT app_name FROM trulens_records JOIN trulens_apps USING (app_id)")
+    return {str(name) for (name,) in found if name is not None}
+
+
 def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Iterator[Trace]:
     """The ground truths of a dataset as traces without an answer.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.source import Source, WindowNode
 from rageval_spec.exchange.shared.span_traces import SpanReader
 from rageval_spec.exchange.shared.windows import parse_moment
+from rageval_spec.exchange.trulens import events, records
 from rageval_spec.exchange.trulens.database import DATASETS, EVENTS, RECORDS, TRUTHS, list_tables, open_to_read
 from rageval_spec.exchange.trulens.events import read_events
 from rageval_spec.exchange.trulens.records import read_records, read_truths
@@ -63,7 +65,7 @@ class TrulensSource(Source[TrulensSourceNode]):
         """The records, or the ground truths, as traces.
 
         Raises:
-            UsageError: there is no such file or dataset.
+            UsageError: there is no such file, app or dataset.
             DataError: the file is no database of TruLens, or a row cannot be read.
         """
         found = self._read_records() if self.node.dataset is None else self._read_truths(self.node.dataset)
@@ -82,11 +84,20 @@ class TrulensSource(Source[TrulensSourceNode]):
         moments = [None if text is None else parse_moment(text, now) for text in (self.node.since, self.node.until)]
         with open_to_read(self._path) as connection:
             tables = list_tables(connection, self._path)
+            if self.node.app is not None:
+                self._check_app(self.node.app, connection, tables)
             window = self._path, self.node.app, moments[0], moments[1], self.node.limit
             if EVENTS in tables:
                 yield from read_events(connection, *window, self._reader)
             if RECORDS in tables:
                 yield from read_records(connection, *window)
+
+    def _check_app(self, app: str, connection: sqlite3.Connection, tables: Collection[str]) -> None:
+        apps = events.list_apps(connection) if EVENTS in tables else set()
+        apps |= records.list_apps(connection) if RECORDS in tables else set()
+        if app not in apps:
+            there = f"its apps are {', '.join(sorted(apps))}" if apps else "it has none"
+            raise UsageError(f"{self._path}: there is no app {app!r}; {there}")
 
     def _read_truths(self, dataset: str) -> Iterator[Trace]:
         with open_to_read(self._path) as connection:
