@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.errors import DataError
+from rageval_spec.kernels.bounds import GZIP
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.recognition import find_separator, refuse_header
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 ROW = "\0row"
 """Holds the number of the record after the header; no header can contain it unnoticed by CSV tools."""
 FIELD_LIMIT = 2**31 - 1
+_CHUNK = 2**20
+_ENCODED = (GZIP, b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
 _BEGINNING = 1000
 """How many lines show how a header is written."""
 
@@ -173,6 +176,8 @@ def _has_quoting(path: Path, separator: str, judged: int | None = None) -> bool:
     """
     if separator != "\t":
         return True
+    if not _may_begin_with_quote(path):
+        return False
     plain, quoted, lines, rows, has_quote = set[int](), set[int](), 0, 0, False
 
     def count() -> Iterator[str]:
@@ -194,6 +199,20 @@ def _has_quoting(path: Path, separator: str, judged: int | None = None) -> bool:
         except csv.Error:
             return False
     return has_quote and (rows == lines or len(plain) > 1)
+
+
+def _may_begin_with_quote(path: Path) -> bool:
+    """Whether a field between tabs begins with a quote; also true if the file would have to be decoded to know."""
+    last = b"\n"
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            if last == b"\n" and chunk.startswith(_ENCODED):
+                return True
+            read = last + chunk
+            if b'\t"' in read or b'\n"' in read or b"\0" in read:
+                return True
+            last = chunk[-1:]
+    return False
 
 
 @contextmanager

@@ -158,7 +158,8 @@ class RowSource:
         """
         if self.is_long:
             next(self.read())
-            return None if self.form == "json" else [*self.first_names, *_list_paths(columns)]
+            known = self.find_originals(columns)
+            return None if self.form == "json" else [*self.first_names, *known, *_list_paths(columns)]
         if self.form == "parquet" and self.unfolding(columns).is_empty:
             return self.first_names
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))

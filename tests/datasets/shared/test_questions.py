@@ -85,3 +85,13 @@ def test_the_key_of_a_dataset_says_which_names_columns_stand_for(tmp_path: Path)
     for word in ("golden", "csv"):
         assert build_dataset(word, tmp_path, path="a.csv").content()["spellings"] == ["id"]
         assert "spellings" not in build_dataset(word, tmp_path, path="b.csv").content()
+
+
+def test_names_in_another_spelling_are_known_in_long_files(tmp_path: Path) -> None:
+    rows = "".join(f"{number},why?,{'x' * 500}\n" for number in range(2500))
+    for header in ("ID,question,reference", "ID,Question,Ground Truth"):
+        (tmp_path / "long.csv").write_text(f"{header}\n{rows}")
+        dataset = build_dataset("golden", tmp_path, path="long.csv")
+        assert list(dataset.check_files()) == []
+        queries = dataset.open().queries
+        assert queries is not None and queries["query_id"][0] == "0"
