@@ -13,7 +13,7 @@ from rageval_spec.audit.finding import DatasetAudit
 from rageval_spec.audit.question_set import QuestionSet
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.files import COMPRESSED, find_file, format_of, text_lines
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
     from rageval_spec.plugin import Dataset
@@ -34,12 +34,14 @@ class Cleaned:
         removed: the number of questions that the copy leaves out.
         kept: the number of questions in it.
         use: what to write in the spec in order to use it: `path: golden.clean.jsonl`.
+        lacks: what the file says about itself and the copy does not: JSON Lines have no place for it.
     """
 
     files: Mapping[Path, bytes]
     removed: int
     kept: int
     use: str
+    lacks: tuple[str, ...] = ()
 
 
 def clean(dataset: Dataset[Any], questions: QuestionSet, audit: DatasetAudit) -> Cleaned | None:
@@ -161,7 +163,8 @@ def _finish(
 ) -> Cleaned:
     written = {_rename(path, _suffix_of(path)): content for path, content in files.items()}
     written[_rename(source, "jsonl", "removed")] = "".join(_write_removed(rows, reasons)).encode()
-    return Cleaned(written, len(reasons), len(questions.questions) - len(reasons), use)
+    lacks = () if format_of(source) in _LINES else tuple(questions.collection.about)
+    return Cleaned(written, len(reasons), len(questions.questions) - len(reasons), use, lacks)
 
 
 def _write_removed(rows: Rows, reasons: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -199,4 +202,5 @@ def describe(cleaned: Cleaned) -> str:
     """`wrote a.clean.jsonl and a.removed.jsonl: 10 questions, 2 removed; to use it, write ...`."""
     names = " and ".join(str(path) for path in cleaned.files)
     counts = f"{count_noun(cleaned.kept, 'question')}, {cleaned.removed:,} removed"
-    return f"wrote {names}: {counts}; to use it, write {cleaned.use}"
+    lost = f". The copy lacks what the file says about itself: {list_names(cleaned.lacks)}" if cleaned.lacks else ""
+    return f"wrote {names}: {counts}; to use it, write {cleaned.use}{lost}"

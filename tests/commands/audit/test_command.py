@@ -250,3 +250,11 @@ def test_fix_writes_a_copy_and_never_the_original(spec: Path, tmp_path: Path) ->
     assert invoke("audit", spec, "--fix", "--force").exit_code == 1
     clean = invoke("audit", tmp_path / "golden.clean.jsonl", "--fix")
     assert "nothing to remove" in clean.stderr
+
+
+def test_a_copy_that_loses_the_version_of_its_set_says_so(tmp_path: Path) -> None:
+    case = {"query": "Who pays?", "expected_answer": "the customer"}
+    content = {"version": "2", "created": "2024-01-01", "test_cases": [{"id": "a", **case}, {"id": "b", **case}]}
+    (tmp_path / "g.json").write_text(json.dumps(content))
+    done = invoke("audit", tmp_path / "g.json", "--fix")
+    assert "The copy lacks what the file says about itself: version and created" in " ".join(done.stderr.split())
