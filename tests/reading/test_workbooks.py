@@ -77,7 +77,7 @@ def test_the_sheet_with_questions_is_found(tmp_path: Path) -> None:
     path = write_workbook(tmp_path / "golden.xlsx", Notes=notes, Golden=golden, Empty=[])
     assert read_workbook_rows(path).sheet == "Golden"
     assert read_workbook_rows(path, "Notes").sheet == "Notes"
-    with pytest.raises(DataError, match=r"there is no sheet 'Gold'; the sheets are 'Notes', 'Golden' or 'Empty'"):
+    with pytest.raises(DataError, match=r"there is no sheet 'Gold'; the sheets are 'Notes', 'Golden' and 'Empty'"):
         read_workbook_rows(path, "Gold")
     two = write_workbook(tmp_path / "two.xlsx", A=golden, B=golden)
     with pytest.raises(DataError, match="the sheets 'A' and 'B' have questions; write sheet: A"):

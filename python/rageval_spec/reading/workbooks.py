@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rageval_spec.errors import DataError
 from rageval_spec.reading.layouts import QUESTIONS
 from rageval_spec.reading.workbook_parts import Cells, SheetPart, Workbook, inspect_cells, name_cell, read_workbook
-from rageval_spec.wording import list_choices
+from rageval_spec.wording import list_names
 
 WORKBOOKS = ("xlsx", "xlsm")
 """The suffixes of the workbooks that can hold questions."""
@@ -59,7 +59,7 @@ def read_workbook_rows(path: Path, sheet: str | None = None) -> SheetRows:
 def _find_sheet(path: Path, workbook: Workbook, name: str) -> SheetPart:
     found = next((part for part in workbook.sheets if part.name == name), None)
     if found is None:
-        there = list_choices([f"'{part.name}'" for part in workbook.sheets])
+        there = list_names([f"'{part.name}'" for part in workbook.sheets])
         raise DataError(f"{path}: there is no sheet '{name}'; the sheets are {there}")
     return found
 
