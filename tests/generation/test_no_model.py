@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from rageval_spec.errors import UsageError
+from rageval_spec.generation import no_model
 from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.no_model import (
     GAP,
@@ -140,6 +141,14 @@ def test_titles_are_questions_only_if_the_text_does_not_say_them_and_are_left_ou
         ("How to protect garden machines from ice", (0,))
     ]
     assert made.untitled == {0}
+
+
+def test_a_long_document_is_searched_for_its_title_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Counter[str]()
+    monkeypatch.setattr(no_model, "_says", lambda text, title: bool(read.update([text])))
+    units = [unit("Pumps hum. ", f"u{place}", "Pumps")._replace(doc_id="d") for place in range(30)]
+    only("title", units)
+    assert read.total() == 30
 
 
 def test_a_title_with_which_the_text_begins_is_left_out_of_it_too() -> None:

@@ -191,6 +191,7 @@ class _Maker:
         self._dropped: list[Dropped] = []
         self._held_out: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._untitled: set[int] = set()
+        self._is_said: dict[str, bool] = {}
         self._counts: Counter[Form] = Counter()
         self._sources: dict[int, _Source] = {}
         self._titled: dict[str, list[int]] = defaultdict(list)
@@ -249,7 +250,10 @@ class _Maker:
         places = tuple(self._titled[title])
         if not title or not self._untitled.isdisjoint(places):
             return None
-        if any(_says(hide(self._units[one].text, self._find_title(one)), title) for one in places):
+        if title not in self._is_said:  # read once: a long document has its turn once for each chunk
+            texts = (hide(self._units[one].text, self._find_title(one)) for one in places)
+            self._is_said[title] = any(_says(text, title) for text in texts)
+        if self._is_said[title]:
             return None
         return Made("title", read_plainly(title), places)
 
