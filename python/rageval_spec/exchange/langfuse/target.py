@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from rageval_spec.exchange.langfuse.connection import LangfuseConnection, find_url
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.experiments import ExperimentNode, ExperimentTarget
+from rageval_spec.exchange.shared.target import Parcel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.langfuse.sending import Sender
     from rageval_spec.exchange.shared.judgements import Judgements
     from rageval_spec.exchange.shared.naming import Names
-    from rageval_spec.exchange.shared.scores import Score, Scores
+    from rageval_spec.exchange.shared.scores import Score
 
 TOOL = "langfuse"
 RESULTS_FILE = "results.json"
@@ -28,7 +28,7 @@ LONGEST_COMMENT = 20_000
 """The most characters of a reason that are sent; a request to Langfuse may have 1 MiB."""
 
 
-class LangfuseTargetNode(LangfuseConnection, TargetNode):
+class LangfuseTargetNode(LangfuseConnection, ExperimentNode):
     """Where to send values in Langfuse."""
 
     dataset: str | None = Field(
@@ -41,7 +41,7 @@ class LangfuseTargetNode(LangfuseConnection, TargetNode):
     )
 
 
-class LangfuseTarget(Target[LangfuseTargetNode]):
+class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
     """Scores of traces, and runs of datasets (experiments)."""
 
     node_type = LangfuseTargetNode
@@ -52,85 +52,30 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
         "export langfuse --dataset golden --run v2",
     )
     batch = 50
-
-    def __init__(self, node: LangfuseTargetNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
-        super().__init__(node, context)
-        self._sender: Sender | None = None
-        self._scores: Scores | None = None
-        self._without_value = 0
+    tool = TOOL
 
     @property
-    def destination(self) -> str:
-        """The URL, and the dataset if a run of one is sent."""
-        url = find_url(self.node)
-        return url if self.node.dataset is None else f"{url}, dataset {self.node.dataset}"
+    def url(self) -> str:
+        """The URL of the node, of the environment, or of Langfuse's cloud."""
+        return find_url(self.node)
 
-    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """A score for each value; before the scores of a dataset's run, its answers.
+    def open_sender(self) -> Sender:
+        """The writing side, in requests of at most 1 MiB."""
+        from rageval_spec.exchange.langfuse.connection import connect
+        from rageval_spec.exchange.langfuse.sending import Sender
 
-        Raises:
-            UsageError: no answer was read from Langfuse, and no dataset is named.
-        """
-        from rageval_spec.exchange.shared.judgements import Judgements
-        from rageval_spec.exchange.shared.naming import Names
-        from rageval_spec.exchange.shared.scores import Scores
-
-        judgements, names = Judgements(evaluation), Names()
-        is_run = self.node.dataset is not None
-        self._scores = Scores(evaluation, None if is_run else TOOL)
-        self._without_value = 0
-        several = len(set(evaluation.systems)) > 1
-        answered: tuple[str, str, str] | None = None
-        for score in self._scores:
-            answer = (score.dataset, score.system, score.query_id)
-            if is_run and answer != answered:
-                answered = answer
-                yield self._make_answer(score, self._name_run(evaluation, score.system, several=several))
-            if score.value is None:
-                self._without_value += 1
-            else:
-                run = self._name_run(evaluation, score.system, several=several) if is_run else None
-                yield self._make_score(score, judgements, names, run)
-
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send parcels, in requests of at most 1 MiB.
-
-        Raises:
-            UsageError: there are no keys.
-            DataError: there is no such dataset.
-            ServiceError: Langfuse did not take all of them.
-        """
-        if self._sender is None:
-            from rageval_spec.exchange.langfuse.connection import connect
-            from rageval_spec.exchange.langfuse.sending import Sender
-
-            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset, _read_time(self.context.output))
-        self._sender.send([parcel.body for parcel in parcels])
+        return Sender(connect(self.node, TOOL), TOOL, self.node.dataset, _read_time(self.context.output))
 
     def remarks(self) -> Sequence[str]:
-        """How many answers have no trace, and how many values are none."""
-        found = list(self._scores.remarks()) if self._scores is not None else []
-        if self._without_value:
-            found.append(
-                f"{count_noun(self._without_value, 'answer')} that a metric could not score left out: "
-                "Langfuse has no score without a value"
-            )
-        if self._sender is not None and self._sender.foreign:
-            gone = count_noun(len(self._sender.foreign), "answer")
+        """Also how many answers are to questions that the dataset does not have."""
+        found = list(super().remarks())
+        if self.sender is not None and self.sender.foreign:
+            gone = count_noun(len(self.sender.foreign), "answer")
             found.append(f"{gone} to questions that are no items of the dataset '{self.node.dataset}' left out")
         return found
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._sender is not None:
-            self._sender.close()
-
-    def _name_run(self, evaluation: Evaluation, system: str, *, several: bool) -> str:
-        name = self.node.run or evaluation.name
-        return f"{name} {system}" if several else name
-
-    def _make_answer(self, score: Score, run: str) -> Parcel:
+    def make_answer(self, score: Score, run: str) -> Parcel:
+        """An item of the run of a dataset."""
         from rageval_spec.exchange.shared.payloads import clean
 
         sample = score.sample
@@ -149,7 +94,8 @@ class LangfuseTarget(Target[LangfuseTargetNode]):
         key = f"answer/{self.node.dataset}/{run}/{score.query_id}"
         return Parcel(key, clean(body), f"answer -> item {score.query_id} of the run '{run}'", "answer")
 
-    def _make_score(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
+    def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
+        """A numeric score."""
         from rageval_spec.exchange.shared.identities import make_hex
 
         link = score.link

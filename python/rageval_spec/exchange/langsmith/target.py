@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import Field
 
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.langsmith.connection import LangSmithConnection, find_url
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.experiments import ExperimentNode, ExperimentTarget
+from rageval_spec.exchange.shared.target import Parcel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.langsmith.sending import Sender
     from rageval_spec.exchange.shared.judgements import Judgements
     from rageval_spec.exchange.shared.naming import Names
-    from rageval_spec.exchange.shared.scores import Score, Scores
+    from rageval_spec.exchange.shared.scores import Score
 
 TOOL = "langsmith"
 DIGITS = 4
@@ -26,7 +26,7 @@ DIGITS = 4
 LONGEST_COMMENT = 20_000
 
 
-class LangSmithTargetNode(LangSmithConnection, TargetNode):
+class LangSmithTargetNode(LangSmithConnection, ExperimentNode):
     """Where to send values in LangSmith."""
 
     dataset: str | None = Field(
@@ -40,7 +40,7 @@ class LangSmithTargetNode(LangSmithConnection, TargetNode):
     )
 
 
-class LangSmithTarget(Target[LangSmithTargetNode]):
+class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
     """Feedback on runs, and experiments on datasets."""
 
     node_type = LangSmithTargetNode
@@ -51,78 +51,34 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
         "export langsmith --dataset golden --run v2",
     )
     batch = 20
-
-    def __init__(self, node: LangSmithTargetNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
-        super().__init__(node, context)
-        self._sender: Sender | None = None
-        self._scores: Scores | None = None
-        self._without_value = 0
+    tool = TOOL
 
     @property
-    def destination(self) -> str:
-        """The URL, and the dataset if an experiment is sent."""
-        url = find_url(self.node)
-        return url if self.node.dataset is None else f"{url}, dataset {self.node.dataset}"
+    def url(self) -> str:
+        """The URL of the node, of the environment, or of LangSmith's cloud."""
+        return find_url(self.node)
 
-    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """Feedback for each value; before the feedback of an experiment, its answers.
+    def open_sender(self) -> Sender:
+        """The writing side."""
+        from rageval_spec.exchange.langsmith.connection import connect
+        from rageval_spec.exchange.langsmith.sending import Sender
 
-        Raises:
-            UsageError: no answer was read from LangSmith and no dataset is named, or a question's id is no example's.
-        """
-        from rageval_spec.exchange.shared.judgements import Judgements
-        from rageval_spec.exchange.shared.naming import Names
-        from rageval_spec.exchange.shared.scores import Scores
-
-        is_experiment, judgements, names = self.node.dataset is not None, Judgements(evaluation), Names()
-        self._scores = Scores(evaluation, None if is_experiment else TOOL)
-        self._without_value = 0
-        name = self.node.run or evaluation.name
-        answered: tuple[str, str, str] | None = None
-        for score in self._scores:
-            run = f"{name} {score.system}" if len(evaluation.systems) > 1 else name
-            answer = (score.dataset, score.system, score.query_id)
-            if is_experiment and answer != answered:
-                answered = answer
-                yield self._make_answer(score, run)
-            if score.value is None:
-                self._without_value += 1
-            else:
-                yield self._make_feedback(score, judgements, names, run if is_experiment else None)
-
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send parcels.
-
-        Raises:
-            UsageError: there is no key.
-            DataError: there is no such dataset.
-            ServiceError: LangSmith did not take all of them.
-        """
-        if self._sender is None:
-            from rageval_spec.exchange.langsmith.connection import connect
-            from rageval_spec.exchange.langsmith.sending import Sender
-
-            self._sender = Sender(connect(self.node, TOOL), TOOL, self.node.dataset)
-        self._sender.send([parcel.body for parcel in parcels])
+        return Sender(connect(self.node, TOOL), TOOL, self.node.dataset)
 
     def remarks(self) -> Sequence[str]:
-        """How many answers have no run, and how many values are none."""
-        found = list(self._scores.remarks()) if self._scores is not None else []
-        if self._without_value:
-            found.append(f"{count_noun(self._without_value, 'answer')} that a metric could not score left out")
-        if self._sender is not None and self._sender.missing:
-            found.append(
-                f"{count_noun(self._sender.missing, 'feedback row')} on runs that LangSmith no longer has left out"
-            )
+        """Also how much feedback is on runs that are gone."""
+        found = list(super().remarks())
+        if self.sender is not None and self.sender.missing:
+            rows = count_noun(self.sender.missing, "feedback row")
+            found.append(f"{rows} on runs that LangSmith no longer has left out")
         return found
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._sender is not None:
-            self._sender.close()
+    def make_answer(self, score: Score, run: str) -> Parcel:
+        """A run of the experiment.
 
-    def _make_answer(self, score: Score, run: str) -> Parcel:
+        Raises:
+            UsageError: the question's id is not the id of an example.
+        """
         from rageval_spec.exchange.shared.payloads import clean
 
         sample, texts = score.sample, score.sample["contexts"]
@@ -141,7 +97,8 @@ class LangSmithTarget(Target[LangSmithTargetNode]):
         }
         return Parcel(f"answer/{body['id']}", clean(body), f"answer -> example {score.query_id} in '{run}'", "answer")
 
-    def _make_feedback(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
+    def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
+        """A row of feedback."""
         from rageval_spec.exchange.shared.identities import make_uuid
 
         link = score.link
