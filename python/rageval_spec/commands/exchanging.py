@@ -137,7 +137,12 @@ def _export_parameters(filename: str) -> list[click.Parameter]:
             ["-o", "--output"], type=click.Path(path_type=Path), metavar="FILE",
             help=f"The file to write.  [default: {filename}]",
         )  # fmt: skip
-        return [results, output, click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists.")]
+        system = click.Option(
+            ["--system"], metavar="SYSTEM",
+            help="Write only this system's answers. A file of several has each question several times.",
+        )  # fmt: skip
+        force = click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists.")
+        return [results, output, system, force]
     return [
         results,
         click.Option(["--dry-run"], is_flag=True, help="Show what would be sent, and send nothing."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -46,3 +47,22 @@ def test_a_file_is_named_as_its_format_is(tmp_path: Path) -> None:
     done = invoke("export", "otlp", results, "-o", tmp_path / "values", "--signals", "traces", "--signals", "metrics")
     assert (done.exit_code, "name a file that ends in .otlp" in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "values").exists()
+
+
+def test_one_of_several_systems_can_be_written_and_read_again(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "1", "question": "Why?", "reference": "So."}\n')
+    for name, answer in (("v1", "No."), ("v2", "So.")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "response": answer}))
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\ndatasets: {golden: {use: jsonl, path: golden.jsonl}}\n"
+        "systems: {v1: {use: file, path: v1.jsonl}, v2: {use: file, path: v2.jsonl}}\nmetrics: [exact_match]\n"
+    )
+    invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+    done = invoke("export", "ragas", tmp_path / "results", "--system", "v2", "-o", tmp_path / "ragas.jsonl")
+    assert done.exit_code == 0, done.output
+    (row,) = map(json.loads, (tmp_path / "ragas.jsonl").read_text().splitlines())
+    assert (row["response"], row["system"], row["exact_match"]) == ("So.", "v2", 1.0)
+    done = invoke("import", "ragas", tmp_path / "ragas.jsonl", "-o", tmp_path / "again.jsonl")
+    assert "wrote 1 question with 1 answer" in done.stdout and "left out" not in done.stdout
+    done = invoke("export", "ragas", tmp_path / "results", "--system", "v3")
+    assert (done.exit_code, "there is no system 'v3' in these results" in done.stderr) == (2, True)

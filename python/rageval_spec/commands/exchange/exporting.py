@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.commands import console
 from rageval_spec.commands.exchange.settings import read_settings
 from rageval_spec.commands.results import is_results, open_results
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.finding import load
 from rageval_spec.exchange.shared.sending import send_parcels
@@ -28,6 +30,7 @@ def export_values(
     results: str | None,
     *,
     output: Path | None = None,
+    system: str | None = None,
     force: bool = False,
     dry_run: bool = False,
     again: bool = False,
@@ -44,6 +47,8 @@ def export_values(
         raise UsageError(f"{word} cannot be exported to")
     node = read_settings(kind.node_type, settings)
     evaluation = open_results(results).evaluation
+    if system is not None:
+        evaluation = _select(evaluation, system)
     with ProgressDisplay(quiet=quiet) as display:
         display.announce(f"export {word}")
         folder = _folder(results)
@@ -66,6 +71,19 @@ def export_values(
         finally:
             exporter.close()
     return receipt.render()
+
+
+def _select(evaluation: Evaluation, system: str) -> Evaluation:
+    """The evaluation as if it had only this system."""
+    if system not in evaluation.systems:
+        hint = suggest(system, evaluation.systems) or f"the systems are {', '.join(evaluation.systems)}"
+        raise UsageError(f"--system: there is no system '{system}' in these results; {hint}")
+    return replace(
+        evaluation,
+        systems=(system,),
+        values=evaluation.values.filter(evaluation.values["system"] == system),
+        stream_samples=lambda: (block.filter(block["system"] == system) for block in evaluation.iterate_samples()),
+    )
 
 
 def _folder(results: str | None) -> Path | None:
