@@ -39,11 +39,10 @@ def test_without_a_store_the_questions_are_made_each_time(workshop: Workshop) ->
     assert len(workshop.writer.bodies) == 12
 
 
-def test_a_corpus_that_gives_too_few_is_said(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
-    options = Options(output=None, no_history=True, quiet=False)
-    outcome = run(workshop.write_spec("count: 50, per_chunk: 1"), options)
+def test_a_corpus_that_gives_too_few_is_said_in_the_results(workshop: Workshop) -> None:
+    outcome = run(workshop.write_spec("count: 50, per_chunk: 1"), OPTIONS)
     assert outcome.exit_code == 0
-    assert "golden lacks 30 questions: no chunk is left to ask about" in capsys.readouterr().err
+    assert "30 questions are missing: no chunk is left to ask about" in outcome.evaluation.notes[0].message
 
 
 def test_when_nothing_can_be_made_the_evaluation_breaks(workshop: Workshop) -> None:

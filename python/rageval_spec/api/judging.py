@@ -23,6 +23,7 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.metrics.shared.judged import JudgedMetric
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.plugin import Context
+from rageval_spec.reading.answer_columns import NO_ANSWERS
 from rageval_spec.runner import Options
 from rageval_spec.runner import run as run_spec
 from rageval_spec.spec import load_dict
@@ -180,9 +181,10 @@ def _address_rows(diagnostic: Diagnostic) -> Diagnostic:
 def _require_answers(failures: Iterable[Failure], rename: Callable[[str], str]) -> None:
     """Raise what made the rows unreadable as answers: without them nothing was measured."""
     for failure in failures:
-        message, advice, _ = rename(failure.message).partition("; write columns")
-        if failure.metric is None and isinstance(failure.error, DataError) and advice:
-            raise DataError(f"{message}; name the texts 'answer' and 'contexts'")
+        message = rename(failure.message)
+        told = next((advice for advice in ("; write columns", f"; {NO_ANSWERS}") if advice in message), None)
+        if failure.metric is None and isinstance(failure.error, DataError) and told:
+            raise DataError(f"{message.partition(told)[0]}; name the texts 'answer' and 'contexts'")
 
 
 def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable[[str], str]) -> Evaluation:

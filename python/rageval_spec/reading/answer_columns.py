@@ -123,6 +123,10 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
     return bool(answers_in(present) or contexts_in(present) or {"answer", "error", "messages"} & set(present))
 
 
+NO_ANSWERS = "name a file with answers"
+"""The advice if no column can be one of answers."""
+
+
 def advise_answers(present: Sequence[str]) -> str:
     """What to write for a file without known columns of answers. Gold answers are never proposed as answers."""
     gold = [name for name in present if name in REFERENCES or "expected" in name.lower() or name.startswith("assert")]
@@ -130,7 +134,7 @@ def advise_answers(present: Sequence[str]) -> str:
     wanted = ("answer",) if any(name in present for name in QUESTION_IDS) else ("answer", "query_id")
     guessed = guess_names(wanted, present, (*gold, *asked, *QUESTION_IDS, "vars", "inputs"))
     if "answer" not in guessed:
-        return "name a file with answers"
+        return NO_ANSWERS
     return f"write {write_mapping(('columns',), guessed)}"
 
 
