@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data.drop import SEVERITIES, read_drop
 from rageval_spec.plugin import Metric
-from rageval_spec.spec.nodes import GateNode
+from rageval_spec.spec.gates import GateNode
 from rageval_spec.spec.places import quote
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context, Judge, Node, Plugin, RankingMetric
-from rageval_spec.plugin.names import NamedBlock, list_references
+from rageval_spec.plugin import Context, Judge, Node, RankingMetric
 from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, list_keys, place_of
 from rageval_spec.spec.nodes import (
@@ -28,6 +27,7 @@ from rageval_spec.spec.nodes import (
     StatisticsNode,
 )
 from rageval_spec.spec.places import KeyPath, Place, quote
+from rageval_spec.spec.plugin_blocks import PluginBlock, PluginBlocks
 from rageval_spec.spec.reading import (
     YamlEntry,
     YamlMapping,
@@ -51,30 +51,17 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 }
 
 
-class PluginBlock(NamedTuple):
-    """A block with `use:`. `path` is its key path, `name` the name that its plugin gets."""
-
-    section: registry.Section
-    path: KeyPath
-    name: str
-    place: Place
-    node: Any
-    plugin: Plugin[Any]
-
-
 @dataclass
-class Checked:
-    """The result of checking a tree. Wrong blocks appear in the diagnostics, not in the lists.
+class Checked(PluginBlocks):
+    """The result of checking a tree: the blocks of plugins, and the rest of the spec.
+
+    Wrong blocks appear in the diagnostics, not in the lists.
 
     Attributes:
         spec: the parts that belong to no plugin; None if one of them is wrong.
         gates: the gates by index, without their wrong keys. A gate that needs a wrong key is left out.
         partial_gates: the indexes of gates without some of their keys.
         slices: the entries of `slices:` by index; wrong ones are left out.
-        blocks: the valid blocks.
-        partial_blocks: wrong blocks without their wrong keys. Their files and references are checked all the same.
-        names: the keys of each section's mapping, including wrong blocks. A section that cannot be read has no entry.
-        incomplete: sections with a wrong block. A name that looks undeclared could be declared in it.
         diagnostics: what is wrong.
     """
 
@@ -82,22 +69,7 @@ class Checked:
     gates: dict[int, GateNode] = field(default_factory=dict)
     partial_gates: set[int] = field(default_factory=set)
     slices: dict[int, SliceNode] = field(default_factory=dict)
-    blocks: list[PluginBlock] = field(default_factory=list)
-    partial_blocks: list[PluginBlock] = field(default_factory=list)
-    names: dict[str, list[str]] = field(default_factory=dict)
-    incomplete: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-
-    def references(self) -> Iterator[tuple[PluginBlock, NamedBlock]]:
-        """The references of each block; for wrong blocks, those in valid keys."""
-        for block in self.blocks:
-            yield from ((block, found) for found in list_references(block.node))
-        for block in self.partial_blocks:
-            yield from ((block, found) for found in list_references(block.node, written_only=True))
-
-    def of(self, section: registry.Section) -> list[PluginBlock]:
-        """The blocks of a section, in the order of the spec."""
-        return [block for block in self.blocks if block.section == section]
 
 
 def check_tree(tree: YamlMapping, secrets: Mapping[str, str], folder: Path) -> Checked:

@@ -12,15 +12,15 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context
-from rageval_spec.spec.checking import Checked, PluginBlock
 from rageval_spec.spec.defaults import default_block
 from rageval_spec.spec.nodes import SECTIONS
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
+from rageval_spec.spec.plugin_blocks import PluginBlock, PluginBlocks
 
 _Section = Literal["judges", "models"]
 
 
-def add_defaults(checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
+def add_defaults(checked: PluginBlocks, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
     """Declare the default judges and models that blocks name but the spec does not declare.
 
     Each gets the place where it is first named; if it cannot be built, the diagnostic points there. Defaults follow
@@ -36,7 +36,7 @@ def add_defaults(checked: Checked, places: dict[KeyPath, Place], folder: Path) -
     return diagnostics
 
 
-def _add(section: _Section, checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
+def _add(section: _Section, checked: PluginBlocks, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
     diagnostics = []
     while wanted := _list_wanted(section, checked, places):
         for name, place in wanted.items():
@@ -54,7 +54,7 @@ def _add(section: _Section, checked: Checked, places: dict[KeyPath, Place], fold
     return diagnostics
 
 
-def _list_wanted(section: _Section, checked: Checked, places: Mapping[KeyPath, Place]) -> dict[str, Place]:
+def _list_wanted(section: _Section, checked: PluginBlocks, places: Mapping[KeyPath, Place]) -> dict[str, Place]:
     wanted: dict[str, Place] = {}
     declared = checked.names[section]
     for block, found in checked.references():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -10,24 +10,25 @@ from rageval_spec.diagnostics import Diagnostic, Severity, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.attainable import Unattainable, find_unattainable
-from rageval_spec.spec.checking import Checked
-from rageval_spec.spec.nodes import GateNode, NamedMetric
+from rageval_spec.spec.gates import GateNode
+from rageval_spec.spec.nodes import NamedMetric
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+from rageval_spec.spec.plugin_blocks import PluginBlocks
 from rageval_spec.spec.references import list_hint
 
 _BOUNDS = {"min", "max", "target", "at_least", "baseline", "max_drop", "alpha", "min_scored"}
 
 
-def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
+def name_metrics(blocks: PluginBlocks) -> tuple[list[NamedMetric], list[Diagnostic]]:
     """The metrics with their names in tables, from `as:` or from the plugin."""
     metrics: list[NamedMetric] = []
     diagnostics: list[Diagnostic] = []
     first: dict[str, Place] = {}
-    for block in checked.of("metrics"):
+    for block in blocks.of("metrics"):
         try:
             name = block.node.as_ or _own_name(block.plugin)
         except RagevalError as error:
-            checked.incomplete.add("metrics")
+            blocks.incomplete.add("metrics")
             diagnostics.append(block.place.diagnose(str(error), "value"))
             continue
         if name in first:
@@ -41,12 +42,19 @@ def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]
 
 
 def resolve_gates(
-    checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
+    blocks: PluginBlocks,
+    metrics: list[NamedMetric],
+    gates: Mapping[int, GateNode],
+    partial_gates: Container[int],
+    places: Mapping[KeyPath, Place],
 ) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
-    """The gates, each with its metric's name in tables, and diagnostics."""
-    resolver = _Resolver(checked, metrics, places)
-    gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
-    return gates, resolver.diagnostics
+    """The gates, each with its metric's name in tables, and diagnostics.
+
+    `gates` are by index; those in `partial_gates` lack their wrong keys.
+    """
+    resolver = _Resolver(blocks, metrics, places)
+    resolved = tuple(resolver.resolve(index, gate, index not in partial_gates) for index, gate in gates.items())
+    return resolved, resolver.diagnostics
 
 
 def _own_name(plugin: Any) -> str:
@@ -55,23 +63,23 @@ def _own_name(plugin: Any) -> str:
 
 
 class _Resolver:
-    def __init__(self, checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
-        self.checked = checked
+    def __init__(self, blocks: PluginBlocks, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
+        self.blocks = blocks
         self.metrics = metrics
-        self.plugins: dict[int, Any] = {id(block.node): block.plugin for block in checked.of("metrics")}
+        self.plugins: dict[int, Any] = {id(block.node): block.plugin for block in blocks.of("metrics")}
         self.places = places
         self.diagnostics: list[Diagnostic] = []
 
-    def resolve(self, index: int, gate: GateNode) -> GateNode:
-        """The gate with its metric's name. Errors are added to the diagnostics."""
+    def resolve(self, index: int, gate: GateNode, whole: bool) -> GateNode:
+        """The gate with its metric's name. Errors are added to the diagnostics. `whole`: it has no wrong key."""
         name = self._find_metric(gate.metric)
-        if name is None and "metrics" not in self.checked.incomplete:
+        if name is None and "metrics" not in self.blocks.incomplete:
             message = f"the spec has no metric {quote(gate.metric)}"
             self._report(index, "metric", message, "dangling", self._suggest_metric(gate.metric))
         self._check_reference(index, "system", gate.system)
         self._check_reference(index, "dataset", gate.dataset)
         self._check_baseline(index, gate)
-        for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
+        for key, message, hint in _find_contradictions(gate, whole):
             self._report(index, key, message, "gate", hint)
         for found in self._find_unattainable(gate, name):
             self._report(index, found.key, found.message, "gate", found.hint)
@@ -103,7 +111,7 @@ class _Resolver:
         return list_hint(names)
 
     def _check_reference(self, index: int, key: str, name: str | None) -> None:
-        known = self.checked.names.get(f"{key}s", [])
+        known = self.blocks.names.get(f"{key}s", [])
         if name is not None and known and name not in known:
             hint = suggest(name, known) or list_hint(known)
             self._report(index, key, f"the spec has no {key} {quote(name)}", "dangling", hint)
@@ -111,7 +119,7 @@ class _Resolver:
     def _check_baseline(self, index: int, gate: GateNode) -> None:
         if gate.baseline is None:
             return
-        systems = self.checked.names.get("systems", [])
+        systems = self.blocks.names.get("systems", [])
         if gate.baseline in systems:
             if gate.system == gate.baseline or systems == [gate.baseline]:
                 message = f"the gate compares {quote(gate.baseline)} with itself"

@@ -15,9 +15,9 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.kernels.bounds import name_special
 from rageval_spec.plugin import Context, Dataset, InputFile, Plugin, Report, System
 from rageval_spec.plugin.report import RESULTS_FILES
-from rageval_spec.spec.checking import PluginBlock
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+from rageval_spec.spec.plugin_blocks import PluginBlock
 
 _MOST_SIBLINGS = 10_000
 

@@ -170,9 +170,11 @@ def _load_tree(
     diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_defaults(checked, places, folder)]
     diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
-    gates, dangling = resolve_gates(checked, metrics, places)
+    gates, dangling = resolve_gates(checked, metrics, checked.gates, checked.partial_gates, places)
     bands, unbanded = _resolve_bands(checked, metrics, gates, places)
-    diagnostics += [*duplicates, *dangling, *unbanded, *check_slices(checked, places)]
+    diagnostics += [*duplicates, *dangling, *unbanded]
+    has_all_slices = "slices" not in checked.incomplete
+    diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
     if checked.spec is not None:
         diagnostics += check_history(checked.spec.history, places)
         diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)

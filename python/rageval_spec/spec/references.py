@@ -9,10 +9,10 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.plugin.names import NamedBlock, ReferredSection, find_circles, list_references
 from rageval_spec.plugin.secret import MARK
-from rageval_spec.spec.checking import Checked, PluginBlock
 from rageval_spec.spec.defaults import DEFAULT_IDS, DEFAULT_MODELS, default_names
 from rageval_spec.spec.nodes import NAMED_SECTIONS
 from rageval_spec.spec.places import KeyPath, Place, cut, nearest_place, quote
+from rageval_spec.spec.plugin_blocks import PluginBlock, PluginBlocks
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence
 
 _SECTIONS: tuple[ReferredSection, ...] = get_args(ReferredSection)
@@ -21,7 +21,7 @@ _NAMING = {"datasets", "systems", "models", "judges", "metrics"}
 _MOST_NAMES_SHOWN = 12
 
 
-def check_references(checked: Checked, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
+def check_references(checked: PluginBlocks, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
     """Diagnostics of wrong references between blocks, and warnings of blocks that nothing refers to."""
     dangling = [(block, found) for block, found in checked.references() if _is_dangling(checked, found)]
     diagnostics = [
@@ -43,7 +43,7 @@ def list_hint(names: Sequence[str]) -> str | None:
     return f"there {'are' if len(names) > 1 else 'is'} {shown}" if names else None
 
 
-def _is_dangling(checked: Checked, found: NamedBlock) -> bool:
+def _is_dangling(checked: PluginBlocks, found: NamedBlock) -> bool:
     known = checked.names.get(found.section)
     return known is not None and found.name not in known and not found.name.startswith(MARK)
 
@@ -59,7 +59,7 @@ def _place(tree: YamlMapping, places: Mapping[KeyPath, Place], block: PluginBloc
     return place or nearest_place(places, path) or block.place
 
 
-def _explain_circles(checked: Checked, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> Iterator[Diagnostic]:
+def _explain_circles(checked: PluginBlocks, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> Iterator[Diagnostic]:
     for section in _SECTIONS:
         blocks = {block.name: block for block in (*checked.blocks, *checked.partial_blocks) if block.section == section}
         for circle in find_circles({name: block.node for name, block in blocks.items()}, section):
@@ -77,7 +77,7 @@ def _explain_circle(section: ReferredSection, circle: Sequence[str]) -> tuple[st
     return f"these {section} refer to each other in a cycle: {way}", "circle", hint
 
 
-def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterator[Diagnostic]:
+def _warn_of_unused(checked: PluginBlocks, doubtful: set[ReferredSection]) -> Iterator[Diagnostic]:
     """Warn of models and judges that no block names, unless a wrong block or an undeclared name could mean them."""
     if checked.incomplete & _NAMING:
         return
@@ -91,7 +91,7 @@ def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterato
             yield block.place.diagnose(message, "unused", hint, "warning")
 
 
-def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
+def _suggest(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> str:
     """What to write instead of an undeclared name."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
     section = found.section
@@ -108,7 +108,7 @@ def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
     )
 
 
-def _suggest_section(checked: Checked, found: NamedBlock) -> str | None:
+def _suggest_section(checked: PluginBlocks, found: NamedBlock) -> str | None:
     """A hint if another section has a block of that name."""
     if found.section == "systems" and (found.name in DEFAULT_MODELS or found.name in checked.names.get("models", [])):
         return f"it is a model; add a system {{use: dense, model: {cut(found.name)}}} and name that system"
@@ -116,7 +116,7 @@ def _suggest_section(checked: Checked, found: NamedBlock) -> str | None:
     return next((f"it is the name of a {_kind(section)}" for section in others), None)
 
 
-def _suggest_user(checked: Checked, block: PluginBlock, found: NamedBlock) -> str | None:
+def _suggest_user(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> str | None:
     """A hint if the word of a block was written instead of its name."""
     alike = [
         cut(other.name)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.spec.checking import Checked
-from rageval_spec.spec.nodes import GateNode
+from rageval_spec.spec.gates import GateNode
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
 from rageval_spec.spec.references import list_hint
 from rageval_spec.spec.slices import ConditionNode, SliceNode
@@ -15,16 +14,25 @@ _TESTS = ("equal", "among", "min", "max", "contains", "words")
 _EXAMPLES = "write {by: difficulty}, or {name: long, where: {column: question, words: {min: 12}}}"
 
 
-def check_slices(checked: Checked, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
-    """Diagnostics of slices that contradict themselves or one another, and of gates on slices that cannot exist."""
+def check_slices(
+    slices: Mapping[int, SliceNode],
+    gates: Mapping[int, GateNode],
+    places: Mapping[KeyPath, Place],
+    *,
+    is_complete: bool,
+) -> list[Diagnostic]:
+    """Diagnostics of slices that contradict themselves or one another, and of gates on slices that cannot exist.
+
+    Slices and gates are by index. `is_complete`: no entry of `slices:` is wrong, so that every slice is known.
+    """
     found = [
         (("slices", index, *key), message, hint)
-        for index, node in checked.slices.items()
+        for index, node in slices.items()
         for key, message, hint in _find_contradictions(node)
     ]
-    found += _find_repeated(checked.slices)
-    if "slices" not in checked.incomplete:
-        found += _find_unknown(checked.gates, [*checked.slices.values()])
+    found += _find_repeated(slices)
+    if is_complete:
+        found += _find_unknown(gates, [*slices.values()])
     diagnostics = []
     for path, message, hint in found:
         place = nearest_place(places, path)

@@ -14,7 +14,7 @@ from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
 
 if TYPE_CHECKING:
     from rageval_spec.plugin import Metric
-    from rageval_spec.spec.nodes import GateNode
+    from rageval_spec.spec.gates import GateNode
 
 _DECIDABLE = {
     "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
