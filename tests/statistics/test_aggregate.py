@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,6 +28,13 @@ ROUGH = StatisticsNode(resamples=100, permutations=100)
 class Traits:
     statistic: Statistic = "mean"
     higher_is_better: bool | None = True
+
+
+class Settings(NamedTuple):
+    confidence: float = STATISTICS.confidence
+    resamples: int = STATISTICS.resamples
+    permutations: int = STATISTICS.permutations
+    seed: int = STATISTICS.seed
 
 
 METRICS = {
@@ -212,6 +220,14 @@ def test_other_cells_and_threads_change_no_number() -> None:
         key = (cell.dataset, cell.system, cell.metric)
         assert aggregate(table({key: cells[key]}), METRICS, STATISTICS) == (cell,)
     assert aggregate(table(cells), METRICS, StatisticsNode(resamples=2000, seed=8)) != whole
+
+
+def test_settings_need_not_come_from_a_spec() -> None:
+    cells = {("golden", system, "map"): random_values(seed) for seed, system in enumerate(("bm25", "dense"))}
+    values = table(cells)
+    assert aggregate(values, METRICS, Settings()) == aggregate(values, METRICS, STATISTICS)
+    comparing = (values, "bm25", METRICS)
+    assert compare_systems(*comparing, Settings()) == compare_systems(*comparing, STATISTICS)
 
 
 def test_the_order_of_the_rows_changes_no_number() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.design import Design
-    from rageval_spec.spec.nodes import StatisticsNode
+    from rageval_spec.statistics.resampling import ResamplingSettings
 
 _MEANS = ("mean", "geometric mean")
 """The statistics that get bootstrap intervals and are compared between systems."""
@@ -52,7 +52,7 @@ class Comparisons:
 def aggregate(
     values: pl.DataFrame,
     metrics: Mapping[str, Summarized],
-    statistics: StatisticsNode,
+    statistics: ResamplingSettings,
     threads: int | None = None,
     designs: Mapping[str, Design] | None = None,
 ) -> tuple[Aggregate, ...]:
@@ -149,7 +149,9 @@ def _list_numbers(column: pl.Series) -> array[float]:
     return array("d", [math.nan if value is None else value for value in column.to_list()])
 
 
-def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
+def _intervals(
+    columns: Sequence[_Column], statistics: ResamplingSettings, threads: int | None
+) -> list[Interval | None]:
     resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
     means = [column for column, wanted in zip(columns, resampled, strict=True) if wanted]
     ends = iter(_bootstrap([(one.numbers, one.placed) for one in means], statistics, threads))
@@ -166,7 +168,7 @@ def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: 
 
 
 def _bootstrap(
-    series: Sequence[tuple[array[float], Placed | None]], statistics: StatisticsNode, threads: int | None
+    series: Sequence[tuple[array[float], Placed | None]], statistics: ResamplingSettings, threads: int | None
 ) -> Iterator[Interval | None]:
     """The interval of each mean, of whole clusters where there is a design."""
     plain = iter(bootstrap([numbers for numbers, placed in series if placed is None], statistics, threads))
@@ -185,7 +187,7 @@ def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
 
 
 def bootstrap(
-    samples: Sequence[array[float] | NDArray[np.float64]], statistics: StatisticsNode, threads: int | None
+    samples: Sequence[array[float] | NDArray[np.float64]], statistics: ResamplingSettings, threads: int | None
 ) -> list[Interval | None]:
     """The interval of the mean of each sample; None for a single value."""
     ends = kernels.bootstrap_means(
@@ -203,7 +205,7 @@ def compare_systems(
     values: pl.DataFrame,
     baseline: str | Mapping[str, str],
     metrics: Mapping[str, Summarized],
-    statistics: StatisticsNode,
+    statistics: ResamplingSettings,
     threads: int | None = None,
     *,
     has_percentiles: bool = False,
@@ -241,7 +243,7 @@ def compare_evaluations(
     earlier: pl.DataFrame,
     baseline: str,
     metrics: Mapping[str, Summarized],
-    statistics: StatisticsNode,
+    statistics: ResamplingSettings,
     threads: int | None = None,
     *,
     has_percentiles: bool = False,
@@ -272,7 +274,7 @@ def _compare(
     on: list[str],
     baselines: Mapping[str, str],
     metrics: Mapping[str, Summarized],
-    statistics: StatisticsNode,
+    statistics: ResamplingSettings,
     threads: int | None,
     designs: Mapping[str, Design] | None,
 ) -> Comparisons:
@@ -316,7 +318,7 @@ def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
 
 
 def _test(
-    pairs: Sequence[Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
+    pairs: Sequence[Pairs], baselines: Mapping[str, str], statistics: ResamplingSettings, threads: int | None
 ) -> Iterator[Comparison]:
     """The comparison of each pair; its p-value is not adjusted yet."""
     means = [pair for pair in pairs if pair.percent is None]
@@ -355,7 +357,7 @@ def _test(
         )
 
 
-def _test_percentile(pair: Pairs, percent: int, statistics: StatisticsNode) -> tuple[float, Interval | None]:
+def _test_percentile(pair: Pairs, percent: int, statistics: ResamplingSettings) -> tuple[float, Interval | None]:
     """The p-value of a difference of percentiles, and its interval; None for too few values."""
     both, seed, confidence = (pair.values, pair.base, percent), statistics.seed, statistics.confidence
     p_value = percentiles.permute_difference(*both, permutations=statistics.permutations, seed=seed)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.spec.nodes import StatisticsNode
-    from rageval_spec.statistics.resampling import Floats
+    from rageval_spec.statistics.resampling import Floats, ResamplingSettings
 
 METHOD = "design-bootstrap-bca"
 """The value of `Interval.method` for means."""
@@ -72,7 +71,9 @@ class Placed:
         )
 
 
-def find_intervals(placed: Sequence[Placed], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
+def find_intervals(
+    placed: Sequence[Placed], statistics: ResamplingSettings, threads: int | None
+) -> list[Interval | None]:
     """The interval of each mean; None for fewer than two clusters. For a geometric mean, it is of the logarithms.
 
     Whole clusters are drawn; see `layout`.
@@ -140,7 +141,7 @@ def find_percentile_interval(placed: Placed, confidence: float) -> Interval | No
 
 
 def compare_percentiles(
-    values: array[float], base: array[float], percent: int, layout: Layout, statistics: StatisticsNode
+    values: array[float], base: array[float], percent: int, layout: Layout, statistics: ResamplingSettings
 ) -> tuple[float, Interval | None]:
     """The p-value of a difference of percentiles, and its interval; None for too few values."""
     import numpy as np

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.design import Design
-    from rageval_spec.spec.nodes import StatisticsNode
+    from rageval_spec.statistics.resampling import ResamplingSettings
 
     _Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -45,7 +45,7 @@ def find_gaps(
     values: pl.DataFrame,
     slices: Sequence[Members],
     metrics: Mapping[str, Summarized],
-    statistics: StatisticsNode,
+    statistics: ResamplingSettings,
     threads: int | None = None,
     designs: Mapping[str, Design] | None = None,
 ) -> tuple[SliceGap, ...]:
@@ -156,7 +156,7 @@ class _Family:
         query_ids = frame["query_id"].to_list()
         return _Values(*own, lay_out(self.design, query_ids, query_ids), query_ids)
 
-    def test(self, statistics: StatisticsNode, threads: int | None) -> Iterator[_Tested]:
+    def test(self, statistics: ResamplingSettings, threads: int | None) -> Iterator[_Tested]:
         """The tests of all slices and cells that have enough queries.
 
         With few permutations, no p-value of a large family could pass Holm's correction. So the tests whose p-value is
@@ -175,7 +175,7 @@ class _Family:
                 yield _Tested(cell, name, difference, _find_effect(pair, difference), p_value)
 
     def _test_contrasts(
-        self, name: str, cells: Sequence[Cell], needed: int, statistics: StatisticsNode, threads: int | None
+        self, name: str, cells: Sequence[Cell], needed: int, statistics: ResamplingSettings, threads: int | None
     ) -> list[tuple[float, float]]:
         """As `_test_pairs`, with what whole clusters contribute to the difference."""
         contrasts = []
@@ -217,7 +217,7 @@ class _Family:
 
 
 def _test_pairs(
-    pairs: Sequence[_Pair], needed: int, statistics: StatisticsNode, threads: int | None
+    pairs: Sequence[_Pair], needed: int, statistics: ResamplingSettings, threads: int | None
 ) -> list[tuple[float, float]]:
     """The difference and the p-value of each pair; `needed` permutations where the p-value is the smallest possible."""
     seed, permutations = statistics.seed, statistics.permutations
@@ -240,7 +240,7 @@ def _find_effect(pair: _Pair, difference: float) -> float:
 
 
 def _describe(
-    test: _Tested, family: _Family, metric: Summarized, statistics: StatisticsNode, threads: int | None
+    test: _Tested, family: _Family, metric: Summarized, statistics: ResamplingSettings, threads: int | None
 ) -> SliceGap:
     pair, placed = family.split(test), family.place(test, metric.statistic)
     if placed is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec.data.interval import Interval
 
@@ -32,6 +32,26 @@ _MOST_GROUPS = 1000
 _ROUNDING = 1e-12
 _LEAST_DEFINED = 0.9
 """The least share of resamples in which a statistic must be defined."""
+
+
+class ResamplingSettings(Protocol):
+    """How intervals and tests are computed; the spec's block `statistics:` has these keys."""
+
+    @property
+    def confidence(self) -> float:
+        """The confidence level of every interval."""
+
+    @property
+    def resamples(self) -> int:
+        """How many bootstrap resamples each interval is based on."""
+
+    @property
+    def permutations(self) -> int:
+        """How many sign flips each paired permutation test uses."""
+
+    @property
+    def seed(self) -> int:
+        """The seed for all resampling. Equal seeds give equal results."""
 
 
 def find_interval(
