@@ -89,6 +89,11 @@ class AnsweringSystem(System[N]):
         self._interviews: dict[str, Interview] = {}
 
     @property
+    def reader(self) -> str:
+        """How messages name the system as a reader of a collection."""
+        return f"systems.{self.context.name}: {self.node.use}"
+
+    @property
     @abstractmethod
     def variables(self) -> frozenset[str]:
         """The `VARIABLES` that the system is told. May import or open what is needed to find out."""
@@ -177,7 +182,7 @@ class AnsweringSystem(System[N]):
         for wanted in self.guess_variables():
             asked = [
                 (query_id, question)
-                for query_id, question in list_questions(self, collection, wanted)
+                for query_id, question in list_questions(self.reader, collection, wanted)
                 if isinstance(question, Question)
             ]
             found = kept.find([question for _, question in asked])

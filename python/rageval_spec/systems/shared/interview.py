@@ -49,7 +49,7 @@ class Interview:
         self._context = system.context
         self._dataset = collection.name
         self._kept = KeptAnswers(system)
-        self._asked = list(list_questions(system, collection, system.variables, system.dispensable_variables))
+        self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
         node = system.node
         limits = Limits(
             node.concurrency or system.context.concurrency,

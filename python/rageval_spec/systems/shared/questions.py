@@ -16,7 +16,6 @@ from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
-    from rageval_spec.systems.shared.asked import AnsweringSystem
 
 _MOST_SHOWN = 500
 _CONVERSATION = (MESSAGES, "history")
@@ -71,13 +70,23 @@ class Question:
 
 
 def list_questions(
-    system: AnsweringSystem[Any],
+    reader: str,
     collection: Collection,
     wanted: frozenset[str],
     dispensable: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Question | AnswerRow]]:
-    """Yield each query's id and its question, or an error row if the query lacks a required variable."""
-    queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
+    """Yield each query's id and its question, or an error row if the query lacks a required variable.
+
+    Args:
+        reader: names the system that is asked, for the message that the collection has no queries.
+        collection: has the queries.
+        wanted: the variables that the system is told.
+        dispensable: those of them that are left out of a question if the query does not have them.
+
+    Raises:
+        DataError: the collection has no queries.
+    """
+    queries = collection.require("queries", reader)
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
     named = sorted(wanted - {*VARIABLES})
     columns = _columns(collection) if named or wanted & {*_CONVERSATION} else {}
