@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import abc
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class PartOfDataset(Dataset[Any]):
     """Some queries of a dataset. Its documents are all there."""
 
-    def __init__(self, whole: Dataset[Any], query_ids: Collection[str]) -> None:
+    def __init__(self, whole: Dataset[Any], query_ids: abc.Collection[str]) -> None:
         """Open nothing yet."""
         super().__init__(whole.node, whole.context)
         self._whole = whole
@@ -72,7 +73,7 @@ class PartOfDataset(Dataset[Any]):
         return part
 
 
-def narrow_datasets(parts: Parts, queries: Mapping[str, Collection[str]]) -> Parts:
+def narrow_datasets(parts: Parts, queries: Mapping[str, abc.Collection[str]]) -> Parts:
     """The parts with only these queries of each dataset; datasets that are not named stay whole."""
     if not queries:
         return parts
