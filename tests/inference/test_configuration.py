@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.configuration import DenseLayer, read_configuration
 from tests.inference.folders import BERT, CROSS_ENCODER, DENSE, DETECTOR, NORMALIZE, POOLING, TRANSFORMER, write_json
 
@@ -107,7 +107,7 @@ def test_a_module_without_its_configuration(tmp_path: Path, gone: str, where: st
     files: dict[str, Any] = {"pooling": {"pooling_mode_cls_token": True}, "dense": {}}
     folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, DENSE], **{**files, gone: {}})
     (folder / where / "config.json").unlink()
-    with pytest.raises(DataError, match=rf"{where}/config\.json: is missing, but modules\.json names its folder"):
+    with pytest.raises(DamagedFile, match=rf"{where}/config\.json: is missing, but modules\.json names its folder"):
         read_configuration(folder)
 
 
@@ -201,38 +201,40 @@ def test_dense_layers_are_read(tmp_path: Path) -> None:
 def test_an_unknown_module_is_named(tmp_path: Path, kind: str) -> None:
     module = {"idx": 1, "path": f"2_{kind}", "type": f"sentence_transformers.models.{kind}"}
     write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, module], pooling={})
-    with pytest.raises(UsageError, match=rf"modules\.json: the module '2_{kind}' \({kind}\) .*sentence_transformers"):
+    with pytest.raises(
+        UnsupportedModel, match=rf"modules\.json: the module '2_{kind}' \({kind}\) .*sentence_transformers"
+    ):
         read_configuration(tmp_path)
 
 
 def test_modules_in_another_order_are_refused(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER, NORMALIZE, POOLING], pooling={})
-    with pytest.raises(UsageError, match="2_Normalize"):
+    with pytest.raises(UnsupportedModel, match="2_Normalize"):
         read_configuration(tmp_path)
 
 
 def test_no_module_leads_out_of_the_folder(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER, {**POOLING, "path": "../elsewhere"}])
-    with pytest.raises(DataError, match=r"'path' leads out of the model's folder"):
+    with pytest.raises(DamagedFile, match=r"'path' leads out of the model's folder"):
         read_configuration(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["SparseEncoder", "MultiVectorEncoder"])
 def test_other_kinds_of_model_are_refused(tmp_path: Path, kind: str) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER], sentence={"model_type": kind})
-    with pytest.raises(UsageError, match=f"a {kind} gives neither"):
+    with pytest.raises(UnsupportedModel, match=f"a {kind} gives neither"):
         read_configuration(tmp_path)
 
 
 def test_a_similarity_that_is_not_supported(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, sentence={"similarity_fn_name": "manhattan"})
-    with pytest.raises(UsageError, match="similarity 'manhattan' is not supported; write 'similarity: cosine'"):
+    with pytest.raises(UnsupportedModel, match="similarity 'manhattan' is not supported; write 'similarity: cosine'"):
         read_configuration(tmp_path)
 
 
 def test_invalid_json_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert",\n "vocab_size": }', "utf-8")
-    with pytest.raises(DataError, match=r"config\.json:2: is not JSON: .* in column 16"):
+    with pytest.raises(DamagedFile, match=r"config\.json:2: is not JSON: .* in column 16"):
         read_configuration(tmp_path)
 
 
@@ -249,11 +251,11 @@ def test_invalid_json_is_reported_with_its_line(tmp_path: Path) -> None:
 )
 def test_invalid_values(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DamagedFile, match=message):
         read_configuration(tmp_path)
 
 
 def test_an_unknown_pooling(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={"pooling_mode": "median"})
-    with pytest.raises(DataError, match="'pooling_mode' must be some of cls, max, mean"):
+    with pytest.raises(DamagedFile, match="'pooling_mode' must be some of cls, max, mean"):
         read_configuration(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.graph import build_graph
 from tests.inference.folders import BERT, bert_weights
@@ -59,7 +59,7 @@ def test_what_onnx_writes(tmp_path: Path, location: str) -> None:
 @pytest.mark.parametrize("location", ["../secret", "/etc/secret", "a/../../b", "a\\b"])
 def test_files_outside_of_the_folder(tmp_path: Path, location: str) -> None:
     path = write(tmp_path, make_graph(make_tensor("a", location)))
-    with pytest.raises(DataError, match=r"model\.onnx: has weights in .*, which is outside of its folder"):
+    with pytest.raises(DamagedFile, match=r"model\.onnx: has weights in .*, which is outside of its folder"):
         find_external_data(path)
 
 

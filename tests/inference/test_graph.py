@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rageval_spec.errors import UsageError
+from rageval_spec.inference.checkpoint_errors import UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from tests.inference.models import make_config, make_weights
 
@@ -18,7 +18,7 @@ from tests.inference.models import make_config, make_weights
 )
 def test_an_unknown_architecture_is_refused_with_the_known_ones(model_type: str | None, message: str) -> None:
     config = {**make_config("bert"), "model_type": model_type}
-    with pytest.raises(UsageError, match=f"{re.escape(message)}.* bert, .*distilbert, .*xlm-roberta"):
+    with pytest.raises(UnsupportedModel, match=f"{re.escape(message)}.* bert, .*distilbert, .*xlm-roberta"):
         build_graph(config, make_weights(make_config("bert")))
 
 

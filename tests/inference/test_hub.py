@@ -9,8 +9,9 @@ import pytest
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.configuration import read_configuration
 from rageval_spec.inference.hub import fetch, find_published_name
-from rageval_spec.inference.sources import Location, find_hub_cache, find_marker, find_source, locate
+from rageval_spec.inference.sources import Location, find_marker, find_source, locate
 from rageval_spec.inference.tensors import read_weights
+from rageval_spec.inference.translation import find_hub_cache, translated
 from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_cross_encoder, write_encoder, write_json
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
 
@@ -127,7 +128,10 @@ def test_a_module_that_was_published_without_its_files_is_reported(hub: Hub) -> 
     location = fetch(MODEL)
     assert find_source(location) is not None
     assert location.folder is not None
-    with pytest.raises(DataError, match=r"1_Pooling/config\.json: is missing, but modules\.json names its folder"):
+    with (
+        pytest.raises(DataError, match=r"1_Pooling/config\.json: is missing, but modules\.json names its folder"),
+        translated(),
+    ):
         read_configuration(location.folder)
 
 
@@ -177,9 +181,8 @@ def test_for_a_damaged_file_in_the_cache_the_folder_to_delete_is_named(hub: Hub)
     weights = folder / "model.safetensors"
     weights.unlink()
     weights.write_bytes(b"half")
-    with pytest.raises(
-        DataError, match=r"delete the folder .*models--owner--small-model and run again, which downloads it again"
-    ):
+    advice = r"delete the folder .*models--owner--small-model and run again, which downloads it again"
+    with pytest.raises(DataError, match=advice), translated():
         read_weights([weights])
 
 

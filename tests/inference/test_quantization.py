@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from rageval_spec.errors import DataError
 from rageval_spec.inference.architectures.shared.families import FAMILIES
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.graph import build_graph
 from rageval_spec.inference.quantization import quantize, quantize_columns
 from rageval_spec.inference.session import Session
@@ -83,7 +83,7 @@ def test_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
 
 def test_a_quantised_model_is_not_quantised_again(tmp_path: Path) -> None:
     quantize(save(tmp_path / "whole.onnx"), tmp_path / "small.onnx")
-    with pytest.raises(DataError, match=r"small\.onnx: has no products .* quantised already"):
+    with pytest.raises(DamagedFile, match=r"small\.onnx: has no products .* quantised already"):
         quantize(tmp_path / "small.onnx", tmp_path / "smaller.onnx")
     assert not (tmp_path / "smaller.onnx").exists()
 
@@ -191,7 +191,7 @@ def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]
 def test_files_that_are_not_models(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.onnx"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model"):
+    with pytest.raises(DamagedFile, match=r"broken\.onnx: is damaged or not an ONNX model"):
         quantize(path, tmp_path / "small.onnx")
     assert not (tmp_path / "small.onnx").exists()
 
@@ -199,12 +199,12 @@ def test_files_that_are_not_models(tmp_path: Path, content: bytes) -> None:
 def test_a_truncated_file(tmp_path: Path) -> None:
     path = save(tmp_path / "whole.onnx")
     path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(DataError, match=r"whole\.onnx: is damaged"):
+    with pytest.raises(DamagedFile, match=r"whole\.onnx: is damaged"):
         quantize(path, tmp_path / "small.onnx")
 
 
 def test_a_missing_file_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.onnx: cannot be read: No such file"):
+    with pytest.raises(DamagedFile, match=r"none\.onnx: cannot be read: No such file"):
         quantize(tmp_path / "none.onnx", tmp_path / "small.onnx")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.sources import Source, choose_files, find_hub_cache, find_source, list_inputs, locate
+from rageval_spec.inference.sources import Source, choose_files, find_source, list_inputs, locate
 from tests.inference.folders import write_encoder, write_json
 
 NEEDED = ("config.json", "tokenizer.json")
@@ -162,18 +162,6 @@ def test_an_id_is_looked_up_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytes
 def test_a_folder_comes_before_the_hub(tmp_path: Path) -> None:
     write_encoder(tmp_path / "owner" / "name")
     assert locate("owner/name", tmp_path).kind == "folder"
-
-
-def test_where_the_hubs_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    assert find_hub_cache() == Path.home() / ".cache" / "huggingface" / "hub"
-    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert find_hub_cache() == Path("/x/huggingface/hub")
-    monkeypatch.setenv("HF_HOME", "/h")
-    assert find_hub_cache() == Path("/h/hub")
-    monkeypatch.setenv("HF_HUB_CACHE", "/c")
-    assert find_hub_cache() == Path("/c")
 
 
 def test_the_embedded_model_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tensors import read_weights
 
 TWO = {"a": ("F32", [2], [0, 8]), "b": ("F32", [2], [8, 16])}
@@ -70,7 +70,9 @@ def test_large_files_are_read_again_after_their_pages_are_dropped(
 )
 def test_tensors_that_do_not_fit_the_file(tmp_path: Path, entries: dict[str, Any], size: int, message: str) -> None:
     path = write(tmp_path / "m.safetensors", entries, size)
-    with pytest.raises(DataError, match=rf"m\.safetensors: is damaged or truncated \({message}.*\); download it again"):
+    with pytest.raises(
+        DamagedFile, match=rf"m\.safetensors: is damaged or truncated \({message}.*\); download it again"
+    ):
         read_weights([path])
 
 
@@ -90,7 +92,7 @@ def test_tensors_that_do_not_fit_the_file(tmp_path: Path, entries: dict[str, Any
 def test_damaged_headers(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "m.safetensors"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=rf"m\.safetensors: is damaged or truncated \({message}"):
+    with pytest.raises(DamagedFile, match=rf"m\.safetensors: is damaged or truncated \({message}"):
         read_weights([path])
 
 
@@ -102,20 +104,20 @@ def test_nan_and_infinity_are_refused_when_the_tensor_is_read(tmp_path: Path, va
     save_file({"layer.weight": values, "good": np.ones(2, np.float32)}, tmp_path / "m.safetensors")
     found = read_weights([tmp_path / "m.safetensors"])
     assert found["good"].tolist() == [1, 1]
-    with pytest.raises(DataError, match=r"m\.safetensors: 'layer\.weight' holds NaN or infinity; download it again"):
+    with pytest.raises(DamagedFile, match=r"m\.safetensors: 'layer\.weight' holds NaN or infinity; download it again"):
         found["layer.weight"]
 
 
 def test_a_type_that_is_not_supported(tmp_path: Path) -> None:
     path = write(tmp_path / "m.safetensors", {"x": ("F8_E4M3", [16], [0, 16])})
-    with pytest.raises(DataError, match=r"m\.safetensors: 'x' is of type F8_E4M3, which is not supported"):
+    with pytest.raises(DamagedFile, match=r"m\.safetensors: 'x' is of type F8_E4M3, which is not supported"):
         read_weights([path])["x"]
 
 
 def test_a_name_in_two_files(tmp_path: Path) -> None:
     for name in ("1", "2"):
         save_file({"x": np.ones(2, np.float32)}, tmp_path / f"{name}.safetensors")
-    with pytest.raises(DataError, match=r"2\.safetensors: has the tensor 'x', which is also in .*1\.safetensors"):
+    with pytest.raises(DamagedFile, match=r"2\.safetensors: has the tensor 'x', which is also in .*1\.safetensors"):
         read_weights([tmp_path / "1.safetensors", tmp_path / "2.safetensors"])
 
 
@@ -128,17 +130,19 @@ def test_an_index_that_names_tensors_which_are_not_there(tmp_path: Path) -> None
     assert sorted(read_weights(files, index)) == ["x", "y"]
     for wrong in ({"z": "1.safetensors"}, {"y": "1.safetensors"}):
         index.write_text(json.dumps({"weight_map": wrong}))
-        with pytest.raises(DataError, match=r"index\.json: says that 1\.safetensors has the tensor '[zy]', but it has"):
+        with pytest.raises(
+            DamagedFile, match=r"index\.json: says that 1\.safetensors has the tensor '[zy]', but it has"
+        ):
             read_weights(files, index)
 
 
 def test_a_missing_shard_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"absent\.safetensors: cannot be read: No such file .*; download it again"):
+    with pytest.raises(DamagedFile, match=r"absent\.safetensors: cannot be read: No such file .*; download it again"):
         read_weights([tmp_path / "absent.safetensors"])
 
 
 def test_a_pointer_of_git_lfs_is_called_so(tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
-    with pytest.raises(DataError, match=r"m\.safetensors: is only a pointer of Git LFS; run `git lfs pull` in its"):
+    with pytest.raises(DamagedFile, match=r"m\.safetensors: is only a pointer of Git LFS; run `git lfs pull` in its"):
         read_weights([path])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_spec.errors import DataError
 from rageval_spec.inference.architectures.shared.families import FAMILIES
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.graph import build_graph
 from rageval_spec.inference.weights import Weights
 from tests.inference.models import HIDDEN, make_config, make_weights
@@ -34,12 +34,12 @@ def test_each_missing_tensor_is_named(kind: str, classifier: bool) -> None:
     for name in weights:
         if "word_embeddings" in name or (not classifier and "pooler" in name):
             continue
-        with pytest.raises(DataError, match=re.escape(name)):
+        with pytest.raises(DamagedFile, match=re.escape(name)):
             build_graph(config, {other: tensor for other, tensor in weights.items() if other != name})
 
 
 def test_no_weights_at_all() -> None:
-    with pytest.raises(DataError, match=r"no tensor 'embeddings.word_embeddings.weight'"):
+    with pytest.raises(DamagedFile, match=r"no tensor 'embeddings.word_embeddings.weight'"):
         build_graph(make_config("bert"), {})
 
 
@@ -47,7 +47,7 @@ def test_integer_weights_are_refused() -> None:
     config = make_config("bert")
     weights: dict[str, NDArray[Any]] = dict(make_weights(config))
     weights["encoder.layer.0.output.dense.bias"] = np.zeros(HIDDEN, np.int8)
-    with pytest.raises(DataError, match=r"'encoder.layer.0.output.dense.bias' holds int8"):
+    with pytest.raises(DamagedFile, match=r"'encoder.layer.0.output.dense.bias' holds int8"):
         build_graph(config, weights)
 
 
@@ -55,7 +55,7 @@ def test_integer_weights_are_refused() -> None:
 def test_weights_with_more_layers_than_the_configuration_are_refused(kind: str) -> None:
     config = make_config(kind, classifier=True)
     key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
-    with pytest.raises(DataError, match="the weights have 2 layers"):
+    with pytest.raises(DamagedFile, match="the weights have 2 layers"):
         build_graph({**config, key: 1}, make_weights(config))
 
 
@@ -78,14 +78,14 @@ class TestTensorsThatNothingReads:
 
     def test_an_unread_tensor_of_a_layer_is_named(self) -> None:
         with pytest.raises(
-            DataError, match=r"the weights have a tensor 'model\.layers\.0\.norm', but a model with this"
+            DamagedFile, match=r"the weights have a tensor 'model\.layers\.0\.norm', but a model with this"
         ):
             Weights(self.tensors, "words").refuse_unread("layers.")
 
     def test_an_unread_tensor_of_a_head_is_named(self) -> None:
         weights = Weights(self.tensors | {"head.bias": np.ones(2)}, "words")
         weights.refuse_unread("embeddings.")
-        with pytest.raises(DataError, match=r"the weights have a tensor 'head\.bias', but a model with this config"):
+        with pytest.raises(DamagedFile, match=r"the weights have a tensor 'head\.bias', but a model with this config"):
             weights.refuse_unread("embeddings.", heads=("head.",))
 
     def test_what_is_read_and_computed_angles_are_not_refused(self) -> None:
@@ -103,7 +103,7 @@ def test_a_tensor_that_an_adapter_added_to_a_layer_is_refused(kind: str) -> None
     weights = make_weights(config)
     query = next(name for name in weights if "layer.1." in name and name.endswith(".weight"))
     added = query.replace(".weight", ".lora_A.weight")
-    with pytest.raises(DataError, match=re.escape(f"the weights have a tensor '{added}', but a model with this")):
+    with pytest.raises(DamagedFile, match=re.escape(f"the weights have a tensor '{added}', but a model with this")):
         build_graph(config, weights | {added: np.ones((2, HIDDEN), np.float32)})
 
 
@@ -122,12 +122,12 @@ def test_sizes_and_layers_can_be_read_from_the_tensors() -> None:
     assert weights.size("layer.0.w", 2) == (2, 3)
     assert weights.count_layers("layer.{}.") == 11
     assert (weights.has("layer.1.w"), weights.has("layer.2.w")) == (True, False)
-    with pytest.raises(DataError, match=r"no tensor 'model\.layer\.2\.w'"):
+    with pytest.raises(DamagedFile, match=r"no tensor 'model\.layer\.2\.w'"):
         weights.size("layer.2.w", 2)
 
 
 def test_a_missing_head_is_named_without_a_shape() -> None:
     config = make_config("bert", classifier=True)
     bare = {name: values for name, values in make_weights(config).items() if not name.startswith("classifier.")}
-    with pytest.raises(DataError, match=r"^the weights have no tensor 'classifier\.bias'; use weights and a config"):
+    with pytest.raises(DamagedFile, match=r"^the weights have no tensor 'classifier\.bias'; use weights and a config"):
         build_graph(config, bare)

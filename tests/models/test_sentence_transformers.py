@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -121,6 +121,29 @@ def test_a_model_that_does_not_load_is_a_data_error(
     with pytest.raises(DataError, match=r"^models\.torch: cannot load '.*': .*no tensor named pooler") as caught:
         build(write_model(tmp_path)).embed(["a"])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("config.json", lambda model: model.labels),
+        ("config_sentence_transformers.json", lambda model: model.embed(["a"])),
+        ("tokenizer_config.json", lambda model: model.labels),
+    ],
+)
+def test_a_damaged_file_is_an_error_of_data(
+    tmp_path: Path, library: type[FakeModel], name: str, ask: Callable[[SentenceTransformers], object]
+) -> None:
+    model = build(write_model(tmp_path, CLASSIFIER if name == "tokenizer_config.json" else ENCODER))
+    (tmp_path / name).write_text("{")
+    with pytest.raises(DataError, match=rf"{name}:1: is not JSON"):
+        ask(model)
+
+
+def test_a_damaged_list_of_prompts_is_an_error_of_data(tmp_path: Path, library: type[FakeModel]) -> None:
+    model = build(write_model(tmp_path, prompts=[]))
+    with pytest.raises(DataError, match=r"config_sentence_transformers\.json: 'prompts' must be an object"):
+        model.embed(["a"])
 
 
 def test_the_message_about_a_lack_of_memory_says_what_to_do(

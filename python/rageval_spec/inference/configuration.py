@@ -13,16 +13,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from rageval_spec.inference.pair_format import PairFormat
-    from rageval_spec.plugin import Role
 
 T = TypeVar("T")
 
 Pooling = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+Role = Literal["query", "document"]
 
 POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 """In the order in which sentence-transformers concatenates several."""
@@ -138,7 +138,7 @@ def read_prefix(folder: Path, role: Role) -> str:
     """The prefix before a text according to the model's files.
 
     Raises:
-        DataError: the file with the prompts is damaged.
+        DamagedFile: the file with the prompts is damaged.
     """
     sentence = _Reader(folder).read("config_sentence_transformers.json")
     return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
@@ -148,8 +148,8 @@ def read_configuration(folder: Path) -> Configuration:
     """Read the configuration files in a model's folder; missing files are skipped.
 
     Raises:
-        DataError: a file is not JSON, or has an impossible value; the message has `file:line` or `file: key`.
-        UsageError: the model has parts that are not supported here; the message names them.
+        DamagedFile: a file is not JSON, or has an impossible value; the message has `file:line` or `file: key`.
+        UnsupportedModel: the model has parts that are not supported here; the message names them.
     """
     reader = _Reader(folder)
     config = reader.read("config.json")
@@ -190,7 +190,7 @@ class _Values:
         """The value; None if it is absent or null.
 
         Raises:
-            DataError: `convert` returned None, because the value is not of the right kind.
+            DamagedFile: `convert` returned None, because the value is not of the right kind.
         """
         value = self.content.get(key)
         if value is None:
@@ -216,7 +216,7 @@ class _Values:
         return MappingProxyType({name: value for name, value in found.items() if value is not None})
 
     def refuse(self, key: str, message: str) -> NoReturn:
-        raise DataError(f"{self.path}: '{key}' {message}")
+        raise DamagedFile(f"{self.path}: '{key}' {message}")
 
 
 class _Reader:
@@ -233,14 +233,14 @@ class _Reader:
         if content is None:
             return _Values(path, {})
         if not isinstance(content, dict):
-            raise DataError(f"{path}:1: must be an object, but is {_shorten(content)}")
+            raise DamagedFile(f"{path}:1: must be an object, but is {_shorten(content)}")
         return _Values(path, content)
 
     def read_module(self, folder: str) -> _Values:
         """The configuration of a module, which must exist, because its defaults cannot be guessed."""
         path = self.folder / folder / "config.json"
         if not path.is_file():
-            raise DataError(f"{path}: is missing, but modules.json names its folder; download the model again")
+            raise DamagedFile(f"{path}: is missing, but modules.json names its folder; download the model again")
         return self.read(f"{folder}/config.json")
 
     def read_first(self, names: Sequence[str]) -> _Values:
@@ -254,7 +254,7 @@ class _Reader:
         if content is None:
             return None
         if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
-            raise DataError(f"{path}:1: must be a list of objects, but is {_shorten(content)}")
+            raise DamagedFile(f"{path}:1: must be a list of objects, but is {_shorten(content)}")
         return [_Values(path, item) for item in content]
 
     def _load(self, path: Path, counted: bool) -> object:
@@ -269,18 +269,18 @@ def load_json(path: Path) -> object:
     """The content of a JSON file.
 
     Raises:
-        DataError: the file cannot be read, or is not UTF-8 or not JSON.
+        DamagedFile: the file cannot be read, or is not UTF-8 or not JSON.
     """
     try:
         return json.loads(path.read_text("utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: is not JSON: {error.msg} in column {error.colno}") from error
+        raise DamagedFile(f"{path}:{error.lineno}: is not JSON: {error.msg} in column {error.colno}") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not UTF-8 (byte {error.start})") from error
+        raise DamagedFile(f"{path}: is not UTF-8 (byte {error.start})") from error
     except RecursionError as error:
-        raise DataError(f"{path}: is nested too deeply") from error
+        raise DamagedFile(f"{path}: is nested too deeply") from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _text(value: object) -> str | None:
@@ -318,7 +318,7 @@ def _shorten(value: object) -> str:
 def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | None) -> Task | None:
     kind = sentence.optional("model_type", _text)
     if kind not in (None, "SentenceTransformer", "CrossEncoder"):
-        raise UsageError(f"{sentence.path}: a {kind} gives neither one vector per text nor logits per pair")
+        raise UnsupportedModel(f"{sentence.path}: a {kind} gives neither one vector per text nor logits per pair")
     architectures = config.content.get("architectures") or []
     head = "classification" if kind == "CrossEncoder" else find_task(architectures)
     if head == "token_classification" and modules is not None:  # an encoder that was made from a token classifier
@@ -367,7 +367,7 @@ def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
         return "dot" if name == "dot" else "cosine"
     if name == "dot_product":
         return "dot"
-    raise UsageError(
+    raise UnsupportedModel(
         f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
     )
 
@@ -402,7 +402,7 @@ def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[st
         elif kind != "Dropout":  # which does nothing but in training
             _refuse_module(module, kind or "a module without a type")
     if modules is not None and "pooling" not in fields:
-        raise UsageError(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
+        raise UnsupportedModel(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
     return fields | {"dense": tuple(dense)}
 
 
@@ -419,7 +419,7 @@ def _subfolder(module: _Values) -> str:
 def _refuse_module(module: _Values, kind: str) -> NoReturn:
     folder = module.text("path", "")
     where = f"'{folder}' ({kind})" if folder else kind
-    raise UsageError(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
+    raise UnsupportedModel(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
 
 
 def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
@@ -438,5 +438,5 @@ def _read_dense(values: _Values, folder: str) -> DenseLayer:
     activation = values.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")[2]
     for key in ("module_input_name", "module_output_name"):
         if values.text(key, "sentence_embedding") != "sentence_embedding":
-            raise UsageError(f"{values.path}: '{key}' is not supported; {_INSTEAD}")
+            raise UnsupportedModel(f"{values.path}: '{key}' is not supported; {_INSTEAD}")
     return DenseLayer(folder, activation, values.flag("bias", True), values.flag("use_residual", False))

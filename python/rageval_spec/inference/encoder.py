@@ -13,6 +13,7 @@ from rageval_spec.inference.answering import Batch, TagBatch
 from rageval_spec.inference.pairing import load_pair_tokenizer
 from rageval_spec.inference.tensors import read_weights
 from rageval_spec.inference.tokens import Locator, Tokenizer, load_tokenizer
+from rageval_spec.inference.translation import translated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -253,13 +254,8 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
         raise UsageError(f"{path.parent}: the activation {layer.activation} is not supported; {_INSTEAD}")
     if not path.is_file():
         raise UsageError(f"{path.parent}: has weights only in a format that can execute code; {_INSTEAD}")
-    weights = read_weights([path])
-    try:
-        weight = weights["linear.weight"].astype(np.float32)
-        bias = weights["linear.bias"].astype(np.float32) if layer.bias else np.zeros(len(weight), np.float32)
-    except KeyError as error:
-        raise DataError(f"{path}: has no {error}") from error
-    through = weights["residual.weight"].astype(np.float32) if "residual.weight" in weights else None
+    with translated():
+        weight, bias, through = _read_dense(path, layer)
     activate = _ACTIVATIONS[layer.activation]
 
     def apply(vector: Vector) -> Vector:
@@ -271,6 +267,17 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
         return found
 
     return apply
+
+
+def _read_dense(path: Path, layer: DenseLayer) -> tuple[Vectors, Vector, Vectors | None]:
+    """The weight and the bias, and the weight of the residual connection if it has one."""
+    weights = read_weights([path])
+    try:
+        weight = weights["linear.weight"].astype(np.float32)
+        bias = weights["linear.bias"].astype(np.float32) if layer.bias else np.zeros(len(weight), np.float32)
+    except KeyError as error:
+        raise DataError(f"{path}: has no {error}") from error
+    return weight, bias, weights["residual.weight"].astype(np.float32) if "residual.weight" in weights else None
 
 
 def _multiply(weight: Vectors, vector: Vector) -> Vector:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.external_data import find_external_data
-from rageval_spec.inference.sources import SAFETENSORS_INDEX, check_embedded, say_fetch
+from rageval_spec.inference.sources import SAFETENSORS_INDEX, check_embedded
 from rageval_spec.inference.tokenizing.loading import TOKENIZER, load_fast
+from rageval_spec.inference.translation import say_fetch, translated
 from rageval_spec.plugin import InputFile
 from rageval_spec.store.disk import sweep, write_flushed
 
@@ -131,10 +132,11 @@ def export_model(
 
 def _write_tokenizer(source: Source, target: Path) -> None:
     """Write the tokenizer.json of a model that has only a vocabulary; nothing if its tokenizer cannot be built."""
-    if (
-        TOKENIZER not in source.tokenizer
-        and (found := load_fast(source.tokenizer_folder, source.tokenizer)) is not None
-    ):
+    if TOKENIZER in source.tokenizer:
+        return
+    with translated():
+        found = load_fast(source.tokenizer_folder, source.tokenizer)
+    if found is not None:
         (target / TOKENIZER).write_text(found.tokenizer.to_str(), "utf-8")
 
 
@@ -145,7 +147,9 @@ def _write_graph(
     if source.format == "onnx":
         graph = provide_graph(source, configuration, precision, fingerprint)
         _copy(graph, target)
-        for name in find_external_data(graph) or ():
+        with translated():
+            beside = find_external_data(graph) or ()
+        for name in beside:
             _copy(graph.parent / name, target.parent / name)
     else:
         if precision == "fp32":
@@ -203,10 +207,11 @@ def _build(
 
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     index = source.path(SAFETENSORS_INDEX) if SAFETENSORS_INDEX in source.weights else None
-    weights = read_weights(files, index)
+    with translated():
+        weights = read_weights(files, index)
     beside = target.with_name(DATA) if weights.count_bytes() > single_up_to else None
     task = configuration.task
-    with _named(source), written_beside(beside):
+    with _named(source), translated(), written_beside(beside):
         replies = _find_replies(source, configuration)
         model = build_graph(configuration.encoder, weights, task=task, padded=padded, tabled=tabled, replies=replies)
     onnx.save_model(model, target)
@@ -233,7 +238,8 @@ def _named(source: Source) -> Iterator[None]:
 def _quantize(whole: Path, target: Path, *, single_up_to: int = _MAPPED_FROM) -> None:
     from rageval_spec.inference.quantization import quantize
 
-    quantize(whole, target, single_up_to=single_up_to)
+    with translated():
+        quantize(whole, target, single_up_to=single_up_to)
 
 
 def _provide(
@@ -269,7 +275,7 @@ def _find_versions(source: Source, configuration: Configuration, precision: Prec
     """The versions of what makes the file: of the graph's builder, if it is built here, and of the quantiser."""
     from rageval_spec.inference import graph
 
-    with _named(source):
+    with _named(source), translated():
         built = _OWN_GRAPH if source.format == "onnx" else graph.find_architecture(configuration.encoder).VERSION
     return [built, QUANTISER if precision == "int8" else ""]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.protobuf import BYTES, read_fields
 
 _Message: TypeAlias = "Mapping[int, _Message]"
@@ -32,7 +32,7 @@ def find_external_data(graph: Path) -> tuple[str, ...] | None:
     """The external files with weights of an `.onnx` file, relative to its folder; None if it is not an ONNX model.
 
     Raises:
-        DataError: one of them is outside of the folder.
+        DamagedFile: one of them is outside of the folder.
         OSError: the file cannot be read.
     """
     with graph.open("rb") as stream:
@@ -62,5 +62,5 @@ def _find_locations(content: mmap.mmap, start: int, end: int, message: _Message)
 def _check_inside(graph: Path, name: str) -> str:
     path = PurePosixPath(name)
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
-        raise DataError(f"{graph}: has weights in '{name}', which is outside of its folder")
+        raise DamagedFile(f"{graph}: has weights in '{name}', which is outside of its folder")
     return path.as_posix()

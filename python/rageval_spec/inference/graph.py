@@ -9,9 +9,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from rageval_spec.errors import UsageError
 from rageval_spec.inference import architectures
 from rageval_spec.inference.architectures.shared.contract import Wanted
+from rageval_spec.inference.checkpoint_errors import UnsupportedModel
 from rageval_spec.inference.tasks import Task, find_task
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ def find_architecture(config: Mapping[str, Any]) -> Architecture:
     """The module that builds graphs of this model type.
 
     Raises:
-        UsageError: there is none; the message names the supported model types.
+        UnsupportedModel: there is none; the message names the supported model types.
     """
     model_type, known = config.get("model_type"), list_architectures()
     if not isinstance(model_type, str) or model_type not in known:
         found = "has no model_type" if model_type is None else f"is not an encoder that can be built: {model_type}"
-        raise UsageError(f"{found}; use a model with an .onnx file, or whose model_type is one of {', '.join(known)}")
+        raise UnsupportedModel(
+            f"{found}; use a model with an .onnx file, or whose model_type is one of {', '.join(known)}"
+        )
     return known[model_type]
 
 
@@ -71,13 +73,13 @@ def build_graph(
         replies: for a text generator that classifies by its first word: the ids of the words that stand for its labels.
 
     Raises:
-        UsageError: the model type is not supported; the message names the supported ones.
-        DataError: a tensor is missing, or its shape does not match the configuration.
+        UnsupportedModel: the model type is not supported; the message names the supported ones.
+        DamagedFile: a tensor is missing, or its shape does not match the configuration.
     """
     wanted = Wanted(task or find_task(config.get("architectures")) or "embedding", padded, tabled, tuple(replies))
     architecture = find_architecture(config)
     if wanted.replies and not getattr(architecture, "WRITES_TEXT", False):
-        raise UsageError(
+        raise UnsupportedModel(
             f"replies: a {config.get('model_type')} model writes no text, so it cannot classify by replies"
         )
     return architecture.build(config, weights, wanted)

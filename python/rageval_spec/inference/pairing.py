@@ -17,6 +17,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.inference.pair_format import Filled, PairFormat, Span
 from rageval_spec.inference.tokenizing.loading import load_fast
 from rageval_spec.inference.tokens import Tokens, add_lowercasing, check_ids, check_size, make_readable
+from rageval_spec.inference.translation import translated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,7 +194,8 @@ class PairTokenizer:
 
 
 def _load(folder: Path, names: Sequence[str]) -> tuple[FastTokenizer, Path]:
-    found = load_fast(folder, names)
+    with translated():
+        found = load_fast(folder, names)
     if found is None:
         raise UsageError(
             f"{folder}: has no tokenizer.json, which models that read pairs through a template need: their tokenizer "

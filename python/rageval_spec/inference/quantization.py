@@ -21,8 +21,8 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor, uses_external_data
 
-from rageval_spec.errors import DataError
 from rageval_spec.inference.beside import EXTERNAL_FROM, make_constant, written_beside
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def quantize(source: Path, target: Path, *, single_up_to: int = MOST_BYTES_IN_ON
         single_up_to: if the weights have more bytes than this, they are written to `<target>_data`.
 
     Raises:
-        DataError: `source` cannot be read, is damaged, or has no products to quantise; it may be quantised already.
+        DamagedFile: `source` cannot be read, is damaged, or has no products to quantise; it may be quantised already.
         OSError: `target` cannot be written.
     """
     model = _load(source)
@@ -70,11 +70,11 @@ def _load(source: Path) -> onnx.ModelProto:
         for tensor in _find_tensors(model.graph):
             _fetch(tensor, source)
     except OSError as error:
-        raise DataError(f"{source}: cannot be read: {error.strerror or error}") from error
+        raise DamagedFile(f"{source}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # protobuf's errors, and onnx's for external data, have no common base but Exception
-        raise DataError(f"{source}: is damaged or not an ONNX model ({error}); download it again") from error
+        raise DamagedFile(f"{source}: is damaged or not an ONNX model ({error}); download it again") from error
     if not model.graph.node:
-        raise DataError(f"{source}: is damaged or not an ONNX model (it has no nodes); download it again")
+        raise DamagedFile(f"{source}: is damaged or not an ONNX model (it has no nodes); download it again")
     return model
 
 
@@ -119,13 +119,13 @@ class _Quantizer:
         """Replace each `MatMul` whose right operand is a constant float32 matrix.
 
         Raises:
-            DataError: the graph has no such product.
+            DamagedFile: the graph has no such product.
         """
         nodes: list[onnx.NodeProto] = []
         for node in self._graph.node:
             nodes.extend(self._replace(node) if self._is_quantisable(node) else [node])
         if not self._quantized:
-            raise DataError(
+            raise DamagedFile(
                 f"{self._source}: has no products of float32 matrices to quantise; it may be quantised already"
             )
         del self._graph.node[:]
@@ -244,9 +244,9 @@ class _Quantizer:
         try:
             return _fetch(copy, self._source)
         except OSError as error:
-            raise DataError(f"{self._source}: cannot be read: {error.strerror or error}") from error
+            raise DamagedFile(f"{self._source}: cannot be read: {error.strerror or error}") from error
         except Exception as error:  # onnx's errors for external data have no common base but Exception
-            raise DataError(f"{self._source}: '{name}' cannot be read ({error}); download it again") from error
+            raise DamagedFile(f"{self._source}: '{name}' cannot be read ({error}); download it again") from error
 
     def _hold_array(self, name: str, values: NDArray[Any] | np.generic) -> str:
         """Store a constant once, under a name that no exporter gives, and return the name."""

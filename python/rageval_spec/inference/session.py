@@ -21,7 +21,7 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.inference.batching import TOKEN_BUDGET, make_batches
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.pooling import pool
-from rageval_spec.inference.sources import say_fetch
+from rageval_spec.inference.translation import say_fetch, translated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -260,7 +260,9 @@ def _open(path: Path) -> Any:
     except Exception as error:  # ONNX Runtime's exception classes have no common base but Exception
         if not path.is_file():
             raise DataError(f"{path}: no such file") from error
-        for name in find_external_data(path) or ():
+        with translated():
+            names = find_external_data(path) or ()
+        for name in names:
             if not (path.parent / name).is_file():
                 lost = f"its weights are in {name}, which is missing from its folder"
                 raise DataError(f"{path}: {lost}; {say_fetch(path)}") from error

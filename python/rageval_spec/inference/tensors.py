@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from rageval_spec.errors import DataError
-from rageval_spec.inference.sources import say_fetch
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,24 +54,24 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         for path in files:
             for name, entry in _read_header(path).items():
                 if name in self._entries:
-                    raise DataError(f"{path}: has the tensor '{name}', which is also in {self._entries[name].path}")
+                    raise DamagedFile(f"{path}: has the tensor '{name}', which is also in {self._entries[name].path}")
                 self._entries[name] = entry
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The tensor.
 
         Raises:
-            DataError: its type is not supported, or it holds NaN or infinity.
+            DamagedFile: its type is not supported, or it holds NaN or infinity.
         """
         entry = self._entries[name]
         if entry.kind not in _KINDS:
-            raise DataError(f"{entry.path}: '{name}' is of type {entry.kind}, which is not supported")
+            raise DamagedFile(f"{entry.path}: '{name}' is of type {entry.kind}, which is not supported")
         part = np.asarray(self._open(entry)[entry.start : entry.end])
         values: NDArray[Any] = part.view(_KINDS[entry.kind]).reshape(entry.shape)
         if entry.kind == "BF16":
             values = (values.astype(np.uint32) << 16).view(np.float32)
         if values.dtype.kind == "f" and not _is_finite(values):
-            raise DataError(f"{entry.path}: '{name}' holds NaN or infinity; {say_fetch(entry.path)}")
+            raise DamagedFile(f"{entry.path}: '{name}' holds NaN or infinity", file=entry.path)
         return values
 
     def __contains__(self, name: object) -> bool:
@@ -122,7 +121,7 @@ def read_weights(files: Iterable[Path], index: Path | None = None) -> Tensors:
         index: the file that says which of them has which tensor, if there is one.
 
     Raises:
-        DataError: a file is damaged or truncated, or two have a tensor of the same name, or the index names a tensor
+        DamagedFile: a file is damaged or truncated, or two have a tensor of the same name, or the index names a tensor
             that its file does not have. The message names the file, and the tensor if there is one.
     """
     tensors = Tensors(files)
@@ -134,7 +133,7 @@ def read_weights(files: Iterable[Path], index: Path | None = None) -> Tensors:
 def _check_index(index: Path, tensors: Tensors) -> None:
     for name, file in json.loads(index.read_text("utf-8-sig"))["weight_map"].items():
         if name not in tensors or tensors.file_of(name) != index.parent / file:
-            raise DataError(f"{index}: says that {file} has the tensor '{name}', but it has none; {say_fetch(index)}")
+            raise DamagedFile(f"{index}: says that {file} has the tensor '{name}', but it has none", file=index)
 
 
 def _is_finite(values: NDArray[Any]) -> bool:
@@ -151,7 +150,7 @@ def _read_header(path: Path) -> dict[str, _Entry]:
         with path.open("rb") as stream:
             start_of_file = stream.read(_SIZE_OF_LENGTH)
             if start_of_file == _POINTER:
-                raise DataError(f"{path}: is only a pointer of Git LFS; run `git lfs pull` in its folder")
+                raise DamagedFile(f"{path}: is only a pointer of Git LFS; run `git lfs pull` in its folder")
             length = int.from_bytes(start_of_file, "little")
             left = size - _SIZE_OF_LENGTH
             if left < 0:
@@ -160,7 +159,7 @@ def _read_header(path: Path) -> dict[str, _Entry]:
                 _refuse(path, f"its header should have {length} bytes, but only {left} follow")
             header = stream.read(length)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}; {say_fetch(path)}") from error
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}", file=path) from error
     start = _SIZE_OF_LENGTH + length
     entries = {name: _read_entry(path, name, value, start) for name, value in _parse(path, header).items()}
     _check_places(path, entries, start, size)
@@ -221,4 +220,4 @@ def _check_places(path: Path, entries: Mapping[str, _Entry], start: int, size: i
 
 
 def _refuse(path: Path, detail: str) -> NoReturn:
-    raise DataError(f"{path}: is damaged or truncated ({detail}); {say_fetch(path)}")
+    raise DamagedFile(f"{path}: is damaged or truncated ({detail})", file=path)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from rageval_spec.errors import UsageError
 from rageval_spec.inference.configuration import load_json
+from rageval_spec.inference.translation import translated
 
 TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
@@ -34,7 +35,8 @@ def find_foundation(config: Path) -> str | None:
     Raises:
         DataError: config.json is damaged.
     """
-    content = load_json(config) if config.is_file() else None
+    with translated():
+        content = load_json(config) if config.is_file() else None
     foundation = content.get("foundation") if isinstance(content, dict) else None
     return foundation if isinstance(foundation, str) and HUB_ID.fullmatch(foundation) else None
 

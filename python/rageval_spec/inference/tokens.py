@@ -15,6 +15,7 @@ import numpy as np
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.coverage import unread_share
 from rageval_spec.inference.tokenizing.loading import load_fast, tame_forks
+from rageval_spec.inference.translation import translated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +105,9 @@ def load_tokenizer(
         DataError: the files are damaged or belong to another model.
         UsageError: `transformers` is needed but not installed, or `max_length` leaves no room for a text.
     """
-    if (found := load_fast(folder, names)) is not None:
+    with translated():
+        found = load_fast(folder, names)
+    if found is not None:
         return _FastTokenizer(*found, max_length, vocabulary, lowercase)
     return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
 
@@ -114,7 +117,8 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
 
     None if `transformers` reads the tokenizer: only `tokenizers` gives the offsets of tokens.
     """
-    found = load_fast(folder, names)
+    with translated():
+        found = load_fast(folder, names)
     if found is None:
         return None
     tokenizer, _ = found

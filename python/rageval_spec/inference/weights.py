@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Weights:
         """A tensor of the encoder as float32; None in `shape` allows any size.
 
         Raises:
-            DataError: the tensor is missing, has a different shape, or does not hold floating-point numbers.
+            DamagedFile: the tensor is missing, has a different shape, or does not hold floating-point numbers.
         """
         return self._read(self._prefix + name, shape)
 
@@ -39,7 +39,7 @@ class Weights:
         """The shape of a tensor of the encoder, where config.json does not say it.
 
         Raises:
-            DataError: the tensor is missing, or has another number of dimensions.
+            DamagedFile: the tensor is missing, or has another number of dimensions.
         """
         return self.read(name, *[None] * dimensions).shape
 
@@ -57,12 +57,12 @@ class Weights:
             count: the number of layers in config.json.
 
         Raises:
-            DataError: a tensor belongs to layer `count` (counted from 0) or a later one.
+            DamagedFile: a tensor belongs to layer `count` (counted from 0) or a later one.
         """
         most = self.count_layers(layer)
         if most > count:
             start = self._prefix + layer.partition("{}")[0]
-            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), but config.json has {count}")
+            raise DamagedFile(f"the weights have {most} layers ('{start}{most - 1}'), but config.json has {count}")
 
     def has(self, name: str) -> bool:
         """Whether the encoder has a tensor of this name."""
@@ -76,14 +76,14 @@ class Weights:
             heads: the same for a classifier's, whose names have no prefix.
 
         Raises:
-            DataError: there is such a tensor; buffers that are computed or hold no floating-point numbers do not count.
+            DamagedFile: there is such a tensor; buffers that are computed or hold no floats do not count.
         """
         counted = (*(self._prefix + start for start in starts), *heads)
         for name in sorted(self._tensors.keys() - self._read_names):
             if not name.startswith(counted) or name.endswith("inv_freq"):
                 continue
             if self._tensors[name].dtype.kind == "f":
-                raise DataError(f"the weights have a tensor '{name}', but a model with this config.json has none")
+                raise DamagedFile(f"the weights have a tensor '{name}', but a model with this config.json has none")
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, whose names have no prefix; otherwise like `read`."""
@@ -99,17 +99,19 @@ class Weights:
         tensor = self._tensors.get(stored)
         if tensor is None:
             needed = "" if None in expected else f", which must have the shape {expected} according to config.json"
-            raise DataError(f"the weights have no tensor '{name}'{needed}; use weights and a config.json of one model")
+            raise DamagedFile(
+                f"the weights have no tensor '{name}'{needed}; use weights and a config.json of one model"
+            )
         fits = len(tensor.shape) == len(shape) and all(
             wanted in (None, size) for wanted, size in zip(shape, tensor.shape, strict=True)
         )
         if not fits:
-            raise DataError(
+            raise DamagedFile(
                 f"the tensor '{name}' has the shape {list(tensor.shape)}, but must have {expected} according to "
                 "config.json"
             )
         if tensor.dtype.kind != "f":
-            raise DataError(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
+            raise DamagedFile(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
         self._read_names.add(stored)
         return tensor.astype(np.float32, copy=False)
 

@@ -344,9 +344,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     @cached_property
     def _files(self) -> Configuration:
         """The configuration as in the model's files."""
-        from rageval_spec.inference.configuration import read_configuration
-
-        return read_configuration(self._require().folder)
+        return self._require().read_configuration()
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""

@@ -144,9 +144,11 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def labels(self) -> tuple[str, ...]:
         """The labels in the model's config.json; `LABEL_0` for a reranker that is a language model."""
         from rageval_spec.inference.configuration import read_configuration
+        from rageval_spec.inference.translation import translated
 
         self._check_task("score")
-        return read_configuration(self._folder).labels or ("LABEL_0",)
+        with translated():
+            return read_configuration(self._folder).labels or ("LABEL_0",)
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts; see `EmbeddingModel`.
@@ -260,9 +262,11 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     def _read_json(self, name: str) -> dict[str, Any]:
         from rageval_spec.inference.configuration import load_json
+        from rageval_spec.inference.translation import translated
 
         path = self._folder / name
-        content = load_json(path) if path.is_file() else {}
+        with translated():
+            content = load_json(path) if path.is_file() else {}
         if not isinstance(content, dict):
             raise DataError(f"{path}: is not a JSON object")
         return content
@@ -273,8 +277,10 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         if stated is not None:
             return stated
         from rageval_spec.inference.configuration import read_prefix
+        from rageval_spec.inference.translation import translated
 
-        return read_prefix(self._folder, role)
+        with translated():
+            return read_prefix(self._folder, role)
 
     def _check_task(self, task: Literal["embed", "score"]) -> None:
         """Refuse tasks for which the library would use random weights."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.graph import build_graph
 from tests.inference.architectures.golden import (
     assert_close,
@@ -227,7 +227,7 @@ class TestMessages:
     )
     def test_weights_that_do_not_fit_config_json(self, changed: dict[str, Any], lost: str, message: str) -> None:
         weights = {name: tensor for name, tensor in make_weights(V3).items() if name != lost}
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(V3 | changed, weights, task="classification")
 
     @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ class TestMessages:
     def test_weights_that_config_json_leaves_out(
         self, made: dict[str, Any], read: dict[str, Any], message: str
     ) -> None:
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(V3 | read, make_weights(V3 | made))
 
 

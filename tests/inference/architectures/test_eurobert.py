@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.eurobert import read_shape
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from tests.inference.architectures.golden import check_golden, list_goldens, read_golden
 
@@ -73,7 +73,7 @@ def test_the_published_settings_are_read() -> None:
     ids=str,
 )
 def test_what_is_not_supported_is_named(changed: Mapping[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(UnsupportedModel, match=re.escape(message)):
         read_shape({**CONFIG, **changed})
 
 
@@ -97,23 +97,23 @@ def test_what_does_not_fit_is_named(changed: Mapping[str, Any], message: str | N
     if message is None:
         assert read_shape({**CONFIG, **changed}) == read_shape(CONFIG)
         return
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DamagedFile, match=re.escape(message)):
         read_shape({**CONFIG, **changed})
 
 
 def test_a_missing_theta_is_not_guessed() -> None:
     # transformers' default is 10,000 and that of EuroBERT's own code 250,000.
-    with pytest.raises(DataError, match="'rope_theta' is missing"):
+    with pytest.raises(DamagedFile, match="'rope_theta' is missing"):
         read_shape({key: value for key, value in CONFIG.items() if key != "rope_theta"})
 
 
 def test_weights_that_the_configuration_does_not_name_are_refused() -> None:
     config, weights, _ = read_golden("eurobert-tokens")
-    with pytest.raises(DataError, match="the weights have 2 layers"):
+    with pytest.raises(DamagedFile, match="the weights have 2 layers"):
         build_graph({**config, "num_hidden_layers": 1}, weights)
     bias = {"model.layers.0.mlp.up_proj.bias": np.zeros(32, np.float32)}
-    with pytest.raises(DataError, match=r"a tensor 'model\.layers\.0\.mlp\.up_proj\.bias', but a model with this"):
+    with pytest.raises(DamagedFile, match=r"a tensor 'model\.layers\.0\.mlp\.up_proj\.bias', but a model with this"):
         build_graph(config, weights | bias)
     weights.pop("model.layers.1.self_attn.k_proj.weight")
-    with pytest.raises(DataError, match=r"no tensor 'model\.layers\.1\.self_attn\.k_proj\.weight', .* \[8, 24\]"):
+    with pytest.raises(DamagedFile, match=r"no tensor 'model\.layers\.1\.self_attn\.k_proj\.weight', .* \[8, 24\]"):
         build_graph(config, weights)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from rageval_spec.inference.session import Session
 from tests.inference.architectures.golden import assert_close, check_golden, list_goldens, open_graph, read_golden, run
@@ -146,7 +146,7 @@ class TestMessages:
         ],
     )
     def test_what_is_not_supported_is_named(self, changed: Mapping[str, Any], message: str) -> None:
-        with pytest.raises(UsageError, match=re.escape(message)):
+        with pytest.raises(UnsupportedModel, match=re.escape(message)):
             build_graph({**CONFIG, **changed}, make_weights())
 
     @pytest.mark.parametrize(
@@ -175,19 +175,19 @@ class TestMessages:
         ],
     )
     def test_what_does_not_fit_is_named(self, changed: Mapping[str, Any], message: str) -> None:
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph({**CONFIG, **changed}, make_weights())
 
     @pytest.mark.parametrize("name", ["layers.1.mlp.Wo.bias", "final_norm.bias", "embeddings.norm.bias"])
     def test_a_bias_that_the_configuration_does_not_have_is_refused(self, name: str) -> None:
         weights = make_weights() | {name: np.ones(HIDDEN, np.float32)}
         message = f"the weights have a tensor '{name}', but a model with this config.json has none"
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(CONFIG, weights)
 
     def test_a_bias_of_the_head_is_refused_only_if_the_head_is_used(self) -> None:
         config, weights, _ = read_golden("modernbert-labels")
         weights["head.dense.bias"] = np.ones(config["hidden_size"], np.float32)
-        with pytest.raises(DataError, match=r"the weights have a tensor 'head\.dense\.bias'"):
+        with pytest.raises(DamagedFile, match=r"the weights have a tensor 'head\.dense\.bias'"):
             build_graph(config, weights)
         assert build_graph(config, weights, task="embedding") is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from tests.inference.architectures.golden import assert_close, check_golden, list_goldens, open_graph, read_golden, run
 from tests.reference.nomic_bert import encode
@@ -192,7 +192,7 @@ class TestMessages:
         ],
     )
     def test_what_is_not_supported_is_named(self, changed: Mapping[str, Any], message: str) -> None:
-        with pytest.raises(UsageError, match=re.escape(message)):
+        with pytest.raises(UnsupportedModel, match=re.escape(message)):
             build_graph({**CONFIG, **changed}, make_weights())
 
     @pytest.mark.parametrize(
@@ -227,15 +227,15 @@ class TestMessages:
         ],
     )
     def test_what_does_not_fit_is_named(self, changed: Mapping[str, Any], message: str) -> None:
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph({**CONFIG, **changed}, make_weights())
 
     def test_a_bias_that_the_configuration_does_not_have_is_refused(self) -> None:
         message = "the weights have a tensor 'encoder.layers.0.attn.Wqkv.bias', but a model with this config.json has"
-        with pytest.raises(DataError, match=re.escape(message)):
+        with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(CONFIG, make_weights(CONFIG | {"qkv_proj_bias": True}))
 
     def test_a_missing_bias_key_means_a_bias_as_in_nomics_code(self) -> None:
         config = {key: value for key, value in CONFIG.items() if key != "qkv_proj_bias"}
-        with pytest.raises(DataError, match=r"no tensor 'encoder\.layers\.0\.attn\.Wqkv\.bias'"):
+        with pytest.raises(DamagedFile, match=r"no tensor 'encoder\.layers\.0\.attn\.Wqkv\.bias'"):
             build_graph(config, make_weights())

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.architectures import t5
+from rageval_spec.inference.checkpoint_errors import CheckpointError, DamagedFile, UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from tests.inference.architectures.golden import check_golden, list_goldens, open_graph, read_golden, run
 from tests.inference.t5_models import VOCABULARY, make_config, make_weights
@@ -118,7 +118,7 @@ def build(config: dict[str, Any], **changes: Any) -> onnx.ModelProto:
     ],
 )
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(RagevalError, match=message):
+    with pytest.raises(CheckpointError, match=message):
         build(make_config(**keys), replies=(1, 2))
 
 
@@ -140,21 +140,21 @@ def test_a_config_of_newer_transformers_says_the_scale_in_its_own_key() -> None:
 
 
 def test_heads_on_the_decoder_are_refused() -> None:
-    with pytest.raises(UsageError, match="T5ForConditionalGeneration with `replies`"):
+    with pytest.raises(UnsupportedModel, match="T5ForConditionalGeneration with `replies`"):
         build(make_config(architectures=["T5ForSequenceClassification"]))
-    with pytest.raises(UsageError, match="replies: are not supported for umt5, only for t5"):
+    with pytest.raises(UnsupportedModel, match="replies: are not supported for umt5, only for t5"):
         build(make_config(model_type="umt5"), replies=(1, 2))
 
 
 def test_replies_are_refused_for_models_that_write_nothing() -> None:
-    with pytest.raises(UsageError, match="replies: a bert model writes no text"):
+    with pytest.raises(UnsupportedModel, match="replies: a bert model writes no text"):
         build_graph({"model_type": "bert"}, {}, replies=(1, 2))
 
 
 @pytest.mark.parametrize("foundation", [None, "google/t5-v1_1-base", 3])
 def test_an_unknown_foundation_of_hhem_is_refused(foundation: object) -> None:
     config, weights, _ = read_golden("t5-hhem")
-    with pytest.raises(UsageError, match=r"'foundation' .* supported are: flan-t5-small, flan-t5-base"):
+    with pytest.raises(UnsupportedModel, match=r"'foundation' .* supported are: flan-t5-small, flan-t5-base"):
         build_graph({**config, "foundation": foundation}, weights)
 
 
@@ -169,7 +169,7 @@ def test_a_local_foundation_of_hhem_is_known_by_its_name(foundation: str) -> Non
 def test_a_hhem_without_a_tensor_is_refused() -> None:
     config, weights, _ = read_golden("t5-hhem")
     lost = "t5.transformer.encoder.block.1.layer.0.SelfAttention.q.weight"
-    with pytest.raises(DataError, match=re.escape(lost)):
+    with pytest.raises(DamagedFile, match=re.escape(lost)):
         build_graph(config, {name: values for name, values in weights.items() if name != lost})
 
 
@@ -183,5 +183,5 @@ def test_a_tensor_that_nothing_reads_is_refused(name: str) -> None:
     config, weights, _ = read_golden(name)
     query = next(one for one in weights if one.endswith("encoder.block.0.layer.0.SelfAttention.q.weight"))
     adapter = query.replace("q.weight", "q.lora_A.weight")
-    with pytest.raises(DataError, match=re.escape(f"a tensor '{adapter}'")):
+    with pytest.raises(DamagedFile, match=re.escape(f"a tensor '{adapter}'")):
         build_graph(config, {**weights, adapter: weights[query]}, replies=REPLIES.get(name, ()))

@@ -7,6 +7,7 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.loading import load_fast
 from rageval_spec.inference.tokens import load_tokenizer
 from tests.inference.folders import write_json
@@ -85,11 +86,11 @@ def test_a_missing_template_is_that_of_the_class(tmp_path: Path, config: dict[st
 def test_a_template_needs_its_tokens(tmp_path: Path) -> None:
     write_bert(tmp_path, template=False, sep_token="[END]")
     with pytest.raises(
-        DataError, match=r"tokenizer\.json: has no token \[END\], which .*tokenizer_config\.json: 'sep_token' names"
+        DamagedFile, match=r"tokenizer\.json: has no token \[END\], which .*tokenizer_config\.json: 'sep_token' names"
     ):
         load_fast(tmp_path, ["tokenizer.json"])
     write_bert(tmp_path, template=False, tokenizer_class="RobertaTokenizer")
-    with pytest.raises(DataError, match=r"has no token <s>, which the model needs as its cls_token"):
+    with pytest.raises(DamagedFile, match=r"has no token <s>, which the model needs as its cls_token"):
         load_fast(tmp_path, ["tokenizer.json"])
 
 
@@ -139,7 +140,7 @@ def test_padding_is_compared_where_positions_are_counted_from_it(tmp_path: Path)
         assert load_fast(tmp_path, ["tokenizer.json"]) is not None
     write_json(tmp_path / "config.json", {"model_type": "roberta", "pad_token_id": 0})
     with pytest.raises(
-        DataError, match=r"config\.json: says that 'pad_token_id' is 0, but the id of <pad> in tokenizer\.json is 1"
+        DamagedFile, match=r"config\.json: says that 'pad_token_id' is 0, but the id of <pad> in tokenizer\.json is 1"
     ):
         load_fast(tmp_path, ["tokenizer.json"])
 
@@ -161,6 +162,6 @@ def test_a_template_has_the_ids_of_the_vocabulary(tmp_path: Path, processor: Any
     tokenizer.post_processor = processor
     tokenizer.save(str(path))
     with pytest.raises(
-        DataError, match=r"'post_processor' gives \[SEP\] the id 5, but the vocabulary gives it 3; write the id"
+        DamagedFile, match=r"'post_processor' gives \[SEP\] the id 5, but the vocabulary gives it 3; write the id"
     ):
         load_fast(tmp_path, ["tokenizer.json"])

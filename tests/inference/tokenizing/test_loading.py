@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.loading import load_fast
 from tests.inference.tokenizing.vocabularies import FAMILIES, copy_golden
 
@@ -24,5 +24,5 @@ def test_tokens_become_text_again_because_other_programs_read_exports(family: st
 def test_a_missing_file(tmp_path: Path) -> None:
     names = copy_golden("roberta", tmp_path)
     names.remove("merges.txt")
-    with pytest.raises(DataError, match=r"its tokenizer needs vocab.json and merges.txt, but merges.txt is missing"):
+    with pytest.raises(DamagedFile, match=r"its tokenizer needs vocab.json and merges.txt, but merges.txt is missing"):
         load_fast(tmp_path, names)

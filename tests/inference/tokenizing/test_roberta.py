@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.loading import load_fast
 from tests.inference.tokenizing.vocabularies import copy_golden
 
@@ -29,5 +29,7 @@ def test_a_space_before_the_text_is_added_only_if_the_file_says_so(tmp_path: Pat
 def test_damaged_merges_are_named(tmp_path: Path) -> None:
     names = copy_golden("roberta", tmp_path)
     (tmp_path / "merges.txt").write_text("no such pair at all\n", "utf-8")
-    with pytest.raises(DataError, match=r"vocab\.json: cannot be read as a vocabulary with the merges in merges\.txt"):
+    with pytest.raises(
+        DamagedFile, match=r"vocab\.json: cannot be read as a vocabulary with the merges in merges\.txt"
+    ):
         load_fast(tmp_path, names)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.sentencepiece import CONTROL, UNKNOWN, read_sentencepiece
 from tests.inference.tokenizing.vocabularies import GOLDEN, field, number_field, piece, sentencepiece_model
 
@@ -59,12 +59,12 @@ def test_a_trained_model() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
-    with pytest.raises(DataError, match=rf"spm\.model: .*({message})"):
+    with pytest.raises(DamagedFile, match=rf"spm\.model: .*({message})"):
         read_sentencepiece(written(tmp_path, content))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"spm\.model: cannot be read: No such file"):
+    with pytest.raises(DamagedFile, match=r"spm\.model: cannot be read: No such file"):
         read_sentencepiece(tmp_path / "spm.model")
 
 
@@ -75,6 +75,6 @@ def test_a_damaged_byte_is_noticed_or_harmless(
     path = written(tmp_path_factory.getbasetemp(), REAL[:place] + bytes([value]) + REAL[place + 1 :])
     try:
         model = read_sentencepiece(path)
-    except DataError:
+    except DamagedFile:
         return
     assert len(model.pieces) == len(model.types) > model.unknown

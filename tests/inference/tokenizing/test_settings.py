@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.settings import Settings, Token
 from tests.inference.folders import write_json
 
@@ -95,7 +95,7 @@ def test_further_special_tokens(tmp_path: Path) -> None:
     ],
 )
 def test_values_of_another_kind(tmp_path: Path, file: str, content: object, message: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DamagedFile) as caught:
         settings = settings_of(tmp_path, **{file: content})
         settings.flag("do_lower_case", True)
         settings.count("extra_ids", 0)

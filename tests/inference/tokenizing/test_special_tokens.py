@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.loading import load_fast
 from rageval_spec.inference.tokens import load_tokenizer
 from tests.inference.tokenizing.vocabularies import copy_golden
@@ -34,7 +35,7 @@ def test_mask_follows_the_pieces_of_deberta(tmp_path: Path) -> None:
     assert read(tmp_path, names, "[MASK]") == [1, size, 2]
     copy_golden("deberta", tmp_path, added_tokens={"[MASK]": size + 1})
     with pytest.raises(
-        DataError,
+        DamagedFile,
         match=rf"added_tokens\.json: '\[MASK\]' gives \[MASK\] the id {size + 1}, but with the vocabulary in "
         rf"spm\.model its id is {size}; the files belong to different models",
     ):
@@ -49,7 +50,7 @@ def test_a_vocabulary_without_a_special_token(tmp_path: Path, family: str, token
     names = copy_golden(family, tmp_path)
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text(vocabulary.read_text("utf-8").replace(f"{token}\n", "[gone]\n"), "utf-8")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DamagedFile) as caught:
         load_fast(tmp_path, names)
     assert str(caught.value).startswith(f"{vocabulary}: has no token {token}, which the model needs as its {role};")
 
@@ -57,21 +58,21 @@ def test_a_vocabulary_without_a_special_token(tmp_path: Path, family: str, token
 def test_a_vocabulary_without_a_token_that_a_file_names(tmp_path: Path) -> None:
     names = copy_golden("deberta", tmp_path, tokenizer_config={"sep_token": "[END]"})
     with pytest.raises(
-        DataError, match=r"spm\.model: has no token \[END\], which .*tokenizer_config\.json: 'sep_token' names;"
+        DamagedFile, match=r"spm\.model: has no token \[END\], which .*tokenizer_config\.json: 'sep_token' names;"
     ):
         load_fast(tmp_path, names)
 
 
 def test_a_special_token_that_is_null(tmp_path: Path) -> None:
     names = copy_golden("bert", tmp_path, tokenizer_config={"cls_token": None})
-    with pytest.raises(DataError, match=r"tokenizer_config\.json: 'cls_token' is null, but the model needs one"):
+    with pytest.raises(DamagedFile, match=r"tokenizer_config\.json: 'cls_token' is null, but the model needs one"):
         load_fast(tmp_path, names)
 
 
 def test_padding_is_compared_where_positions_are_counted_from_it(tmp_path: Path) -> None:
     names = copy_golden("xlm_roberta", tmp_path, config={"model_type": "xlm-roberta", "pad_token_id": 0})
     with pytest.raises(
-        DataError,
+        DamagedFile,
         match=r"config\.json: says that 'pad_token_id' is 0, but the id of <pad> in sentencepiece\.bpe\.model is 1",
     ):
         load_fast(tmp_path, names)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.loading import load_fast
 from tests.inference.tokenizing.vocabularies import copy_golden
 
@@ -30,5 +30,5 @@ def test_case_is_kept_if_the_file_says_so(tmp_path: Path) -> None:
 def test_a_vocabulary_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     names = copy_golden("bert", tmp_path)
     (tmp_path / "vocab.txt").write_bytes(b"\xff\xfe[PAD]\n")
-    with pytest.raises(DataError, match=r"vocab\.txt: cannot be read as a vocabulary with one token a line"):
+    with pytest.raises(DamagedFile, match=r"vocab\.txt: cannot be read as a vocabulary with one token a line"):
         load_fast(tmp_path, names)

@@ -63,6 +63,7 @@ def inspect(location: Location, name: str) -> Inspected:
     """What the model at a place is. A damaged file is described in `problem`; the other files are read all the same."""
     from rageval_spec.inference.configuration import read_configuration
     from rageval_spec.inference.sources import find_source
+    from rageval_spec.inference.translation import translated
 
     folder = location.folder
     facts: dict[str, Any] = {}
@@ -70,7 +71,8 @@ def inspect(location: Location, name: str) -> Inspected:
 
     def attempt(read: Callable[[], T]) -> T | None:
         try:
-            return read()
+            with translated():
+                return read()
         except (RagevalError, OSError) as error:
             problems.append(str(error))
             return None
@@ -105,7 +107,7 @@ def _read_precision(source: Source) -> str:
     """The type of most weights according to the headers of the safetensors files; "" for other formats.
 
     Raises:
-        DataError: a file is damaged or truncated.
+        DamagedFile: a file is damaged or truncated.
     """
     from rageval_spec.inference.tensors import Tensors
 

@@ -110,7 +110,8 @@ def list_models(store: Path = STORE) -> Listing:
     `store` is the folder of a store, which remembers the chat models that were asked.
     """
     from rageval_spec.inference.exports import find_cache, list_cached
-    from rageval_spec.inference.sources import EMBEDDED, find_hub_cache
+    from rageval_spec.inference.sources import EMBEDDED
+    from rageval_spec.inference.translation import find_hub_cache
     from rageval_spec.store.chat_models import list_asked
 
     return Listing(
@@ -135,7 +136,8 @@ def _look_at_embedded(name: str) -> Listed:
 
 
 def _look_at_fetched(name: str) -> Listed:
-    from rageval_spec.inference.sources import find_hub_cache, locate
+    from rageval_spec.inference.sources import locate
+    from rageval_spec.inference.translation import find_hub_cache
 
     location = locate(name, find_hub_cache())  # in the cache, no folder is named like a model
     return Listed(name, inspect(location, name), _size(location.folder), location.revision)
@@ -148,7 +150,7 @@ def find_width() -> int:
 
 def fetched_names() -> list[str]:
     """The ids of the models in the Hugging Face cache, sorted, including incomplete ones."""
-    from rageval_spec.inference.sources import find_hub_cache
+    from rageval_spec.inference.translation import find_hub_cache
 
     found = sorted(path.name for path in find_hub_cache().glob("models--*--*"))
     return [name.removeprefix("models--").replace("--", "/", 1) for name in found if name.count("--") == 2]

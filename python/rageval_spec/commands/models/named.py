@@ -34,7 +34,6 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
         DataError: the model's configuration is damaged.
     """
     from rageval_spec.inference import hub
-    from rageval_spec.inference.configuration import read_configuration
     from rageval_spec.inference.sources import EMBEDDED, find_source, locate
 
     location = locate(name, Path(), revision)
@@ -49,4 +48,4 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
             raise type(error)(f"{error}; {near}" if near else str(error)) from error
     if source is None:
         raise RagevalError(f"'{name}' was downloaded, but some of its files are missing; run the command again")
-    return Named(name, source, read_configuration(source.folder))
+    return Named(name, source, source.read_configuration())

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.activations import ACTIVATIONS
 from rageval_spec.inference.architectures.shared.contract import Wanted, build_for
 from rageval_spec.inference.architectures.shared.layers import Layers
@@ -21,6 +20,7 @@ from rageval_spec.inference.architectures.shared.nodes import MICROSOFT, Nodes
 from rageval_spec.inference.architectures.shared.rotary import Rotary, Rotation
 from rageval_spec.inference.architectures.shared.settings import read_choice, read_flag, read_number, refuse_unless
 from rageval_spec.inference.architectures.shared.sizes import read_size
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.weights import Weights
 
 if TYPE_CHECKING:
@@ -72,22 +72,22 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
     """The shape that config.json describes.
 
     Raises:
-        UsageError: a setting is not supported; the message names its key.
-        DataError: a size or a number is missing or impossible, or two keys contradict each other.
+        UnsupportedModel: a setting is not supported; the message names its key.
+        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
     """
     for key in ("is_decoder", "add_cross_attention", "is_causal"):
         refuse_unless(config, key, False, None)
     hidden, heads = read_size(config, "hidden_size"), read_size(config, "num_attention_heads")
     if hidden % heads:
-        raise DataError(f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {heads}")
+        raise DamagedFile(f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {heads}")
     shared = heads if config.get("num_key_value_heads") is None else read_size(config, "num_key_value_heads")
     if heads % shared:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'num_attention_heads' {heads} is not a multiple of 'num_key_value_heads' {shared}"
         )
     size = hidden // heads if config.get("head_dim") is None else read_size(config, "head_dim")
     if size % 2:
-        raise DataError(f"config.json: rotary positions turn pairs of values, but a head has {size} ('head_dim')")
+        raise DamagedFile(f"config.json: rotary positions turn pairs of values, but a head has {size} ('head_dim')")
     return Shape(
         hidden=hidden,
         layers=read_size(config, "num_hidden_layers"),
@@ -113,15 +113,15 @@ def _read_theta(config: Mapping[str, Any]) -> float:
     refuse_unless(config, "rope_scaling", None)
     where, own = "rope_parameters.", config.get("rope_parameters") or {}
     if not isinstance(own, Mapping):
-        raise DataError(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
+        raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
     read_choice(own, "rope_type", "default", ("default",), where)
     if own.get("partial_rotary_factor", 1) != 1:
-        raise UsageError(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     if "rope_theta" not in own and "rope_theta" not in config:
-        raise DataError("config.json: 'rope_theta' is missing; it is the base of the rotary positions")
+        raise DamagedFile("config.json: 'rope_theta' is missing; it is the base of the rotary positions")
     theta = read_number(own if "rope_theta" in own else config, "rope_theta", 1, where=where if own else "")
     if "rope_theta" in config and read_number(config, "rope_theta", 1) != theta:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'rope_theta' is {config['rope_theta']!r}, but '{where}rope_theta' is {theta:g}; remove one"
         )
     return theta
@@ -132,7 +132,7 @@ def _read_pooling(config: Mapping[str, Any]) -> str:
     old = read_choice(config, "clf_pooling", "late", _POOLINGS)
     pooling = read_choice(config, "classifier_pooling", old, _POOLINGS)
     if "clf_pooling" in config and old != pooling:
-        raise DataError(f"config.json: 'clf_pooling' is {old!r}, but 'classifier_pooling' is {pooling!r}; remove one")
+        raise DamagedFile(f"config.json: 'clf_pooling' is {old!r}, but 'classifier_pooling' is {pooling!r}; remove one")
     return pooling
 
 

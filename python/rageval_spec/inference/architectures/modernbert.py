@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.activations import ACTIVATIONS
 from rageval_spec.inference.architectures.shared.contract import Wanted, build_for
 from rageval_spec.inference.architectures.shared.layers import Layers
@@ -21,6 +20,7 @@ from rageval_spec.inference.architectures.shared.rotary import Rotary, Rotation
 from rageval_spec.inference.architectures.shared.settings import read_choice, read_flag, read_number, refuse_unless
 from rageval_spec.inference.architectures.shared.sizes import read_size
 from rageval_spec.inference.architectures.shared.windows import Windows
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.weights import Weights
 
 if TYPE_CHECKING:
@@ -76,15 +76,15 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
     """The shape that config.json describes, in the spelling of transformers 4 or 5.
 
     Raises:
-        UsageError: a setting is not supported; the message names its key.
-        DataError: a size or a number is missing or impossible, or two keys contradict each other.
+        UnsupportedModel: a setting is not supported; the message names its key.
+        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
     """
     for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
         refuse_unless(config, key, False, None)
     hidden = read_size(config, "hidden_size")
     heads = read_size(config, "num_attention_heads")
     if hidden % heads or hidden // heads % 2:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
         )
     return Shape(
@@ -113,10 +113,12 @@ def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
         every = read_size(config, "global_attn_every_n_layers", 3)
         return tuple(_SLIDING if number % every else _FULL for number in range(layers))
     if not isinstance(stated, list) or len(stated) != layers:
-        raise DataError(f"config.json: 'layer_types' must be a list of {layers} words, one for each layer")
+        raise DamagedFile(f"config.json: 'layer_types' must be a list of {layers} words, one for each layer")
     for kind in stated:
         if kind not in (_FULL, _SLIDING):
-            raise UsageError(f"config.json: 'layer_types' {kind!r} is not supported; only {_FULL} and {_SLIDING} are")
+            raise UnsupportedModel(
+                f"config.json: 'layer_types' {kind!r} is not supported; only {_FULL} and {_SLIDING} are"
+            )
     return tuple(stated)
 
 
@@ -125,23 +127,25 @@ def _read_theta(config: Mapping[str, Any], kind: str) -> float:
     key, default = _OLD_THETA[kind]
     scaling = config.get("rope_scaling")
     if scaling is not None:
-        raise UsageError(f"config.json: 'rope_scaling' {scaling!r} is not supported; only null is")
+        raise UnsupportedModel(f"config.json: 'rope_scaling' {scaling!r} is not supported; only null is")
     every = config.get("rope_parameters") or {}
     if not isinstance(every, Mapping) or not set(every) <= set(_OLD_THETA):
-        raise UsageError(f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}")
+        raise UnsupportedModel(
+            f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}"
+        )
     where, own = f"rope_parameters.{kind}.", every.get(kind) or {}
     if not isinstance(own, Mapping):
-        raise DataError(f"config.json: 'rope_parameters.{kind}' must be an object, but is {own!r}")
+        raise DamagedFile(f"config.json: 'rope_parameters.{kind}' must be an object, but is {own!r}")
     read_choice(own, "rope_type", "default", ("default",), where)
     if own.get("partial_rotary_factor", 1) != 1:
-        raise UsageError(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     if "rope_theta" not in own:
         if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
             key, default = _OLD_THETA[_FULL]
         return read_number(config, key, default)
     theta = read_number(own, "rope_theta", default, where=where)
     if config.get(key) is not None and read_number(config, key, default) != theta:
-        raise DataError(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
+        raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
     return theta
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.activations import ACTIVATIONS
 from rageval_spec.inference.architectures.shared.contract import Wanted, build_for
 from rageval_spec.inference.architectures.shared.layers import Layers
@@ -21,6 +20,7 @@ from rageval_spec.inference.architectures.shared.nodes import MICROSOFT, Nodes
 from rageval_spec.inference.architectures.shared.rotary import Rotary, Rotation
 from rageval_spec.inference.architectures.shared.settings import read_choice, read_flag, read_number, refuse_unless
 from rageval_spec.inference.architectures.shared.sizes import read_size
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.weights import Weights
 
 if TYPE_CHECKING:
@@ -120,14 +120,14 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
     """The shape that config.json describes, in either spelling.
 
     Raises:
-        UsageError: a setting is not supported; the message names its key.
-        DataError: a size or a number is missing or impossible, or two keys contradict each other.
+        UnsupportedModel: a setting is not supported; the message names its key.
+        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
     """
     _refuse_variants(config)
     is_own = any(key in config for key in _OWN_KEYS)
     hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
     if hidden % heads:
-        raise DataError(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
+        raise DamagedFile(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
     refuse_unless(config, "head_dim", hidden // heads, None)
     refuse_unless(config, "num_heads_kv", heads, None)
     multiple = read_size(config, "pad_vocab_size_multiple", 1)
@@ -152,7 +152,7 @@ def _refuse_variants(config: Mapping[str, Any]) -> None:
     """Refuse what Nomic's code can do, but no published text model without experts does."""
     every = config.get("moe_every_n_layers")
     if every is not None and (not isinstance(every, int) or every > 0):  # 0 and -1: no layer has experts
-        raise UsageError(
+        raise UnsupportedModel(
             "config.json: 'moe_every_n_layers' is not supported: this model has experts (as nomic-embed-text-v2-moe); "
             "use a model with an .onnx file, or nomic-embed-text-v1.5"
         )
@@ -166,7 +166,7 @@ def _refuse_variants(config: Mapping[str, Any]) -> None:
 def _read_renamed(config: Mapping[str, Any], key: str, old: str) -> int:
     """A size that both spellings have."""
     if key in config and old in config and config[key] != config[old]:
-        raise DataError(f"config.json: '{key}' is {config[key]!r}, but '{old}' is {config[old]!r}; remove one")
+        raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{old}' is {config[old]!r}; remove one")
     return read_size(config, old if key not in config and old in config else key)
 
 
@@ -176,7 +176,7 @@ def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float
         return value
     stated = read_number(config, old, value)
     if key in config and stated != value:
-        raise DataError(f"config.json: '{key}' is {value:g}, but '{old}' is {stated:g}; remove one")
+        raise DamagedFile(f"config.json: '{key}' is {value:g}, but '{old}' is {stated:g}; remove one")
     return stated
 
 
@@ -187,7 +187,7 @@ def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
         return stated
     gate = _GATES[read_choice(config, "activation_function", "gelu_new", _GATES)]
     if "hidden_act" in config and stated.replace("swish", "silu") != gate:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'hidden_act' {stated!r} contradicts 'activation_function' "
             f"{config['activation_function']!r}; remove one"
         )
@@ -198,15 +198,15 @@ def _read_rotation(config: Mapping[str, Any], size: int, is_own: bool) -> Rotati
     """The angles. A scaling factor extends texts beyond those of training, by dynamic NTK scaling."""
     where, own = "rope_parameters.", config.get("rope_parameters") or {}
     if not isinstance(own, Mapping):
-        raise DataError(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
+        raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
     if "rope_theta" in config:
         own = {"rope_theta": config["rope_theta"], **own}
     kind = read_choice(own, "rope_type", "default", ("default", "dynamic"), where)
     if own.get("partial_rotary_factor", 1) != 1:
-        raise UsageError(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     width = size * _read_fraction(config, is_own)
     if width % 2:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'rotary_emb_fraction' turns {width:g} of the {size} values of a head; it must turn an even "
             "number"
         )
@@ -220,10 +220,12 @@ def _read_fraction(config: Mapping[str, Any], is_own: bool) -> float:
     """The share of each head that is turned."""
     key = "rotary_emb_fraction"
     if (is_own and key not in config) or config.get(key, 1) == 0:
-        raise UsageError(f"config.json: '{key}' is 0 or missing: learned positions are not supported for nomic_bert")
+        raise UnsupportedModel(
+            f"config.json: '{key}' is 0 or missing: learned positions are not supported for nomic_bert"
+        )
     fraction = read_number(config, key, 1)
     if fraction > 1:
-        raise DataError(f"config.json: '{key}' must be at most 1, but is {fraction:g}")
+        raise DamagedFile(f"config.json: '{key}' must be at most 1, but is {fraction:g}")
     return fraction
 
 
@@ -232,12 +234,14 @@ def _scale(config: Mapping[str, Any], rotation: Rotation, factor: float | None) 
     key, trained = "max_position_embeddings", "max_trained_positions"
     if config.get("rotary_scaling_factor"):
         if factor is not None:
-            raise DataError("config.json: 'rotary_scaling_factor' and 'rope_parameters' both scale; remove one")
+            raise DamagedFile("config.json: 'rotary_scaling_factor' and 'rope_parameters' both scale; remove one")
         factor, key = read_number(config, "rotary_scaling_factor", 1), trained
     if factor is None:
         return rotation
     if rotation.width < 4:
-        raise DataError(f"config.json: scaled angles need at least 4 turned values of a head, but {rotation.width} are")
+        raise DamagedFile(
+            f"config.json: scaled angles need at least 4 turned values of a head, but {rotation.width} are"
+        )
     positions = read_size(config, key, 2048)
     return Rotation(rotation.theta, rotation.width, rotation.interleaved, factor, positions)
 

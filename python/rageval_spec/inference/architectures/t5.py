@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from rageval_spec.errors import UsageError
 from rageval_spec.inference.architectures.shared.buckets import find_buckets
 from rageval_spec.inference.architectures.shared.contract import Wanted
 from rageval_spec.inference.architectures.shared.layers import Layers
 from rageval_spec.inference.architectures.shared.nodes import MICROSOFT, Nodes
 from rageval_spec.inference.architectures.shared.t5_shape import HHEM, TYPES, T5Shape, read_hhem_shape, read_t5_shape
+from rageval_spec.inference.checkpoint_errors import UnsupportedModel
 from rageval_spec.inference.weights import Weights
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _build(
 ) -> onnx.ModelProto:
     if wanted.replies:
         if config.get("model_type") != "t5":
-            raise UsageError(f"replies: are not supported for {config.get('model_type')}, only for t5")
+            raise UnsupportedModel(f"replies: are not supported for {config.get('model_type')}, only for t5")
         return builder.build_reply(wanted.replies)
     if wanted.task == "token_classification":
         return builder.build_token_classifier(_find_classifier(weights))
@@ -66,7 +66,7 @@ def _refuse_other_heads(weights: Mapping[str, Any], is_hhem: bool) -> None:
     """Refuse the heads that transformers puts on a T5 decoder."""
     if not is_hhem:
         head = "T5ForSequenceClassification" if "classification_head.dense.weight" in weights else "its head"
-        raise UsageError(
+        raise UnsupportedModel(
             f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
             "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
         )

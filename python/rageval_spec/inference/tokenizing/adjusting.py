@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing import mpnet, roberta, wordpiece
 from rageval_spec.inference.tokenizing.families import GENERIC, Family, find_family
 from rageval_spec.inference.tokenizing.settings import Settings
@@ -34,7 +34,7 @@ def adjust(tokenizer: Tokenizer, path: Path, settings: Settings) -> None:
         path: the tokenizer.json.
 
     Raises:
-        DataError: the tokenizer lacks a token that the model needs, or counts its padding otherwise than config.json.
+        DamagedFile: the tokenizer lacks a token that the model needs, or counts its padding otherwise than config.json.
     """
     if settings.flag("split_special_tokens", False):
         tokenizer.encode_special_tokens = True
@@ -77,7 +77,7 @@ def _check_template(tokenizer: Tokenizer, path: Path) -> None:
     for content, number in _find_entries(json.loads(tokenizer.post_processor.__getstate__())):
         known = tokenizer.token_to_id(content)
         if known is not None and known != number:
-            raise DataError(
+            raise DamagedFile(
                 f"{path}: 'post_processor' gives {content} the id {number}, but the vocabulary gives it {known}; write "
                 "the id that the model was trained with in both places"
             )

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.adjusting import adjust
 from rageval_spec.inference.tokenizing.families import find_family
 from rageval_spec.inference.tokenizing.settings import Settings
@@ -34,7 +34,7 @@ def load_fast(folder: Path, names: Collection[str]) -> Loaded | None:
         names: the tokenizer files in it.
 
     Raises:
-        DataError: a file is missing or damaged, or the files belong to different models.
+        DamagedFile: a file is missing or damaged, or the files belong to different models.
     """
     tame_forks()
     if TOKENIZER in names:
@@ -48,7 +48,7 @@ def load_fast(folder: Path, names: Collection[str]) -> Loaded | None:
         return None
     missing = [name for name in family.FILES if name not in names]
     if missing:
-        raise DataError(
+        raise DamagedFile(
             f"{folder}: its tokenizer needs {' and '.join(family.FILES)}, but {missing[0]} is missing; "
             "download the model again"
         )
@@ -70,6 +70,6 @@ def _read(path: Path) -> Tokenizer:
     try:
         return Tokenizer.from_buffer(path.read_bytes())
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # tokenizers raises a plain Exception
-        raise DataError(f"{path}: is not a tokenizer: {error}") from error
+        raise DamagedFile(f"{path}: is not a tokenizer: {error}") from error

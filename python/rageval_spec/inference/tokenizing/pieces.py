@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.sentencepiece import CONTROL, USER_DEFINED, SentencePieceModel
 from rageval_spec.inference.tokenizing.settings import Token
 
@@ -42,7 +42,7 @@ def make_tokenizer(model: SentencePieceModel, pieces: Pieces, unknown: int) -> T
             )
         )
     except Exception as error:  # tokenizers raises a plain Exception
-        raise DataError(f"{model.path}: cannot be turned into a tokenizer: {error}") from error
+        raise DamagedFile(f"{model.path}: cannot be turned into a tokenizer: {error}") from error
 
 
 def make_charsmap(model: SentencePieceModel) -> list[Normalizer]:
@@ -54,7 +54,7 @@ def make_charsmap(model: SentencePieceModel) -> list[Normalizer]:
     try:
         return [Precompiled(model.charsmap)]
     except Exception as error:
-        raise DataError(
+        raise DamagedFile(
             f"{model.path}: 'normalizer_spec.precompiled_charsmap' is damaged; download the model again"
         ) from error
 

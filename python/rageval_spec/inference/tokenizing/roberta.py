@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.settings import Settings, Token
 from rageval_spec.inference.tokenizing.special_tokens import add_special_tokens
 
@@ -42,7 +42,9 @@ def build(paths: tuple[Path, ...], settings: Settings) -> Tokenizer:
         vocabulary, pairs = BPE.read_file(str(words), str(merges))
         model = BPE(vocabulary, pairs, continuing_subword_prefix="", end_of_word_suffix="")
     except Exception as error:  # tokenizers raises a plain Exception
-        raise DataError(f"{words}: cannot be read as a vocabulary with the merges in {merges.name}: {error}") from error
+        raise DamagedFile(
+            f"{words}: cannot be read as a vocabulary with the merges in {merges.name}: {error}"
+        ) from error
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=settings.flag("add_prefix_space", False))
     tokenizer.decoder = ByteLevelDecoder()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.protobuf import BYTES, FIXED32, VARINT, read_fields, read_varint
 from rageval_spec.inference.tokenizing.charsmap import is_sound
 
@@ -60,12 +60,12 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
     """Read a SentencePiece model.
 
     Raises:
-        DataError: the file is damaged, is not a SentencePiece model, or uses what is not supported here.
+        DamagedFile: the file is damaged, is not a SentencePiece model, or uses what is not supported here.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
     pieces: list[tuple[str, float]] = []
     types = bytearray()
     trainer, normalizer = _Spec(), _Spec()
@@ -80,7 +80,7 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
             elif number in (_TRAINER, _NORMALIZER):
                 _read_spec(trainer if number == _TRAINER else normalizer, content, start, stop)
     except (IndexError, ValueError, struct.error) as error:
-        raise DataError(
+        raise DamagedFile(
             f"{path}: is not a SentencePiece model, or is damaged or truncated; download the model again"
         ) from error
     return _check(path, pieces, types, trainer, normalizer)
@@ -116,14 +116,14 @@ def _check(
     path: Path, pieces: list[tuple[str, float]], types: bytearray, trainer: _Spec, normalizer: _Spec
 ) -> SentencePieceModel:
     if not pieces:
-        raise DataError(f"{path}: is not a SentencePiece model: it has no pieces")
+        raise DamagedFile(f"{path}: is not a SentencePiece model: it has no pieces")
     if not all(piece for piece, _ in pieces) or not all(math.isfinite(score) for _, score in pieces):
-        raise DataError(f"{path}: is damaged: a piece is empty, or has no finite score; download the model again")
+        raise DamagedFile(f"{path}: is damaged: a piece is empty, or has no finite score; download the model again")
     if len({piece for piece, _ in pieces}) != len(pieces):
-        raise DataError(f"{path}: is damaged: it has the same piece twice; download the model again")
+        raise DamagedFile(f"{path}: is damaged: it has the same piece twice; download the model again")
     unknown = trainer.numbers.get(40, 0)
     if unknown >= len(pieces) or types[unknown] != UNKNOWN:
-        raise DataError(
+        raise DamagedFile(
             f"{path}: 'trainer_spec.unk_id' is {unknown}, which is not the unknown piece; download the model again"
         )
     number = trainer.numbers.get(3, 1)
@@ -136,12 +136,12 @@ def _check(
             _refuse(path, f"normalizer_spec.{name}", "false")
     charsmap = normalizer.texts.get(2, b"")
     if charsmap and not is_sound(charsmap):
-        raise DataError(f"{path}: 'normalizer_spec.precompiled_charsmap' is damaged; download the model again")
+        raise DamagedFile(f"{path}: 'normalizer_spec.precompiled_charsmap' is damaged; download the model again")
     return SentencePieceModel(path, pieces, types, _KINDS[number], unknown, bool(trainer.numbers.get(35, 0)), charsmap)
 
 
 def _refuse(path: Path, key: str, value: str) -> NoReturn:
-    raise DataError(
+    raise DamagedFile(
         f"{path}: '{key}' is {value}, which is not supported; save the tokenizer as a tokenizer.json with the "
         "program that made it"
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.configuration import load_json
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
@@ -205,12 +205,12 @@ def _read_object(path: Path) -> Mapping[str, Any]:
         return {}
     content = load_json(path)
     if not isinstance(content, dict):
-        raise DataError(f"{path}:1: must be an object, but is {_shorten(content)}")
+        raise DamagedFile(f"{path}:1: must be an object, but is {_shorten(content)}")
     return content
 
 
 def _refuse(path: Path, key: str, wanted: str, found: object) -> NoReturn:
-    raise DataError(f"{path}: '{key}' must be {wanted}, but is {_shorten(found)}")
+    raise DamagedFile(f"{path}: '{key}' must be {wanted}, but is {_shorten(found)}")
 
 
 def _shorten(value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.configuration import OFFSET_POSITIONS
 from rageval_spec.inference.tokenizing.settings import CONFIG, ROLES, Settings, Token
 
@@ -38,7 +38,7 @@ def add_special_tokens(
         The special tokens by role, those of `needed` at least, all with their ids.
 
     Raises:
-        DataError: a needed token is missing, or a file gives a token another id than the vocabulary does.
+        DamagedFile: a needed token is missing, or a file gives a token another id than the vocabulary does.
     """
     found = {key: settings.role(key, defaults.get(key)) for key in ROLES}
     roles = {key: token for key, token in found.items() if token is not None}
@@ -87,7 +87,7 @@ def _add(tokenizer: Tokenizer, path: Path, tokens: Iterable[Token]) -> None:
     for token in new.values():
         number = tokenizer.token_to_id(token.content)
         if token.id is not None and number != token.id:
-            raise DataError(
+            raise DamagedFile(
                 f"{token.named} gives {token.content} the id {token.id}, but with the vocabulary in {path.name} its id "
                 f"is {number}; the files belong to different models"
             )
@@ -97,14 +97,14 @@ def require(tokenizer: Tokenizer, path: Path, key: str, token: Token | None) -> 
     """The token of a role, with its id.
 
     Raises:
-        DataError: the role has no token, or the tokenizer does not know it.
+        DamagedFile: the role has no token, or the tokenizer does not know it.
     """
     if token is None:
-        raise DataError(f"{path.parent / CONFIG}: '{key}' is null, but the model needs one")
+        raise DamagedFile(f"{path.parent / CONFIG}: '{key}' is null, but the model needs one")
     number = tokenizer.token_to_id(token.content)
     if number is None:
         named = f"which {token.named} names" if token.named else f"which the model needs as its {key}"
-        raise DataError(f"{path}: has no token {token.content}, {named}; the files belong to different models")
+        raise DamagedFile(f"{path}: has no token {token.content}, {named}; the files belong to different models")
     return token.with_id(number)
 
 
@@ -118,7 +118,7 @@ def check_padding(tokenizer: Tokenizer, path: Path, settings: Settings, padding:
     stated, number = settings.model_number("pad_token_id"), tokenizer.token_to_id(padding.content)
     if number is not None and number != (1 if stated is None else stated):
         said = "has no 'pad_token_id', which means 1" if stated is None else f"says that 'pad_token_id' is {stated}"
-        raise DataError(
+        raise DamagedFile(
             f"{settings.folder / 'config.json'}: {said}, but the id of {padding.content} in {path.name} is {number}; "
             "the files belong to different models"
         )

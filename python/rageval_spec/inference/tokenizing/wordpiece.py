@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.settings import Settings, Token
 from rageval_spec.inference.tokenizing.special_tokens import add_special_tokens, frame
 
@@ -47,7 +47,7 @@ def read_words(path: Path, settings: Settings, defaults: Mapping[str, Token]) ->
     """A WordPiece tokenizer, which splits, strips accents and lowercases as tokenizer_config.json says.
 
     Raises:
-        DataError: the file is not UTF-8, or cannot be read.
+        DamagedFile: the file is not UTF-8, or cannot be read.
     """
     from tokenizers import Tokenizer
     from tokenizers.decoders import WordPiece as WordPieceDecoder
@@ -58,7 +58,7 @@ def read_words(path: Path, settings: Settings, defaults: Mapping[str, Token]) ->
     try:
         vocabulary = WordPiece.read_file(str(path))
     except Exception as error:  # tokenizers raises a plain Exception
-        raise DataError(f"{path}: cannot be read as a vocabulary with one token a line: {error}") from error
+        raise DamagedFile(f"{path}: cannot be read as a vocabulary with one token a line: {error}") from error
     unknown = settings.role("unk_token", defaults["unk_token"])
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token=unknown.content if unknown else "[UNK]"))
     tokenizer.normalizer = BertNormalizer(

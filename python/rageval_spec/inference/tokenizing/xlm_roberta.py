@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.errors import DataError
+from rageval_spec.inference.checkpoint_errors import DamagedFile
 from rageval_spec.inference.tokenizing.pieces import SPACE, list_own, make_charsmap, make_tokenizer
 from rageval_spec.inference.tokenizing.sentencepiece import SentencePieceModel, read_sentencepiece
 from rageval_spec.inference.tokenizing.settings import Settings, Token
@@ -50,7 +50,7 @@ def check_first(model: SentencePieceModel, wanted: tuple[str, ...]) -> None:
     """Refuse a model whose first pieces are others: its ids would be shifted."""
     found = tuple(piece for piece, _ in model.pieces[: len(wanted)])
     if found != wanted:
-        raise DataError(
+        raise DamagedFile(
             f"{model.path}: its first pieces are {', '.join(found)}, but those of a model of this kind are "
             f"{', '.join(wanted)}; the files belong to different models"
         )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.architectures.shared.disentangled import Convolution, find_rows, read_shape
+from rageval_spec.inference.checkpoint_errors import CheckpointError, DamagedFile, UnsupportedModel
 from tests.reference.deberta import find_bucket
 
 CONFIG: dict[str, Any] = {
@@ -82,30 +82,50 @@ def test_scores_shrink_with_the_number_of_terms(terms: Any, count: int, relative
 @pytest.mark.parametrize(
     ("changed", "kind", "message"),
     [
-        ({"pos_att_type": "c2p|p2p"}, UsageError, "config.json: 'pos_att_type' has 'p2p', which is not supported"),
-        ({"pos_att_type": 3}, DataError, "config.json: 'pos_att_type' must be a list of c2p and p2c, but is 3"),
-        ({"norm_rel_ebd": "rms"}, UsageError, "config.json: 'norm_rel_ebd' 'rms' is not supported; supported are: "),
-        ({"position_buckets": 7}, UsageError, "'position_buckets' 7 is not supported; only even numbers are"),
-        ({"position_buckets": 1100}, DataError, "'position_buckets' is 1100, which needs a max_relative_positions"),
-        ({"position_buckets": None}, DataError, "'position_buckets' must be a whole number, but is None"),
-        ({"max_relative_positions": 2.5}, DataError, "'max_relative_positions' must be a whole number, but is 2.5"),
-        ({"relative_attention": "yes"}, DataError, "'relative_attention' must be true or false, but is 'yes'"),
-        ({"share_att_key": 1}, DataError, "'share_att_key' must be true or false, but is 1"),
-        ({"position_biased_input": None}, DataError, "'position_biased_input' must be true or false, but is None"),
-        ({"type_vocab_size": -1}, DataError, "'type_vocab_size' must be a whole number from 0 up, but is -1"),
-        ({"embedding_size": 0}, DataError, "'embedding_size' must be a whole number above 0, but is 0"),
-        ({"conv_kernel_size": 4}, DataError, "'conv_kernel_size' must be odd, but is 4"),
-        ({"conv_kernel_size": 3, "conv_groups": 5}, DataError, "hidden_size 12 is not a multiple of conv_groups 5"),
-        ({"conv_kernel_size": 3, "conv_act": "mish"}, UsageError, "'conv_act' 'mish' is not supported; supported are:"),
-        ({"hidden_act": "mish"}, UsageError, "config.json: 'hidden_act' 'mish' is not supported; supported are: "),
-        ({"pooler_hidden_act": "mish"}, UsageError, "'pooler_hidden_act' 'mish' is not supported; supported are: "),
-        ({"attention_head_size": 8}, DataError, "'attention_head_size' is 8, but must be 6 with hidden_size 12 and"),
-        ({"pooler_hidden_size": 8}, DataError, "'pooler_hidden_size' is 8, but must be 12 with hidden_size 12"),
-        ({"num_attention_heads": 5}, DataError, "hidden_size 12 is not a multiple of num_attention_heads 5"),
-        ({"layer_norm_eps": -1}, DataError, "'layer_norm_eps' must be a number above 0, but is -1"),
-        ({"hidden_size": None}, DataError, "'hidden_size' is missing"),
+        (
+            {"pos_att_type": "c2p|p2p"},
+            UnsupportedModel,
+            "config.json: 'pos_att_type' has 'p2p', which is not supported",
+        ),
+        ({"pos_att_type": 3}, DamagedFile, "config.json: 'pos_att_type' must be a list of c2p and p2c, but is 3"),
+        (
+            {"norm_rel_ebd": "rms"},
+            UnsupportedModel,
+            "config.json: 'norm_rel_ebd' 'rms' is not supported; supported are: ",
+        ),
+        ({"position_buckets": 7}, UnsupportedModel, "'position_buckets' 7 is not supported; only even numbers are"),
+        ({"position_buckets": 1100}, DamagedFile, "'position_buckets' is 1100, which needs a max_relative_positions"),
+        ({"position_buckets": None}, DamagedFile, "'position_buckets' must be a whole number, but is None"),
+        ({"max_relative_positions": 2.5}, DamagedFile, "'max_relative_positions' must be a whole number, but is 2.5"),
+        ({"relative_attention": "yes"}, DamagedFile, "'relative_attention' must be true or false, but is 'yes'"),
+        ({"share_att_key": 1}, DamagedFile, "'share_att_key' must be true or false, but is 1"),
+        ({"position_biased_input": None}, DamagedFile, "'position_biased_input' must be true or false, but is None"),
+        ({"type_vocab_size": -1}, DamagedFile, "'type_vocab_size' must be a whole number from 0 up, but is -1"),
+        ({"embedding_size": 0}, DamagedFile, "'embedding_size' must be a whole number above 0, but is 0"),
+        ({"conv_kernel_size": 4}, DamagedFile, "'conv_kernel_size' must be odd, but is 4"),
+        ({"conv_kernel_size": 3, "conv_groups": 5}, DamagedFile, "hidden_size 12 is not a multiple of conv_groups 5"),
+        (
+            {"conv_kernel_size": 3, "conv_act": "mish"},
+            UnsupportedModel,
+            "'conv_act' 'mish' is not supported; supported are:",
+        ),
+        (
+            {"hidden_act": "mish"},
+            UnsupportedModel,
+            "config.json: 'hidden_act' 'mish' is not supported; supported are: ",
+        ),
+        (
+            {"pooler_hidden_act": "mish"},
+            UnsupportedModel,
+            "'pooler_hidden_act' 'mish' is not supported; supported are: ",
+        ),
+        ({"attention_head_size": 8}, DamagedFile, "'attention_head_size' is 8, but must be 6 with hidden_size 12 and"),
+        ({"pooler_hidden_size": 8}, DamagedFile, "'pooler_hidden_size' is 8, but must be 12 with hidden_size 12"),
+        ({"num_attention_heads": 5}, DamagedFile, "hidden_size 12 is not a multiple of num_attention_heads 5"),
+        ({"layer_norm_eps": -1}, DamagedFile, "'layer_norm_eps' must be a number above 0, but is -1"),
+        ({"hidden_size": None}, DamagedFile, "'hidden_size' is missing"),
     ],
 )
-def test_what_is_not_supported_is_refused(changed: dict[str, Any], kind: type[RagevalError], message: str) -> None:
+def test_what_is_not_supported_is_refused(changed: dict[str, Any], kind: type[CheckpointError], message: str) -> None:
     with pytest.raises(kind, match=re.escape(message)):
         read_shape(CONFIG | changed)

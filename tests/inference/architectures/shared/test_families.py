@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.families import FAMILIES, read_shape
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 from rageval_spec.inference.graph import build_graph
 from tests.inference.models import HIDDEN, VOCABULARY, make_config, make_weights
 
@@ -26,7 +26,7 @@ KINDS = sorted(FAMILIES)
 )
 def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> None:
     config = make_config("bert")
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UnsupportedModel, match=message):
         build_graph({**config, **changes}, make_weights(config))
 
 
@@ -50,7 +50,7 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
 )
 def test_inconsistent_configurations(changes: dict[str, Any], message: str) -> None:
     config = make_config("bert")
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DamagedFile, match=message):
         build_graph({**config, **changes}, make_weights(config))
 
 
@@ -71,5 +71,5 @@ def test_one_spelling_of_sizes_for_all_architectures(kind: str) -> None:
 
 def test_mpnet_with_other_buckets_than_those_of_transformers_is_refused() -> None:
     config = make_config("mpnet") | {"relative_attention_num_buckets": 16}
-    with pytest.raises(UsageError, match=r"'relative_attention_num_buckets' 16 is not supported; only 32 is"):
+    with pytest.raises(UnsupportedModel, match=r"'relative_attention_num_buckets' 16 is not supported; only 32 is"):
         read_shape(config)

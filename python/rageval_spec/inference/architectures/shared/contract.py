@@ -44,8 +44,8 @@ class Architecture(Protocol):
         """Build the graph; equal arguments give equal bytes.
 
         Raises:
-            UsageError: the configuration asks for something that is not supported; the message names the key.
-            DataError: a size or a tensor is missing, or they do not fit together.
+            UnsupportedModel: the configuration asks for something that is not supported; the message names the key.
+            DamagedFile: a size or a tensor is missing, or they do not fit together.
         """
 
 

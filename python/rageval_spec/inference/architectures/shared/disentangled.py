@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.activations import ACTIVATIONS
 from rageval_spec.inference.architectures.shared.settings import read_choice, read_flag, read_number
 from rageval_spec.inference.architectures.shared.sizes import read_size
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,8 +90,8 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
     """Read config.json, with transformers' defaults for keys that are not in it.
 
     Raises:
-        UsageError: an activation or a kind of relative positions is not supported.
-        DataError: a value is missing or invalid, or values do not fit together.
+        UnsupportedModel: an activation or a kind of relative positions is not supported.
+        DamagedFile: a value is missing or invalid, or values do not fit together.
     """
     hidden, heads = read_size(config, "hidden_size"), read_size(config, "num_attention_heads")
     _check_widths(config, hidden, heads)
@@ -119,11 +119,11 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
 
 def _check_widths(config: Mapping[str, Any], hidden: int, heads: int) -> None:
     if hidden % heads:
-        raise DataError(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
+        raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
     for key, needed in (("attention_head_size", hidden // heads), ("pooler_hidden_size", hidden)):
         found = config.get(key, needed)
         if found != needed:
-            raise DataError(
+            raise DamagedFile(
                 f"config.json: '{key}' is {found!r}, but must be {needed} with hidden_size {hidden} and "
                 f"num_attention_heads {heads}"
             )
@@ -134,11 +134,11 @@ def _read_terms(config: Mapping[str, Any]) -> tuple[str, ...]:
     stated = config.get("pos_att_type")
     words = stated.lower().split("|") if isinstance(stated, str) else stated or ()
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise DataError(f"config.json: 'pos_att_type' must be a list of {' and '.join(_TERMS)}, but is {stated!r}")
+        raise DamagedFile(f"config.json: 'pos_att_type' must be a list of {' and '.join(_TERMS)}, but is {stated!r}")
     named = {word.strip() for word in words} - {"", "none"}
     if not named <= set(_TERMS):
         unknown = min(named - set(_TERMS))
-        raise UsageError(
+        raise UnsupportedModel(
             f"config.json: 'pos_att_type' has {unknown!r}, which is not supported; supported are: {', '.join(_TERMS)}"
         )
     return tuple(term for term in _TERMS if term in named)
@@ -155,7 +155,9 @@ def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distan
     norms = str(config.get("norm_rel_ebd", "none")).lower().split("|")
     for norm in (one.strip() for one in norms):
         if norm not in ("none", "layer_norm"):
-            raise UsageError(f"config.json: 'norm_rel_ebd' {norm!r} is not supported; supported are: layer_norm, none")
+            raise UnsupportedModel(
+                f"config.json: 'norm_rel_ebd' {norm!r} is not supported; supported are: layer_norm, none"
+            )
     return Distances(
         terms=terms,
         rows=find_rows(reach, buckets),
@@ -167,9 +169,9 @@ def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distan
 
 def _check_buckets(buckets: int, reach: int) -> None:
     if buckets % 2:
-        raise UsageError(f"config.json: 'position_buckets' {buckets} is not supported; only even numbers are")
+        raise UnsupportedModel(f"config.json: 'position_buckets' {buckets} is not supported; only even numbers are")
     if reach - 1 <= buckets // 2:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'position_buckets' is {buckets}, which needs a max_relative_positions (or, without it, a "
             f"max_position_embeddings) above {buckets // 2 + 1}, but it is {reach}"
         )
@@ -205,10 +207,10 @@ def _read_convolution(config: Mapping[str, Any], hidden: int) -> Convolution | N
     if size < 1:
         return None
     if size % 2 == 0:
-        raise DataError(f"config.json: 'conv_kernel_size' must be odd, but is {size}")
+        raise DamagedFile(f"config.json: 'conv_kernel_size' must be odd, but is {size}")
     groups = read_size(config, "conv_groups", 1)
     if hidden % groups:
-        raise DataError(f"config.json: hidden_size {hidden} is not a multiple of conv_groups {groups}")
+        raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of conv_groups {groups}")
     return Convolution(size, groups, read_choice(config, "conv_act", "tanh", ACTIVATIONS))
 
 
@@ -216,5 +218,5 @@ def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | 
     value = config.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
         wanted = "a whole number" if least is None else f"a whole number from {least} up"
-        raise DataError(f"config.json: '{key}' must be {wanted}, but is {value!r}")
+        raise DamagedFile(f"config.json: '{key}' must be {wanted}, but is {value!r}")
     return value

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.nodes import MICROSOFT
 from rageval_spec.inference.architectures.shared.settings import read_choice, refuse_unless
 from rageval_spec.inference.architectures.shared.sizes import read_size
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +135,15 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
     """The shape that config.json describes, in one spelling for all architectures.
 
     Raises:
-        UsageError: the architecture, activation or kind of positions is not supported; the message names what is.
-        DataError: a size is missing or invalid.
+        UnsupportedModel: the architecture, activation or kind of positions is not supported; the message names what is.
+        DamagedFile: a size is missing or invalid.
     """
     model_type, family = _find_family(config)
     names = dict(family.renamed)
     hidden = read_size(config, names.get("hidden_size", "hidden_size"))
     heads = read_size(config, names.get("num_attention_heads", "num_attention_heads"))
     if hidden % heads:
-        raise DataError(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
+        raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
     activation = read_choice(config, names.get("hidden_act", "hidden_act"), "gelu", _ACTIVATIONS)
     return Shape(
         model_type=model_type,
@@ -173,7 +173,7 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, Family]:
     model_type = str(config["model_type"])
     for key in ("is_decoder", "add_cross_attention"):
         if config.get(key):
-            raise UsageError(
+            raise UnsupportedModel(
                 f"config.json: '{key}' is {config[key]!r}: this is a decoder; use a model that is an encoder"
             )
     refuse_unless(config, "position_embedding_type", "absolute", None)
@@ -183,12 +183,12 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, Family]:
 def _read_epsilon(config: Mapping[str, Any]) -> float:
     epsilon = config.get("layer_norm_eps", 1e-12)
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
-        raise DataError(f"config.json: 'layer_norm_eps' must be a number from 0 to 1, but is {epsilon!r}")
+        raise DamagedFile(f"config.json: 'layer_norm_eps' must be a number from 0 to 1, but is {epsilon!r}")
     return float(epsilon)
 
 
 def _read_padding(config: Mapping[str, Any], default: int) -> int:
     padding = config.get("pad_token_id", default) or 0
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
-        raise DataError(f"config.json: 'pad_token_id' must be a whole number, but is {padding!r}")
+        raise DamagedFile(f"config.json: 'pad_token_id' must be a whole number, but is {padding!r}")
     return padding

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.architectures.shared.nodes import MICROSOFT
 from rageval_spec.inference.architectures.shared.sizes import read_size
+from rageval_spec.inference.checkpoint_errors import DamagedFile, UnsupportedModel
 
 if TYPE_CHECKING:
     from rageval_spec.inference.weights import Weights
@@ -78,8 +78,8 @@ def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
     """The shape that config.json describes.
 
     Raises:
-        UsageError: the activation is not supported; the message names what is.
-        DataError: a size is missing or invalid.
+        UnsupportedModel: the activation is not supported; the message names what is.
+        DamagedFile: a size is missing or invalid.
     """
     kind = config["model_type"]
     layers = read_size(config, "num_layers")
@@ -87,7 +87,7 @@ def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
     buckets = read_size(config, "relative_attention_num_buckets", 32)
     furthest = read_size(config, "relative_attention_max_distance", 128)
     if buckets % 4 or furthest <= buckets // 4:
-        raise DataError(
+        raise DamagedFile(
             f"config.json: 'relative_attention_num_buckets' {buckets} must be a multiple of 4, and "
             f"'relative_attention_max_distance' {furthest} more than a quarter of it"
         )
@@ -115,13 +115,13 @@ def read_hhem_shape(config: Mapping[str, Any], weights: Weights) -> T5Shape:
     """The shape of HHEM-2.1-Open, whose config.json names only its foundation; the sizes are those of its tensors.
 
     Raises:
-        UsageError: the foundation is not a FLAN-T5, whose activation, epsilon and reach are known.
-        DataError: tensors are missing.
+        UnsupportedModel: the foundation is not a FLAN-T5, whose activation, epsilon and reach are known.
+        DamagedFile: tensors are missing.
     """
     foundation = config.get("foundation")
     if not isinstance(foundation, str) or foundation.rstrip("/").rpartition("/")[2] not in _FOUNDATIONS:
         found = "is missing" if foundation is None else f"is {foundation!r}"
-        raise UsageError(f"config.json: 'foundation' {found}; supported are: {', '.join(_FOUNDATIONS)}")
+        raise UnsupportedModel(f"config.json: 'foundation' {found}; supported are: {', '.join(_FOUNDATIONS)}")
     vocabulary, hidden = weights.size("shared.weight", 2)
     buckets, heads = weights.size("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2)
     feed_forward, _ = weights.size("encoder.block.0.layer.1.DenseReluDense.wi_0.weight", 2)
@@ -150,23 +150,23 @@ def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator,
     stated = config.get("feed_forward_proj", default)
     parts = stated.split("-") if isinstance(stated, str) else []
     if len(parts) not in (1, 2) or (len(parts) == 2 and parts[0] != "gated"):
-        raise DataError(f"config.json: 'feed_forward_proj' must be like 'relu' or 'gated-gelu', but is {stated!r}")
+        raise DamagedFile(f"config.json: 'feed_forward_proj' must be like 'relu' or 'gated-gelu', but is {stated!r}")
     name = config.get("dense_act_fn", "gelu_new" if stated == "gated-gelu" else parts[-1])
     gated = config.get("is_gated_act", len(parts) == 2)
     if not isinstance(name, str) or name not in _ACTIVATIONS:
-        raise UsageError(
+        raise UnsupportedModel(
             f"config.json: 'feed_forward_proj' or 'dense_act_fn': the activation {name!r} is not supported; supported "
             f"are: {', '.join(sorted(_ACTIVATIONS))}"
         )
     if not isinstance(gated, bool):
-        raise DataError(f"config.json: 'is_gated_act' must be true or false, but is {gated!r}")
+        raise DamagedFile(f"config.json: 'is_gated_act' must be true or false, but is {gated!r}")
     return _ACTIVATIONS[name], gated
 
 
 def _read_epsilon(config: Mapping[str, Any]) -> float:
     epsilon = config.get("layer_norm_epsilon", 1e-6)
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
-        raise DataError(f"config.json: 'layer_norm_epsilon' must be a small number, but is {epsilon!r}")
+        raise DamagedFile(f"config.json: 'layer_norm_epsilon' must be a small number, but is {epsilon!r}")
     return float(epsilon)
 
 
@@ -175,7 +175,7 @@ def _read_start(config: Mapping[str, Any]) -> int:
     start = config.get("decoder_start_token_id")
     start = config.get("pad_token_id", 0) if start is None else start
     if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < read_size(config, "vocab_size"):
-        raise DataError(f"config.json: 'decoder_start_token_id' must be a token's id, but is {start!r}")
+        raise DamagedFile(f"config.json: 'decoder_start_token_id' must be a token's id, but is {start!r}")
     return start
 
 
@@ -186,5 +186,5 @@ def _scales_output(config: Mapping[str, Any]) -> bool:
     """
     stated = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
     if not isinstance(stated, bool):
-        raise DataError(f"config.json: 'tie_word_embeddings' must be true or false, but is {stated!r}")
+        raise DamagedFile(f"config.json: 'tie_word_embeddings' must be true or false, but is {stated!r}")
     return stated
