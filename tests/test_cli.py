@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import json
+import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 
 import click
 import pytest
 
+import rageval_spec.commands
 from rageval_spec.cli import cli
+from rageval_spec.commands.front import Later
 from tests.command_line import invoke
 
 
@@ -17,9 +22,19 @@ def walk(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
     context = click.Context(group)
     for name in group.list_commands(context):
         yield (*above, name)
-        command = group.get_command(context, name)
+        command = group.resolve_command(context, [name])[1]
         if isinstance(command, click.Group):
             yield from walk(command, *above, name)
+
+
+def find(words: tuple[str, ...]) -> click.Command:
+    """The command with these words."""
+    command: click.Command | None = cli
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.resolve_command(click.Context(command), [word])[1]
+    assert command is not None
+    return command
 
 
 COMMANDS = tuple(walk(cli))
@@ -34,11 +49,7 @@ def test_help_of_every_command_has_an_example(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_help_explains_every_option(words: tuple[str, ...]) -> None:
-    command: click.Command | None = cli
-    for word in words:
-        assert isinstance(command, click.Group)
-        command = command.get_command(click.Context(command), word)
-    assert command is not None
+    command = find(words)
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
 
@@ -46,6 +57,50 @@ def test_help_explains_every_option(words: tuple[str, ...]) -> None:
 def test_help_lists_every_command() -> None:
     listed = invoke("--help").output.partition("Commands:\n")[2]
     assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == sorted(cli.list_commands(click.Context(cli)))
+
+
+def list_groups() -> Iterator[click.Group]:
+    """The program, and every group of commands below it."""
+    yield cli
+    for words in COMMANDS:
+        command = find(words)
+        if isinstance(command, click.Group):
+            yield command
+
+
+TABLE = tuple(one for group in list_groups() for one in group.commands.values() if isinstance(one, Later))
+
+
+@pytest.mark.parametrize("listed", TABLE, ids=lambda listed: listed.place)
+def test_the_table_has_the_name_and_the_help_of_each_command(listed: Later) -> None:
+    command = listed.find()
+    assert command.name == listed.name
+    for width in range(10, 120):
+        assert listed.get_short_help_str(width) == command.get_short_help_str(width)
+
+
+def test_every_command_can_be_called() -> None:
+    """A command that is in no table and no group cannot."""
+    known = {id(command) for group in list_groups() for command in group.commands.values()}
+    known |= {id(listed.find()) for listed in TABLE}
+    for found in pkgutil.walk_packages(rageval_spec.commands.__path__, "rageval_spec.commands."):
+        for name, value in vars(import_module(found.name)).items():
+            assert not isinstance(value, click.Command) or id(value) in known, f"{found.name}.{name}"
+
+
+HELP = """
+import json, sys
+from rageval_spec.cli import cli
+try:
+    cli.main(["--help"])
+finally:
+    print(json.dumps([name for name in sys.modules if name.startswith("rageval_spec.commands.")]), file=sys.stderr)
+"""
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    listed = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    assert set(json.loads(listed.stderr)) == {"rageval_spec.commands.console", "rageval_spec.commands.front"}
 
 
 def test_version() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.calibrate.command import calibrate
+from rageval_spec.commands.calibrate.command import calibrate_judges
 from rageval_spec.commands.drift import Rendered, show_drift
 from rageval_spec.data.call_errors import LimitError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.runner import Options, run
+from tests.command_line import invoke
 from tests.models.chat_endpoint import ChatServer, completion, refusal
 from tests.models.endpoint import Answer
 from tests.tiny import write_spec
@@ -75,7 +76,7 @@ def frozen(tmp_path: Path, server: ChatServer) -> Path:
     rows = [f"q{n},faithfulness,{int((n % 2 == 0) != (n < 10))}" for n in range(COUNT)]
     (tmp_path / "labels.csv").write_text("\n".join(["query_id,metric,value", *rows]) + "\n")
     anchors = tmp_path / "anchors.json"
-    told = calibrate(str(tmp_path / "out"), [tmp_path / "labels.csv"], (), (), None, "text", freeze=anchors)
+    told = calibrate_judges(str(tmp_path / "out"), [tmp_path / "labels.csv"], (), (), None, "text", freeze=anchors)
     assert "To ask the judge again: rageval-spec drift" in " ".join(told.decode().split())
     return anchors
 
@@ -158,7 +159,7 @@ def test_wrong_files_and_metrics_are_explained(frozen: Path) -> None:
         show(frozen, metric="x")
     with pytest.raises(UsageError, match=r"labels\.csv exists and is not a set of anchors; choose another name"):
         labels = frozen.parent / "labels.csv"
-        calibrate(str(frozen.parent / "out"), [labels], (), (), None, "text", freeze=labels)
+        calibrate_judges(str(frozen.parent / "out"), [labels], (), (), None, "text", freeze=labels)
 
 
 def test_a_judge_without_a_chat_model_must_say_exactly_the_same(tmp_path: Path, server: ChatServer) -> None:
@@ -169,7 +170,7 @@ def test_a_judge_without_a_chat_model_must_say_exactly_the_same(tmp_path: Path, 
     rows = [f"q{n},faithfulness,{n % 2}" for n in range(COUNT)]
     (tmp_path / "labels.csv").write_text("\n".join(["query_id,metric,value", *rows]) + "\n")
     anchors = tmp_path / "anchors.json"
-    calibrate(str(tmp_path / "out"), [tmp_path / "labels.csv"], (), (), None, "text", freeze=anchors)
+    calibrate_judges(str(tmp_path / "out"), [tmp_path / "labels.csv"], (), (), None, "text", freeze=anchors)
     found = show(anchors)
     assert found.exit_code == 0
     assert "asked once ✓ The judge says exactly what it said before." in text_of(found)
@@ -177,3 +178,10 @@ def test_a_judge_without_a_chat_model_must_say_exactly_the_same(tmp_path: Path, 
     content["anchors"][3]["value"] += 0.01
     anchors.write_text(json.dumps(content))
     assert show(anchors).exit_code == 1
+
+
+def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
+    result = invoke("drift", str(tmp_path / "anchors.json"), str(tmp_path / "spec.yaml"))
+    assert result.exit_code == 3
+    assert "anchors.json cannot be read: No such file or directory" in result.output
+    assert invoke("drift", "--alpha", "0.9", "a.json", "s.yaml").exit_code == 2

@@ -9,7 +9,7 @@ from rageval_spec.cli import cli
 
 def list_all() -> dict[str, click.Command]:
     context = click.Context(cli)
-    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    found = {name: cli.resolve_command(context, [name])[1] for name in cli.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None}
 
 

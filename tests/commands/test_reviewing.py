@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.answered_evaluation import answered, sample, save, value
 from tests.command_line import invoke
-
-
-def write_labels(folder: Path) -> str:
-    path = folder / "labels.csv"
-    rows = [f"q{number},faithfulness,{who},{number % 2}" for number in range(4) for who in ("ann", "bob")]
-    path.write_text("\n".join(["nr,metric,who,value", *rows]))
-    return str(path)
+from tests.commands.label_files import write_labels
 
 
 def test_files_and_options_are_passed_on(tmp_path: Path) -> None:
@@ -28,37 +21,3 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "Name it: --column query_id=nr" in result.output
     assert invoke("review", "agreement").exit_code == 2
     assert "no such file" in invoke("review", "agreement", str(tmp_path / "absent.csv")).output.lower()
-
-
-def test_calibrate_takes_results_labels_and_options(tmp_path: Path) -> None:
-    values = [value(f"q{number}", "faithfulness", number / 4) for number in range(4)]
-    results = str(save(answered(values, [sample(f"q{number}") for number in range(4)]), tmp_path / "out"))
-    columns = ("--column", "query_id=nr", "--column", "annotator=who")
-    result = invoke("calibrate", results, "--labels", write_labels(tmp_path), *columns, "--format", "json")
-    assert result.exit_code == 0
-    assert '"items": 4' in result.output
-    missing = invoke("calibrate", results)
-    assert missing.exit_code == 2
-    assert "--labels" in missing.output
-
-
-def test_options_of_steps_need_the_spec(tmp_path: Path) -> None:
-    labels = write_labels(tmp_path)
-    for option in (("--agreement", "0.9"), ("--against", "last"), ("--control", "crc")):
-        result = invoke("calibrate", "--labels", labels, *option)
-        assert result.exit_code == 2
-        assert "--agreement, --against and --control need a spec with a cascade" in result.output
-
-
-def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
-    result = invoke("drift", str(tmp_path / "anchors.json"), str(tmp_path / "spec.yaml"))
-    assert result.exit_code == 3
-    assert "anchors.json cannot be read: No such file or directory" in result.output
-    assert invoke("drift", "--alpha", "0.9", "a.json", "s.yaml").exit_code == 2
-
-
-def test_calibrate_takes_the_spec_of_a_cascade_in_place_of_results(tmp_path: Path) -> None:
-    spec = tmp_path / "spec.yaml"
-    spec.write_text("version: 1\nname: none\n")
-    result = invoke("calibrate", str(spec), "--agreement", "0.9", "--against", "last")
-    assert "spec.yaml" in result.output and "need a spec" not in result.output

@@ -316,3 +316,16 @@ def test_a_question_of_two_datasets_has_cards_not_systems(here: Path) -> None:
     values = [value("q1", "token_f1", 0.5, dataset=name) for name in ("golden", "silver")]
     save(answered(values, samples), here / "two")
     assert show("two", "q1").startswith("support-bot: question q1, 2 cards\n")
+
+
+@pytest.mark.parametrize("command", ["show", "compare"])
+def test_the_help_has_examples_and_every_option_says_what_it_does(command: str) -> None:
+    told = invoke(command, "--help").stdout
+    assert f"rageval-spec {command} " in told
+    assert "At most N questions" in told
+
+
+def test_a_limit_below_1_is_refused() -> None:
+    result = invoke("show", "--limit", "0")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "0 is not in the range" in result.stderr

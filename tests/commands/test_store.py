@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.store import describe_store, find_keys, format_size, prune_store, read_age, read_size
+from rageval_spec.commands.options import read_age
+from rageval_spec.commands.store import describe_store, find_keys, format_size, prune_store, read_size
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options, run
 from tests.store.stores import OLD_MODEL, OLD_RUN, RUN, fill_store

@@ -30,7 +30,7 @@ HEAVY = {"difflib", "polars", "numpy", "rich", "bm25s", "jsonschema", "pyarrow",
 ONLY_FOR_RUNS = {
     *("runner", "history", "store", "pipeline.plan", "pipeline.execute"),
     *("data.cell", "data.chat", "data.evaluation", "data.fingerprints", "data.results", "data.sample"),
-    *("commands.questions", "commands.records", "commands.reviewing", "data.judge_calibration", "data.labels"),
+    *("commands.show", "commands.records", "commands.reviewing", "data.judge_calibration", "data.labels"),
     *("judging.calibrated", "pipeline.judging", "pipeline.label_checks", "reading.production_mix", "statistics.maps"),
     *("datasets.shared.tabular", "endpoints", "systems.shared.tokenizers"),
     *(

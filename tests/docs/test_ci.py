@@ -132,7 +132,7 @@ def test_the_hook_is_one_that_pre_commit_can_run(tmp_path: Path) -> None:
 def parse(arguments: Sequence[str]) -> None:
     """Parse a command line without running it."""
     context = click.Context(cli)
-    command = cli.get_command(context, arguments[0])
+    command = cli.resolve_command(context, [arguments[0]])[1]
     assert command is not None, arguments
     command.make_context(arguments[0], [*arguments[1:]], parent=context)
 

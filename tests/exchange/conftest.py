@@ -6,7 +6,6 @@ from types import ModuleType
 
 import pytest
 
-from rageval_spec.commands.exchange import exporting, importing
 from rageval_spec.exchange.shared import finding
 from rageval_spec.exchange.shared.finding import Tool
 from tests.exchange import tool
@@ -18,6 +17,4 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(finding, "words", lambda: ("toy",))
     monkeypatch.setattr(finding, "load", lambda word: Tool(word, tool.ToySource, tool.ToyTarget))
     monkeypatch.setattr(tool.ToyTarget, "stored", {})
-    monkeypatch.setattr(importing, "load", finding.load)
-    monkeypatch.setattr(exporting, "load", finding.load)
     return tool

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.models.listing import list_models
+from rageval_spec.commands.models.listing import find_models
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
 from rageval_spec.data.reply_counts import ReplyCounts
 from rageval_spec.judging.prompts import FOLDER
@@ -200,7 +200,7 @@ def test_the_store_remembers_how_often_and_how_fast_new_replies_came(tmp_path: P
         assert (asked.model, asked.calls, asked.replies) == ("tiny", len(server.calls), ReplyCounts(2, 1, 1, 3))
         assert asked.url.startswith(server.url)
         assert asked.seconds > 0
-    assert "tiny" in list_models(store).to_text()
-    assert "readable replies to 50% of 4 questions at first" in list_models(store).to_text()
-    assert json.loads(list_models(store).to_json())["chat"][0]["replies"]["never"] == 1
+    assert "tiny" in find_models(store).to_text()
+    assert "readable replies to 50% of 4 questions at first" in find_models(store).to_text()
+    assert json.loads(find_models(store).to_json())["chat"][0]["replies"]["never"] == 1
     server.close()

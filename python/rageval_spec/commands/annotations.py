@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
-from rageval_spec.reports.shared.outcomes import worst_first
-from rageval_spec.spec.origin import name_in_repository
 from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
@@ -30,6 +27,8 @@ _LEVELS: dict[Counted, str] = {"fail": "error", "warn": "warning", "pass": "noti
 @contextmanager
 def stop_commands() -> Iterator[None]:
     """Let GitHub's runner obey nothing that is written until the end of the block."""
+    from secrets import token_hex
+
     word = token_hex(16)
     console.write(f"::stop-commands::{word}\n")
     try:
@@ -45,6 +44,8 @@ def annotate(evaluation: Evaluation, origin: Origin | None) -> str:
         evaluation: what was evaluated.
         origin: where the spec is written; without it, the annotations belong to no file.
     """
+    from rageval_spec.reports.shared.outcomes import worst_first
+
     lines = [_write("error", evaluation.name, failure, origin, 1) for failure in evaluation.failures]
     gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
     lines += [_annotate_gate(gate, origin) for gate in gates]
@@ -53,6 +54,8 @@ def annotate(evaluation: Evaluation, origin: Origin | None) -> str:
 
 def annotate_diagnostics(diagnostics: Iterable[Diagnostic]) -> str:
     """Workflow commands for what is wrong with a spec, one line each; at most ten."""
+    from rageval_spec.spec.origin import name_in_repository
+
     lines = []
     for one in diagnostics:
         level = "error" if one.severity == "error" else "warning"

@@ -1,4 +1,4 @@
-"""The command `audit`. Only click is imported; the command imports what it needs when it is called."""
+"""The command `audit`: its options and its help."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
+from rageval_spec.commands.audit.command import Request, audit_test_sets
 
 
 @click.command("audit")
@@ -75,14 +76,6 @@ def audit(**options: Any) -> int:
     rageval-spec audit golden.jsonl --strict
     rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv -o audit.html
     """
-    from rageval_spec.commands.audit.command import Request
-    from rageval_spec.commands.audit.command import audit as audit_spec
-
-    rendered = audit_spec(Request(**options))
+    rendered = audit_test_sets(Request(**options))
     console.write(rendered.content)
     return rendered.exit_code
-
-
-def add_audit(cli: click.Group) -> None:
-    """Add the command to the program."""
-    cli.add_command(audit)

@@ -81,6 +81,14 @@ def write(content: str | bytes) -> None:
         raise RagevalError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
+def write_form(text: str, form: str) -> None:
+    """Write JSON unchanged, and other text with its control characters escaped."""
+    if form == "json":
+        write(text)
+    else:
+        show(text)
+
+
 def tell(message: str) -> None:
     """Write a line to standard error, with control characters escaped. A closed stream is not an error."""
     import click

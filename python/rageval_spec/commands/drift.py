@@ -7,20 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.anchors import AnchorSet
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
 from rageval_spec.data.sample import Sample
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
-from rageval_spec.judging.calibrated import find_surroundings
-from rageval_spec.judging.grading import list_scores
-from rageval_spec.judging.repetition import asks_chat
-from rageval_spec.pipeline.asking import AskedJudge, expect_calls, find_asked, open_parts
-from rageval_spec.pipeline.estimate import Expectation, ModelCalls
-from rageval_spec.plugin.identity import digest_criterion, explain_difference, identify_judge
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.reports.shared.console import render_text, tabulate
-from rageval_spec.spec import load
-from rageval_spec.statistics.drift import Flips, Shift, compare_agreement, count_flips
 from rageval_spec.wording import (
     count_noun,
     format_interval,
@@ -33,7 +27,11 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from rageval_spec.data.anchors import AnchorSet
+    from rageval_spec.pipeline.asking import AskedJudge
+    from rageval_spec.pipeline.estimate import ModelCalls
     from rageval_spec.pipeline.parts import Parts
+    from rageval_spec.statistics.drift import Flips, Shift
 
 _TESTS = 3
 """Each test of drift takes its part of the error: changed decisions, changed values, and agreement with people."""
@@ -94,6 +92,13 @@ def show_drift(
         UsageError: the spec has no such metric, or its judge is asked something else.
         LimitError: the limits of the spec allow no further call.
     """
+    from rageval_spec.judging.calibrated import find_surroundings
+    from rageval_spec.judging.repetition import asks_chat
+    from rageval_spec.pipeline.asking import find_asked, open_parts
+    from rageval_spec.plugin.identity import digest_criterion, explain_difference, identify_judge
+    from rageval_spec.reports.shared.console import render_text
+    from rageval_spec.spec import load
+
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
@@ -119,6 +124,8 @@ def show_drift(
 
 
 def _read(path: Path) -> AnchorSet:
+    from rageval_spec.data.anchors import AnchorSet
+
     try:
         return AnchorSet.parse(path.read_bytes(), str(path))
     except OSError as error:
@@ -126,6 +133,9 @@ def _read(path: Path) -> AnchorSet:
 
 
 def _tell_cost(asked: AskedJudge, parts: Parts, display: ProgressDisplay, frozen: AnchorSet, times: int) -> None:
+    from rageval_spec.pipeline.asking import expect_calls
+    from rageval_spec.pipeline.estimate import Expectation
+
     asked.judge.expect([asked.criterion])
     if calls := expect_calls(parts, [asked.judge], asked.criterion, _build_all(frozen)):
         display.tell(Expectation(tuple(_multiply(one, times) for one in calls)).render().rstrip())
@@ -133,6 +143,8 @@ def _tell_cost(asked: AskedJudge, parts: Parts, display: ProgressDisplay, frozen
 
 def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list[float | None]:
     """The judge's score of each anchor, from 0 to 1; None where it gives none."""
+    from rageval_spec.judging.grading import list_scores
+
     asked.judge.expect([asked.criterion])
     display.announce(f"ask {asked.judge.context.name}")
     findings = asked.judge.assess(asked.criterion, _build_all(frozen)).findings
@@ -140,6 +152,8 @@ def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list
 
 
 def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
+    from rageval_spec.pipeline.estimate import ModelCalls
+
     tokens = type(calls.tokens)(calls.tokens.input * times, calls.tokens.output * times)
     return ModelCalls(calls.model, calls.calls * times, tokens, None if calls.cost is None else calls.cost * times)
 
@@ -167,6 +181,8 @@ def _compare(
 ) -> Drift | None:
     """The drift on the anchors that got a value each time; None if these are fewer than half."""
     import numpy as np
+
+    from rageval_spec.statistics.drift import compare_agreement, count_flips
 
     kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]
     if 2 * len(kept) < len(frozen.anchors):
@@ -199,6 +215,8 @@ def _compare(
 
 def _draw(found: Drift) -> Iterator[RenderableType]:
     from rich.text import Text
+
+    from rageval_spec.reports.shared.console import tabulate
 
     times = "asked twice" if found.asked == 2 else "asked once"
     head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
@@ -246,3 +264,28 @@ def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
     if found.failed:
         verb = "is" if found.failed == 1 else "are"
         yield f"{count_noun(found.failed, 'anchor')} got no value and {verb} left out.", ""
+
+
+@click.command("drift")
+@click.argument("anchors", type=click.Path(path_type=Path))
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--metric", metavar="METRIC", help="The metric whose judge to ask.  [default: the frozen one]")
+@click.option(
+    "--alpha", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
+    help="The probability of calling drift what is chance.",
+)  # fmt: skip
+@shared.set_option
+@shared.form_option
+def drift(anchors: Path, spec: Path, metric: str | None, alpha: float, overrides: tuple[str, ...], form: str) -> int:
+    """Ask a judge again about frozen answers, and say whether it has changed.
+
+    ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
+    changed, and 3 if it gave a value to fewer than half of the answers.
+
+    \b
+    rageval-spec calibrate --labels labels.csv --freeze anchors.json
+    rageval-spec drift anchors.json spec.yaml
+    """
+    found = show_drift(anchors, spec, metric, form, alpha=alpha, overrides=overrides)
+    console.write(found.content)
+    return found.exit_code

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 import click
 
 from rageval_spec.commands import console
+from rageval_spec.commands.exchange.exporting import export_values
+from rageval_spec.commands.exchange.importing import import_traces
 from rageval_spec.commands.front import Command, Front
 from rageval_spec.errors import PASSED
 
@@ -105,12 +107,8 @@ def _make_command(part: str, word: str, kind: Any) -> click.Command:
         settings = {key: value for key, value in given.items() if key not in named and value not in (None, ())}
         options = {key: value for key, value in given.items() if key in named}
         if part == "source":
-            from rageval_spec.commands.exchange.importing import import_traces
-
             console.write(import_traces(word, settings, **options))
         else:
-            from rageval_spec.commands.exchange.exporting import export_values
-
             console.write(export_values(word, settings, **options))
         return PASSED
 
@@ -195,9 +193,3 @@ def _without_none(annotation: Any) -> Any:
         kinds = [one for one in get_args(annotation) if one is not type(None)]
         return kinds[0] if len(kinds) == 1 else str
     return annotation
-
-
-def add_exchange(cli: click.Group) -> None:
-    """Add the commands of this module to the program."""
-    cli.add_command(import_)
-    cli.add_command(export)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
@@ -24,35 +25,37 @@ class Command(click.Command):
             return super().invoke(ctx)
 
 
+class Later(click.Command):
+    """Stands for a command in the list of its group until the command is called, as a process needs only one file.
+
+    Attributes:
+        place: the module and the name of the command in it, such as `package.module:command`.
+    """
+
+    def __init__(self, name: str, place: str, help: str) -> None:
+        """Stand for the command `name`, whose help begins with the sentence `help`."""
+        super().__init__(name, help=help)
+        self.place = place
+
+    def find(self) -> click.Command:
+        """The command itself."""
+        module, _, name = self.place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
 class Front(click.Group):
     """The command group. It turns every error into a message and an exit code, never a traceback."""
 
     command_class = Command
     group_class = type
-    _more: Callable[[], None] | None = None
 
-    def add_later(self, more: Callable[[], None]) -> None:
-        """Have `more` add commands once one of them, or the list of all, is asked for.
-
-        A command's options take a tenth of a millisecond each to declare, and a process runs one command.
-        """
-        self._more = more
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, if there is one."""
-        if cmd_name not in self.commands:
-            self._add_more()
-        return super().get_command(ctx, cmd_name)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
-        self._add_more()
-        return super().list_commands(ctx)
-
-    def _add_more(self) -> None:
-        if self._more is not None:
-            more, self._more = self._more, None
-            more()
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with. Its file is imported here; lists of commands need none."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.find() if isinstance(command, Later) else command, rest
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and exit: 0 passed, 1 gate failed, 2 wrong spec or command line, 3 broken, 4 nothing scored."""

@@ -1,4 +1,4 @@
-"""The command `generate`. Only click is imported; the command imports what it needs when it is called."""
+"""The command `generate`: its options and its help."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from click.core import ParameterSource
 
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Command
+from rageval_spec.commands.generate.command import generate_test_set
+from rageval_spec.commands.generate.request import Request, read_columns
 
 _KEYS = (
     "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
@@ -138,7 +140,6 @@ def generate(form: str, **options: Any) -> int:
     if options.pop("no_model"):
         _check_offline()
         from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
-        from rageval_spec.commands.generate.request import read_columns
 
         chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split")}
         columns = None if options["columns"] is None else read_columns(options["columns"])
@@ -146,13 +147,10 @@ def generate(form: str, **options: Any) -> int:
         return generate_offline(offline, form, force=options["force"])
     if options["model"] is None:
         raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
-    from rageval_spec.commands.generate.command import generate
-    from rageval_spec.commands.generate.request import Request
-
     keys = {name: options.pop(name) for name in _KEYS}
     limits = {name: options.pop(name) for name in _LIMITS}
     rest = {name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split")}
-    return generate(Request(**options, keys=keys, limits=limits), form=form, **rest)
+    return generate_test_set(Request(**options, keys=keys, limits=limits), form=form, **rest)
 
 
 def _check_offline() -> None:
@@ -166,8 +164,3 @@ def _check_offline() -> None:
     ]
     if given:
         raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
-
-
-def add_generate(cli: click.Group) -> None:
-    """Add the command to the program."""
-    cli.add_command(generate)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.plugin.known_model import KnownModel
+if TYPE_CHECKING:
+    from rageval_spec.plugin.known_model import KnownModel
 
 
 def tabulate(models: Sequence[KnownModel]) -> str:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
 
 from rageval_spec import kernels, registry
+from rageval_spec.commands import console
+from rageval_spec.commands.front import Front
 from rageval_spec.commands.plugins import WIDTH, describe_keys, indent
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import UsageError
-from rageval_spec.plugin import Metric, MetricGroup, MetricInfo
-from rageval_spec.spec.words import suggest_metric
+from rageval_spec.errors import PASSED, UsageError
 
-Plugin = type[Metric]  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    from rageval_spec.plugin import Metric, MetricGroup, MetricInfo
+
+
+Plugin: TypeAlias = "type[Metric[Any]]"
 
 GROUPS: Mapping[MetricGroup, str] = {
     "ranking": "Rankings, against judged documents",
@@ -58,6 +65,8 @@ def describe_metric(name: str) -> str:
 
 
 def _find_word(name: str) -> str:
+    from rageval_spec.spec.words import suggest_metric
+
     words = registry.words("metrics")
     known = {alias: word for word in words for alias in _plugin(word).info.aliases} | {word: word for word in words}
     if name in known:
@@ -117,3 +126,30 @@ def _aliases(word: str, info: MetricInfo) -> Sequence[str]:
 def _plugin(word: str) -> Plugin:
     plugin: Plugin = registry.load("metrics", word)
     return plugin
+
+
+@click.group(cls=Front, invoke_without_command=True)
+@click.pass_context
+def metrics(ctx: click.Context) -> int:
+    """List the metrics, or show one.
+
+    \b
+    rageval-spec metrics
+    rageval-spec metrics show ndcg
+    """
+    if ctx.invoked_subcommand is None:
+        console.show(list_metrics())
+    return PASSED
+
+
+@metrics.command()
+@click.argument("name")
+def show(name: str) -> int:
+    """Show a metric's formula, edge cases, keys and source.
+
+    \b
+    rageval-spec metrics show ndcg
+    rageval-spec metrics show recip_rank
+    """
+    console.show(describe_metric(name))
+    return PASSED

@@ -1,16 +1,21 @@
-"""Options and arguments that several commands share, as decorators. It imports only click: every command loads it."""
+"""Options and arguments that several commands share, as decorators. It imports little: every command loads it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.errors import UsageError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_QUERIES = 2**31 - 1
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def spec_argument(command: F) -> F:
@@ -105,6 +110,27 @@ form_option = click.option(
 )  # fmt: skip
 
 
+def questions_limit_option(of: str, default: int) -> Callable[[F], F]:
+    """`--limit` of a command that shows questions: at most `default` of each of the kinds `of`."""
+    return click.option(
+        "--limit", type=click.IntRange(1, MOST_QUERIES), default=default, show_default=True, metavar="N",
+        help=f"At most N questions{f' {of}' if of else ''}.",
+    )  # fmt: skip
+
+
+questions_form_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+    help="How to print the result.",
+)  # fmt: skip
+
+
+label_column_option = click.option(
+    "--column", "columns", multiple=True, metavar="PART=NAME",
+    help="The column of a part of a label, such as value=rating; can be repeated. Parts: query_id, value, annotator, "
+    "metric, dataset, system, answer, claim, time, comment, reason, probability, adjudicated, saw_judge.",
+)  # fmt: skip
+
+
 def model_argument(command: F) -> F:
     """Add the argument for a model, `--file` and `--revision`."""
     revision = click.option("--revision", help="Branch, tag or commit of a hub model.  [default: main]")
@@ -132,6 +158,18 @@ def pruning_options(command: F) -> F:
         help="Remove what the evaluation of this spec does not use. If repeated, remove what none of the specs uses.",
     )  # fmt: skip
     return age(size(specs(command)))
+
+
+def read_age(text: str) -> float:
+    """Convert `30d`, `12h`, `90m` or `2w` to seconds.
+
+    Raises:
+        UsageError: it is not an age.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhdw])", text.strip())
+    if found is None:
+        raise UsageError(f"--older-than {make_visible(text)} is not an age; write 30d, 12h, 90m or 2w")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def ranking_options(command: F) -> F:

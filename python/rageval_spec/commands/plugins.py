@@ -8,19 +8,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
-
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from rageval_spec import registry
 from rageval_spec.commands.known_models import describe, tabulate, to_json
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.metrics.shared.judged import TASKS
-from rageval_spec.plugin import Plugin
-from rageval_spec.plugin.known_model import KnownModel
-from rageval_spec.spec.words import suggest_model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+    from rageval_spec.plugin import Plugin
+    from rageval_spec.plugin.known_model import KnownModel
+
 
 WIDTH = 100
 
@@ -126,6 +127,8 @@ def _find_model(word: str, models: Sequence[KnownModel], name: str) -> KnownMode
 
 
 def _find_word(section: registry.Section, name: str) -> str:
+    from rageval_spec.spec.words import suggest_model
+
     words = registry.words(section)
     if name in words:
         return name
@@ -161,6 +164,8 @@ def _sections(section: registry.Section, plugin: type[Plugin[Any]]) -> Iterator[
 
 def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
     """What a judge can do, in words; nothing for other plugins."""
+    from rageval_spec.metrics.shared.judged import TASKS
+
     declared = getattr(plugin, "declared", ())
     return (task for ability, task in TASKS.items() if ability in declared)
 
@@ -201,6 +206,8 @@ def _list_choices(field: FieldInfo) -> Iterator[str]:
 
 
 def _describe_default(field: FieldInfo) -> str:
+    from pydantic import BaseModel
+
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from rageval_spec.commands.results import Opened, open_results
-from rageval_spec.data.drop import Drop, read_drop
 from rageval_spec.errors import UsageError
-from rageval_spec.runner import Options
-from rageval_spec.statistics.layout import lay_out
-from rageval_spec.statistics.power import ALPHA, POWER, count_queries, find_smallest_drop
 from rageval_spec.wording import count_noun, format_number, format_percent, make_visible
 
 if TYPE_CHECKING:
+    from rageval_spec.commands.results import Opened
     from rageval_spec.data.design import Design
+    from rageval_spec.data.drop import Drop
+    from rageval_spec.runner import Options
     from rageval_spec.spec.nodes import GateNode, Spec
 
 _HEADER = (
@@ -136,6 +133,8 @@ def _name(sources: Sequence[str]) -> str:
 
 
 def _open(sources: Sequence[str]) -> list[Opened]:
+    from rageval_spec.commands.results import open_results
+
     return [open_results(name) for name in sources] or [open_results()]
 
 
@@ -175,6 +174,10 @@ def _list_designs(opened: Opened, spec: Spec) -> dict[str, Design]:
 
 def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[float, float, float | None]:
     """The standard deviation of values by query, their mean, and the design effect; see `_Spread`."""
+    import statistics
+
+    from rageval_spec.statistics.layout import lay_out
+
     sd, mean = statistics.stdev(values.values()), statistics.fmean(values.values())
     if design is None:
         return sd, mean, None
@@ -233,6 +236,9 @@ def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
 
 def _find_rows(spec: Spec, spread: _Spread) -> Iterator[Row]:
     """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
+    from rageval_spec.data.drop import read_drop
+    from rageval_spec.statistics.power import ALPHA, count_queries, find_smallest_drop
+
     asked = {
         (gate.alpha or ALPHA, None if gate.max_drop is None else _resolve(read_drop(gate.max_drop), spread))
         for gate in spec.gates
@@ -261,6 +267,8 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
 
 
 def _dump(rows: Sequence[Row]) -> str:
+    from rageval_spec.statistics.power import POWER
+
     listed = [dataclasses.asdict(row) for row in rows]
     for row in listed:
         if row["design_effect"] is None:
@@ -270,6 +278,8 @@ def _dump(rows: Sequence[Row]) -> str:
 
 
 def _draw(spec: Spec, rows: Sequence[Row], source: str) -> str:
+    from rageval_spec.statistics.power import POWER
+
     cells = [_HEADER, *(_draw_row(row) for row in rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(_HEADER))]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

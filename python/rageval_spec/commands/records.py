@@ -1,4 +1,4 @@
-"""The group `history` of commands. It imports only click; each command imports what it needs when it is called."""
+"""The group `history` of commands. What opens a history is imported when a command is called."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
+from rageval_spec.commands.history.changing import import_records, label_record, prune_records, remove_label
+from rageval_spec.commands.history.choosing import choose
+from rageval_spec.commands.history.exporting import export_records
+from rageval_spec.commands.history.listing import list_records, show_record
+from rageval_spec.commands.history.trend import draw
 from rageval_spec.errors import PASSED
 
 if TYPE_CHECKING:
@@ -71,9 +76,6 @@ def list_all(place: str, form: str, **choice: Any) -> int:
     rageval-spec history list
     rageval-spec history list --branch main --since 30d --format json
     """
-    from rageval_spec.commands.history.choosing import choose
-    from rageval_spec.commands.history.listing import list_records
-
     with _open(place) as history:
         console.write(list_records(history, choose(**choice), form))
     return PASSED
@@ -90,8 +92,6 @@ def show_one(record: str, place: str, form: str) -> int:
     rageval-spec history show main
     rageval-spec history show 3f2a91c0 --format json
     """
-    from rageval_spec.commands.history.listing import show_record
-
     with _open(place) as history:
         console.write(show_record(history, record, form))
     return PASSED
@@ -109,8 +109,6 @@ def set_label(record: str, label: str | None, remove: bool, place: str) -> int:
     rageval-spec history label 3f2a91c0 main
     rageval-spec history label main --remove
     """
-    from rageval_spec.commands.history.changing import label_record, remove_label
-
     if (label is None) is not remove:
         raise click.UsageError("write a record and a label, or one label and --remove")
     with _open(place) as history:
@@ -132,9 +130,6 @@ def export(place: str, form: str, **choice: Any) -> int:
     rageval-spec history export --format csv > runs.csv
     rageval-spec history export --format parquet --since 90d > runs.parquet
     """
-    from rageval_spec.commands.history.choosing import choose
-    from rageval_spec.commands.history.exporting import export_records
-
     with _open(place) as history:
         console.write(export_records(history, choose(**choice), form))
     return PASSED
@@ -153,8 +148,6 @@ def import_all(paths: tuple[Path, ...], place: str) -> int:
     rageval-spec history import .rageval/history/*
     rageval-spec history import rageval-results/record-*.pending.json
     """
-    from rageval_spec.commands.history.changing import import_records
-
     with _open(place, create=True) as history:
         console.show(import_records(history, paths))
     return PASSED
@@ -170,8 +163,6 @@ def prune(place: str, keep: str, dry_run: bool) -> int:
     \b
     rageval-spec history prune --keep 90d --dry-run
     """
-    from rageval_spec.commands.history.changing import prune_records
-
     with _open(place) as history:
         console.show(prune_records(history, keep, dry_run=dry_run))
     return PASSED
@@ -195,16 +186,10 @@ def trend(metric: str | None, place: str, html: Path | None, **options: Any) -> 
     rageval-spec history trend faithfulness --branch main
     rageval-spec history trend --html trend.html
     """
-    from rageval_spec.commands.history.choosing import choose
-    from rageval_spec.commands.history.trend import Request, draw
+    from rageval_spec.history.trends import Wanted
 
     chosen = choose(**{name: options.pop(name) for name in ("name", "branch", "since")})
     with _open(place) as history:
-        told = draw(history, Request(metric=metric, **options), chosen, html)
+        told = draw(history, Wanted(metric=metric, **options), chosen, html)
     console.write(told)
     return PASSED
-
-
-def add_history(group: click.Group) -> None:
-    """Add the commands of this module to the program's."""
-    group.add_command(records)

@@ -1,9 +1,8 @@
-"""The commands `review` and `calibrate`. Only click is imported; each command imports what it needs when called."""
+"""The group `review` of commands. Only click is imported; each command imports what it needs when called."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,12 +11,6 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
 from rageval_spec.commands.review.forms import import_, select
 from rageval_spec.errors import PASSED
-
-_column_option = click.option(
-    "--column", "columns", multiple=True, metavar="PART=NAME",
-    help="The column of a part of a label, such as value=rating; can be repeated. Parts: query_id, value, annotator, "
-    "metric, dataset, system, answer, claim, time, comment, reason, probability, adjudicated, saw_judge.",
-)  # fmt: skip
 
 
 @click.group("review", cls=Front)
@@ -34,7 +27,7 @@ def review() -> None:
 @review.command("agreement")
 @click.argument("labels", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
-@_column_option
+@shared.label_column_option
 @shared.form_option
 def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str, ...], form: str) -> int:
     """Show how well the people who labelled the same answers agree.
@@ -76,161 +69,5 @@ def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
     return PASSED
 
 
-_WITHOUT_SPEC = {"spec": None, "agreement": None, "against": "people", "control": "ltt"}
-_STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", "confidence")
-
-
-@click.command("calibrate")
-@click.argument("results", required=False)
-@click.option(
-    "--labels", "labels", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="A file of labels; can be repeated. By default those that the spec names.",
-)  # fmt: skip
-@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
-@click.option(
-    "--judge", "judges", multiple=True, metavar="JUDGE",
-    help="Only metrics that ask this judge. Repeat it to compare judges; with a spec, any of its judges.",
-)  # fmt: skip
-@click.option(
-    "--threshold", metavar="CRITERION", default="youden", show_default=True,
-    help="The threshold to find: the one with the highest f1 or youden index, or the lowest with a precision, such as "
-    "'precision>=0.95'.",
-)  # fmt: skip
-@click.option(
-    "--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
-    help="The width of intervals for which to say how many labels are needed; 0.1 is ±0.05.",
-)  # fmt: skip
-@click.option(
-    "--guarantee", metavar="LIMIT",
-    help="Find the threshold from which on at most this share of the answers is wrong: 'wrong answers sent <= 2%'.",
-)  # fmt: skip
-@click.option(
-    "--confidence", type=click.FloatRange(0.5, 1, min_open=True, max_open=True), default=0.95, show_default=True,
-    help="The probability with which the guarantee must hold.",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write a calibration that the spec's judges can take: calibration.json.",
-)  # fmt: skip
-@click.option(
-    "--freeze", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write the labelled answers and what the judge says of them, for `drift`: anchors.json.",
-)  # fmt: skip
-@click.option(
-    "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
-    help="The spec, if RESULTS are results: choose where the steps of its cascade or waterfall decide by themselves.",
-)  # fmt: skip
-@click.option(
-    "--agreement", type=click.FloatRange(0.5, 1), metavar="SHARE",
-    help="With a spec: the share of its decisions with which each step must agree, such as 0.95.",
-)  # fmt: skip
-@click.option(
-    "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
-    help="With a spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
-)  # fmt: skip
-@click.option(
-    "--orders", type=click.IntRange(1), metavar="COUNT",
-    help="With a spec: ask the judge again about this many answers, with contexts, choices and examples in the reverse "
-    "order, and say what that changes.",
-)  # fmt: skip
-@click.option(
-    "--control", type=click.Choice(["ltt", "crc"]), default="ltt", show_default=True,
-    help="With a spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
-    "confidence; crc limits the mean share of answers that are wrong and sent.",
-)  # fmt: skip
-@click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
-@_column_option
-@click.option(
-    "--all", "everything", is_flag=True,
-    help="With a spec: score all questions, not only those with labels, even if that asks models.",
-)  # fmt: skip
-@shared.set_option
-@shared.store_options
-@click.option("--details", is_flag=True, help="Show all tables.")
-@shared.form_option
-def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
-    """Show what a judge's values are worth: how close they come to people's labels.
-
-    RESULTS is a results folder, or a label or a record of the history; by default the last results. Or it is a spec,
-    whose labelled metrics are then scored first.
-
-    \b
-    rageval-spec calibrate --labels labels.csv
-    rageval-spec calibrate spec.yaml --judge fast --judge strict
-    rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
-    rageval-spec calibrate --labels labels.csv -o calibration.json
-    rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
-    rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
-    rageval-spec calibrate spec.yaml --orders 100
-    """
-    from rageval_spec.commands.calibrate.evaluating import Running
-
-    running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
-    steps = {name: options.pop(name) for name in ("spec", "agreement", "against", "control")}
-    if (orders := options.pop("orders")) is not None:
-        from rageval_spec.commands.calibrate.orders import try_orders
-
-        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form")}
-        console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
-        return PASSED
-    if steps["spec"] is None and steps != _WITHOUT_SPEC:
-        steps["spec"], results = _require_spec(results), None
-    if steps["spec"] is not None:
-        from rageval_spec.commands.calibrate.steps import calibrate_steps
-
-        shared_options = {name: options[name] for name in _STEPS_OPTIONS}
-        places: dict[str, Any] = {"overrides": running.overrides, "store": running.store, "no_store": running.no_store}
-        console.write(calibrate_steps(results, labels, **shared_options, **steps, **places))
-        return PASSED
-    from rageval_spec.commands.calibrate.command import calibrate
-
-    console.write(calibrate(results, labels, running=running, **options))
-    return PASSED
-
-
-def _require_spec(results: str | None) -> Path:
-    """The spec that is named in place of results."""
-    from rageval_spec.commands.results import is_spec
-
-    if results is None or not is_spec(results):
-        raise click.UsageError(
-            "--agreement, --against and --control need a spec with a cascade or a waterfall: "
-            "rageval-spec calibrate spec.yaml --agreement 0.95"
-        )
-    return Path(results)
-
-
-@click.command("drift")
-@click.argument("anchors", type=click.Path(path_type=Path))
-@click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--metric", metavar="METRIC", help="The metric whose judge to ask.  [default: the frozen one]")
-@click.option(
-    "--alpha", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
-    help="The probability of calling drift what is chance.",
-)  # fmt: skip
-@shared.set_option
-@shared.form_option
-def drift(anchors: Path, spec: Path, metric: str | None, alpha: float, overrides: tuple[str, ...], form: str) -> int:
-    """Ask a judge again about frozen answers, and say whether it has changed.
-
-    ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
-    changed, and 3 if it gave a value to fewer than half of the answers.
-
-    \b
-    rageval-spec calibrate --labels labels.csv --freeze anchors.json
-    rageval-spec drift anchors.json spec.yaml
-    """
-    from rageval_spec.commands.drift import show_drift
-
-    found = show_drift(anchors, spec, metric, form, alpha=alpha, overrides=overrides)
-    console.write(found.content)
-    return found.exit_code
-
-
-def add_review(cli: click.Group) -> None:
-    """Add the commands of this module to the program."""
-    review.add_command(select)
-    review.add_command(import_)
-    cli.add_command(review)
-    cli.add_command(calibrate)
-    cli.add_command(drift)
+review.add_command(select)
+review.add_command(import_)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rageval_spec import runner
+import click
+
 from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.annotations import annotate, annotate_diagnostics, stop_commands
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.front import Command
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
-from rageval_spec.history.results_folder import ALL_FILES
-from rageval_spec.runner import Options, Outcome
+
+if TYPE_CHECKING:
+    from rageval_spec.runner import Options, Outcome
 
 
-def run(spec: Path, options: Options, annotations: Literal["github"] | None = None) -> int:
+def run_spec(spec: Path, options: Options, annotations: Literal["github"] | None = None) -> int:
     """Evaluate and report. With `options.quiet`, write only files, and print only errors and warnings.
 
     With `annotations`, the code host whose job this is also shows the gates that did not pass, or what is wrong with
@@ -26,8 +31,6 @@ def run(spec: Path, options: Options, annotations: Literal["github"] | None = No
     """
     if annotations is None:
         return _run(spec, options).exit_code
-    from rageval_spec.commands.annotations import annotate, annotate_diagnostics, stop_commands
-
     try:
         with stop_commands():
             outcome = _run(spec, options)
@@ -40,6 +43,8 @@ def run(spec: Path, options: Options, annotations: Literal["github"] | None = No
 
 def _run(spec: Path, options: Options) -> Outcome:
     """Evaluate, and show everything that a person reads."""
+    from rageval_spec import runner
+
     warnings.simplefilter("always", RagevalWarning)
     outcome = runner.run(spec, options)
     console.complain(outcome.warnings)
@@ -57,6 +62,8 @@ def _run(spec: Path, options: Options) -> Outcome:
 
 
 def _show(outcome: Outcome, options: Options) -> None:
+    from rageval_spec.history.results_folder import ALL_FILES
+
     for shown in outcome.shown:
         console.write(shown)
     if outcome.folder is not None:
@@ -70,3 +77,23 @@ def _show(outcome: Outcome, options: Options) -> None:
         console.tell(f"{asked.model}: {asked}")
     if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
         console.tell(advice)
+
+
+@click.command(cls=Command)
+@shared.spec_argument
+@shared.selection_options
+@shared.store_options
+@shared.output_options
+@shared.retry_option
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
+@shared.annotations_option
+def run(spec: Path, annotations: Any, **options: Any) -> int:
+    """Run an evaluation and check its gates.
+
+    \b
+    rageval-spec run spec.yaml
+    rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
+    """
+    from rageval_spec.runner import Options
+
+    return run_spec(spec, Options(**options), annotations)

@@ -6,13 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.api.ranking import evaluate_with
-from rageval_spec.api.results import Results
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Command
 from rageval_spec.diagnostics import dump_visible
-from rageval_spec.errors import NothingScoredError
+from rageval_spec.errors import PASSED, NothingScoredError
 from rageval_spec.kernels import RankingOptions, parse_measure
+from rageval_spec.progress import ProgressDisplay
+
+if TYPE_CHECKING:
+    from rageval_spec.api.results import Results
+
 
 TREC_EVAL_MEASURES = (
     *("num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank"),
@@ -106,6 +114,8 @@ def score_run(
         DataError: a file cannot be read (the message gives `file:line`), or lists a document twice for a query.
         NothingScoredError: no query of the run is in the qrels.
     """
+    from rageval_spec.api.ranking import evaluate_with
+
     results = evaluate_with(qrels, run, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)
     if not len(results):
         raise NothingScoredError(f"no query of {run} is in {qrels}")
@@ -114,3 +124,27 @@ def score_run(
 
 def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in names if parse_measure(name).name in words)
+
+
+@click.command(cls=Command)
+@click.argument("qrels", type=click.Path(path_type=Path))
+@click.argument("run_file", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("measures", metavar="[MEASURE]...", nargs=-1)
+@click.option("-q", "--per-query", is_flag=True, help="Print the values of each query too.")
+@shared.ranking_options
+@shared.form_option
+def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_query: bool, **settings: Any) -> int:
+    """Score one run as trec_eval does, in trec_eval's layout.
+
+    MEASURES take the names of ir_measures, trec_eval or BEIR. The default is the list that trec_eval prints.
+
+    \b
+    rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
+    rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
+    """
+    options = read_options(**settings)
+    with ProgressDisplay() as display:
+        display.announce(f"score {run_file.name}")
+        scores = score_run(qrels, run_file, measures, options, per_query=per_query)
+    console.write_form(scores.to_json() if form == "json" else scores.to_text(), form)
+    return PASSED

@@ -1,7 +1,4 @@
-"""The commands `datasets`, `systems`, `judges`, `labels` and `reports`, which show the words of a section.
-
-Only click is imported; each command imports what it needs when called.
-"""
+"""The commands `datasets`, `systems`, `judges`, `labels` and `reports`, which show the words of a section."""
 
 from __future__ import annotations
 
@@ -11,28 +8,22 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
+from rageval_spec.commands.plugins import (
+    describe_known_model,
+    describe_plugin,
+    describe_plugin_as_json,
+    list_plugins,
+    list_plugins_as_json,
+)
 from rageval_spec.errors import PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SECTIONS = (
-    ("datasets", "dataset", "jsonl"),
-    ("systems", "system", "http"),
-    ("judges", "judge", "claims"),
-    ("labels", "source of labels", "csv"),
-    ("reports", "report", "markdown"),
-)
-"""Each section, what one block of it is called, and a word for the examples."""
-
-
-def add_all(cli: click.Group) -> None:
-    """Add a group of commands for each section."""
-    for section, noun, word in _SECTIONS:
-        cli.add_command(_make_group(section, noun, word))
-
 
 def _make_group(section: Any, noun: str, word: str) -> click.Group:
+    """The commands of a section; a block of it is called `noun`, and `word` is for the examples."""
+
     @click.group(
         section,
         invoke_without_command=True,
@@ -62,8 +53,6 @@ def _make_show(section: Any, noun: str, word: str) -> click.Command:
     @_model_option(section)
     @shared.form_option
     def show_one(word: str, form: str, model: str | None = None) -> int:
-        from rageval_spec.commands.plugins import describe_known_model, describe_plugin, describe_plugin_as_json
-
         if model is not None:
             text = describe_known_model(section, word, model, form)
         else:
@@ -82,11 +71,16 @@ def _model_option(section: str) -> Callable[[Any], Any]:
 
 
 def _list(section: Any, form: str) -> int:
-    from rageval_spec.commands.plugins import list_plugins, list_plugins_as_json
-
     console.write(list_plugins_as_json(section) if form == "json" else list_plugins(section))
     return PASSED
 
 
 def _write_help(summary: str, *examples: str) -> str:
     return "\n".join([f"{summary}\n\n\b", *(f"rageval-spec {example}" for example in examples)])
+
+
+datasets = _make_group("datasets", "dataset", "jsonl")
+systems = _make_group("systems", "system", "http")
+judges = _make_group("judges", "judge", "claims")
+labels = _make_group("labels", "source of labels", "csv")
+reports = _make_group("reports", "report", "markdown")

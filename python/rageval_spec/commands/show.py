@@ -7,20 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rageval_spec.commands.results import Opened, is_results, open_baseline, open_results
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Command
 from rageval_spec.diagnostics import dump_visible, suggest
-from rageval_spec.errors import UsageError
-from rageval_spec.plugin.report import RESULTS_FOLDER
-from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
-from rageval_spec.reports.shared.first import write_show
-from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
+from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, make_visible
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from rageval_spec.commands.results import Opened
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.reports.shared.cards import Baseline, Card, CardValue
+    from rageval_spec.reports.shared.worst import Filter
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
@@ -94,6 +97,10 @@ def show(request: Request, form: Form) -> bytes:
 
 
 def _choose(request: Request) -> Shown:
+    from rageval_spec.commands.results import open_baseline
+    from rageval_spec.reports.shared.cards import build_cards
+    from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
+
     query_id, results = _resolve(request)
     evaluation = results.evaluation
     baseline = None if request.baseline is None else open_baseline(request.baseline, evaluation)
@@ -113,12 +120,16 @@ def _choose(request: Request) -> Shown:
 def _count(evaluation: Evaluation) -> int:
     import polars as pl
 
+    from rageval_spec.reports.shared.worst import KEY
+
     tables = (evaluation.select_samples(*KEY), evaluation.values.select(KEY))
     return int(pl.concat(tables).n_unique())
 
 
 def _resolve(request: Request) -> tuple[str | None, Opened]:
     """The query id and the results, whichever order the arguments are in."""
+    from rageval_spec.commands.results import is_results, open_results
+
     names = list(request.names)
     if request.results is not None:
         if len(names) > 1:
@@ -140,6 +151,9 @@ def _open_last(names: Sequence[str]) -> Opened:
     """The last results. If there are none, and the argument is a file or folder, the error is about that."""
     from pathlib import Path
 
+    from rageval_spec.commands.results import is_results, open_results
+    from rageval_spec.plugin.report import RESULTS_FOLDER
+
     if names and not is_results(RESULTS_FOLDER) and Path(names[0]).exists():
         return open_results(names[0])
     return open_results()
@@ -147,6 +161,8 @@ def _open_last(names: Sequence[str]) -> Opened:
 
 def _require_question(results: Opened, query_id: str) -> None:
     import polars as pl
+
+    from rageval_spec.reports.shared.first import write_show
 
     evaluation = results.evaluation
     tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
@@ -192,6 +208,7 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from rageval_spec.reports.shared.card_text import draw_card, draw_entry
+    from rageval_spec.reports.shared.first import write_show
 
     yield Text(make_visible(_describe(shown)), "dim")
     for name, origin in shown.results.evaluation.origins.items():
@@ -239,3 +256,52 @@ def _describe_list(shown: Shown, noun: str) -> str:
     if len(shown.cards) < shown.matching:
         return f"the worst {len(shown.cards)} of {shown.matching} {noun}s that match"
     return f"{count_noun(shown.matching, noun)} of {shown.total} {'matches' if shown.matching == 1 else 'match'}"
+
+
+def _question_options(command: shared.F) -> shared.F:
+    """Add the options that choose questions of a results folder, and how to print them."""
+    options = (
+        click.option("--results", metavar="FOLDER", help="The results folder or label; then the argument is a query."),
+        click.option("--baseline", metavar="FOLDER", help="Compare with this results folder, label, system or "
+                     "baseline of a gate.  [default: the gates' baselines, else the first system that has the "
+                     "metric]"),
+        click.option("--metric", help="Order by this metric's values; --below and --above concern them."),
+        click.option("--below", type=float, metavar="VALUE", help="Only questions with a lower value."),
+        click.option("--above", type=float, metavar="VALUE", help="Only questions with a higher value."),
+        click.option("--system", help="Only this system."),
+        click.option("--dataset", help="Only this dataset."),
+        click.option("--slice", help="Only questions of this slice, for example difficulty=hard."),
+        click.option("--cause", help="Only questions with this cause, for example retrieval or generation."),
+        click.option("--regressed", is_flag=True, help="Only questions with a value worse than the baseline's, "
+                     "the largest fall first."),
+        click.option("--failed", is_flag=True, help="Only questions without an answer, or with an error."),
+        shared.questions_limit_option("", 10),
+        shared.questions_form_option,
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command("show", cls=Command)
+@click.argument("names", metavar="[QUERY] [RESULTS]", nargs=-1)
+@_question_options
+@click.option("--full", is_flag=True, help="Show long texts in full, and cards instead of a list.")
+def show_questions(names: Sequence[str], form: Any, full: bool, **options: Any) -> int:
+    """Show the questions behind the numbers, worst first, or one question in full.
+
+    RESULTS is a results folder or a label of the history. The default is rageval-results, where `run` writes. A
+    question's card has the answer with unsupported claims marked, the sources, the reference, the documents and all
+    values with their reasons.
+
+    \b
+    rageval-spec show
+    rageval-spec show q187
+    rageval-spec show --metric faithfulness --below 0.5 --system v2 --slice difficulty=hard
+    rageval-spec show --regressed --baseline main --format markdown
+    """
+    from rageval_spec.reports.shared.worst import Filter
+
+    results, baseline = options.pop("results"), options.pop("baseline")
+    console.write(show(Request(names, results, baseline, Filter(**options), full), form))
+    return PASSED

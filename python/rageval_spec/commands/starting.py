@@ -1,4 +1,4 @@
-"""The command `init`. Only click is imported; the work is imported when the command is called."""
+"""The command `init`: its options and its help."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.first_spec.command import write_for_answers, write_for_tool
+from rageval_spec.commands.init import ANSWERS, write_sample
+from rageval_spec.commands.schema import render_schema
 from rageval_spec.errors import PASSED
 
 _TOOLS = ("ragas", "deepeval", "promptfoo", "beir")
@@ -61,9 +64,6 @@ def init(
         if columns:
             raise click.UsageError("--column belongs to --answers or --from")
         return _write_sample(folder, force=force)
-    from rageval_spec.commands.first_spec.command import write_for_answers, write_for_tool
-    from rageval_spec.commands.schema import render_schema
-
     schema = render_schema()
     if source is not None:
         written = write_for_tool(source[0], source[1], folder, columns, schema, force=force)  # type: ignore[arg-type]
@@ -76,15 +76,7 @@ def init(
 
 
 def _write_sample(folder: Path, *, force: bool) -> int:
-    from rageval_spec.commands.init import ANSWERS, write_sample
-    from rageval_spec.commands.schema import render_schema
-
     path = write_sample(folder, render_schema(), force=force)
     other = path.with_name(ANSWERS)
     console.show(f"wrote {path} and {other}, their schema and sample data; now try: {PROGRAM} run {path}\n")
     return PASSED
-
-
-def add_init(cli: click.Group) -> None:
-    """Add the command of this module to the program."""
-    cli.add_command(init)

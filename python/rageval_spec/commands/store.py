@@ -8,15 +8,22 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Front
+from rageval_spec.commands.options import read_age
 from rageval_spec.diagnostics import make_json_visible
-from rageval_spec.errors import UsageError
-from rageval_spec.store.inventory import KINDS, Entry, list_entries
-from rageval_spec.store.pruning import Rules, choose, remove
+from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, make_visible
 
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+if TYPE_CHECKING:
+    from rageval_spec.store.inventory import Entry
+
+
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _STEPS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _SHOWN_KEY = 12
@@ -24,6 +31,8 @@ _SHOWN_KEY = 12
 
 def describe_store(folder: Path, form: Literal["text", "json"] = "text") -> str:
     """What a store holds: one line for each kind, each run, and each model or system that replied."""
+    from rageval_spec.store.inventory import KINDS, list_entries
+
     entries = list_entries(folder)
     if form == "json":
         content = {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
@@ -60,6 +69,9 @@ def prune_store(
         UsageError: no rule is given, or an age or a size cannot be parsed.
         SpecError: a spec is wrong.
     """
+    from rageval_spec.store.inventory import list_entries
+    from rageval_spec.store.pruning import Rules, choose, remove
+
     if older_than is None and max_size is None and not unused_by:
         raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, or --unused-by SPEC")
     rules = Rules(
@@ -100,18 +112,6 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
     return keys
 
 
-def read_age(text: str) -> float:
-    """Convert `30d`, `12h`, `90m` or `2w` to seconds.
-
-    Raises:
-        UsageError: it is not an age.
-    """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhdw])", text.strip())
-    if found is None:
-        raise UsageError(f"--older-than {make_visible(text)} is not an age; write 30d, 12h, 90m or 2w")
-    return float(found[1]) * _SECONDS[found[2]]
-
-
 def read_size(text: str) -> int:
     """Convert `500MB`, `2GB` or `0` to bytes.
 
@@ -137,6 +137,8 @@ def _add_up(entries: Iterable[Entry]) -> int:
 
 
 def _list_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    from rageval_spec.store.inventory import KINDS
+
     sizes = [format_size(entry.size) for entry in entries]
     width = max(map(len, sizes), default=0)
     for entry, size in zip(entries, sizes, strict=True):
@@ -152,3 +154,42 @@ def _describe_age(used: float) -> str:
         if age >= seconds:
             return f"{count_noun(int(age // seconds), noun)} ago"
     return "just now"
+
+
+@click.group(cls=Front)
+def store() -> None:
+    """Show what is stored between evaluations, or remove what is no longer needed.
+
+    \b
+    rageval-spec store info
+    rageval-spec store prune --older-than 30d --dry-run
+    """
+
+
+@store.command()
+@shared.store_folder_option
+@shared.form_option
+def info(folder: Path, form: Any) -> int:
+    """List what a store holds and when each part was last used.
+
+    \b
+    rageval-spec store info
+    rageval-spec store info --store project/.rageval/store --format json
+    """
+    console.write(describe_store(folder, form))
+    return PASSED
+
+
+@store.command()
+@shared.store_folder_option
+@shared.pruning_options
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+def prune(folder: Path, **rules: Any) -> int:
+    """Remove runs and replies from a store. Evaluations can keep using it meanwhile.
+
+    \b
+    rageval-spec store prune --older-than 30d --dry-run
+    rageval-spec store prune --unused-by spec.yaml --unused-by nightly.yaml
+    """
+    console.write(prune_store(folder, **rules))
+    return PASSED

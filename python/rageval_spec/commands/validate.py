@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Command
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.pipeline import preflight
+from rageval_spec.errors import PASSED
 from rageval_spec.reading.mapping import write_mapping
 from rageval_spec.wording import count_noun
 
@@ -16,12 +20,14 @@ if TYPE_CHECKING:
     from rageval_spec.plugin.file_reading import FileReading
 
 
-def validate(spec: Path, overrides: Sequence[str]) -> str:
+def validate_spec(spec: Path, overrides: Sequence[str]) -> str:
     """A line that counts what the spec declares, and how each file with columns is read. Warnings go to stderr.
 
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics.
     """
+    from rageval_spec.pipeline import preflight
+
     loaded, readings = preflight.inspect(spec, overrides)
     console.complain(loaded.warnings)
     sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
@@ -36,3 +42,15 @@ def _show_reading(key: str, reading: FileReading) -> Iterator[str]:
         yield f"  {write_mapping(('columns',), reading.columns)}"
     if reading.others:
         yield f"  kept with the questions: {', '.join(reading.others)}"
+
+
+@click.command(cls=Command)
+@shared.spec_argument
+def validate(spec: Path, overrides: Sequence[str]) -> int:
+    """Check a spec and the files it names, without running anything.
+
+    \b
+    rageval-spec validate spec.yaml
+    """
+    console.show(validate_spec(spec, overrides))
+    return PASSED

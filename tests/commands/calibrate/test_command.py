@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.calibrate.command import calibrate
+from rageval_spec.commands.calibrate.command import calibrate_judges
 from rageval_spec.errors import DataError, UsageError
 from tests.answered_evaluation import answered, sample, save, value
 
@@ -31,7 +31,7 @@ def label_all(folder: Path, count: int = 54) -> Path:
 
 
 def show(results: str, labels: Path, *, metrics: tuple[str, ...] = (), scale: str | None = None) -> str:
-    return " ".join(calibrate(results, [labels], (), metrics, scale, "text").decode().split())
+    return " ".join(calibrate_judges(results, [labels], (), metrics, scale, "text").decode().split())
 
 
 def test_a_judge_is_measured_and_its_mean_corrected(results: str, tmp_path: Path) -> None:
@@ -52,20 +52,20 @@ def test_labels_of_several_criteria_are_used_as_far_as_there_are_metrics(results
     text = show(results, path)
     assert "faithfulness: 54 labelled items, 54 labels by 1 person" in text
     assert text.endswith("left out 40 labels of 'fluency', because no metric has this name")
-    content = json.loads(calibrate(results, [path], (), (), None, "json"))
+    content = json.loads(calibrate_judges(results, [path], (), (), None, "json"))
     assert (len(content["calibrations"]), content["criteria_without_metric"]) == (1, {"fluency": 40})
 
 
 def test_details_are_shown_if_they_are_asked_for(results: str, tmp_path: Path) -> None:
     short = show(results, label_all(tmp_path))
-    text = calibrate(results, [label_all(tmp_path)], (), (), None, "text", details=True).decode()
+    text = calibrate_judges(results, [label_all(tmp_path)], (), (), None, "text", details=True).decode()
     for only in ("Kendall's tau-b", "calibration error, equal counts", "map, on questions held"):
         assert only in text
         assert only not in short
 
 
 def test_the_threshold_with_a_wanted_precision(results: str, tmp_path: Path) -> None:
-    text = calibrate(results, [label_all(tmp_path)], (), (), None, "text", threshold="precision>=0.9").decode()
+    text = calibrate_judges(results, [label_all(tmp_path)], (), (), None, "text", threshold="precision>=0.9").decode()
     assert "Yes from 0.775 on (the lowest with a precision of 0.9 or more, on all labels)" in text
 
 
@@ -93,15 +93,15 @@ def test_judges_that_are_asked_the_same_are_compared(two_judges: str, tmp_path: 
 
 def test_judges_that_are_named_are_compared_in_few_words(two_judges: str, tmp_path: Path) -> None:
     labels = [label_all(tmp_path, 60)]
-    text = calibrate(two_judges, labels, (), (), None, "text", judges=("overlap", "strict")).decode()
+    text = calibrate_judges(two_judges, labels, (), (), None, "text", judges=("overlap", "strict")).decode()
     assert "words: 60 labelled items" in text
     assert "mean of what people would say" not in text
-    content = json.loads(calibrate(two_judges, labels, (), (), None, "json", judges=("overlap", "strict")))
+    content = json.loads(calibrate_judges(two_judges, labels, (), (), None, "json", judges=("overlap", "strict")))
     assert [one["metric"] for one in content["calibrations"]] == ["faithfulness", "words"]
     (comparison,) = content["comparisons"]
     assert [row["judge"] for row in comparison["rows"]] == ["strict", "overlap"]
     with pytest.raises(UsageError, match="no labelled metric of the results asks the judge 'panel'"):
-        calibrate(two_judges, labels, (), (), None, "text", judges=("panel",))
+        calibrate_judges(two_judges, labels, (), (), None, "text", judges=("panel",))
 
 
 def test_grades_are_put_on_the_scale_from_0_to_1(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_scale_is_asked_for_and_taken(results: str, tmp_path: Path) -> None:
 
 
 def test_json_has_every_number(results: str, tmp_path: Path) -> None:
-    content = json.loads(calibrate(results, [label_all(tmp_path)], (), (), None, "json"))
+    content = json.loads(calibrate_judges(results, [label_all(tmp_path)], (), (), None, "json"))
     (found,) = content["calibrations"]
     assert content["version"] == 1
     assert (found["metric"], found["items"], found["yes"]) == ("faithfulness", 54, 36)
@@ -177,7 +177,7 @@ def test_wrong_options_are_explained(
 
 
 def guarantee(results: str, labels: Path, limit: str) -> str:
-    text = calibrate(results, [labels], (), (), None, "text", guarantee=limit, confidence=0.9)
+    text = calibrate_judges(results, [labels], (), (), None, "text", guarantee=limit, confidence=0.9)
     return " ".join(text.decode().split())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.commands.calibrate.command import calibrate
+from rageval_spec.commands.calibrate.command import calibrate_judges
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.preflight import validate
@@ -62,7 +62,7 @@ def calibrated(tmp_path: Path) -> Path:
 
 def show(folder: Path, name: str = "calibration.json", **options: Any) -> str:
     labels = [folder / "labels.csv"]
-    told = calibrate(str(folder / "out"), labels, (), (), None, "text", output=folder / name, **options)
+    told = calibrate_judges(str(folder / "out"), labels, (), (), None, "text", output=folder / name, **options)
     return " ".join(told.decode().split())
 
 

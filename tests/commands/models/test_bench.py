@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.models.bench import Request, bench
+from rageval_spec.commands.models.bench import Request, measure_forms
 from rageval_spec.errors import DataError, RagevalError
 from tests.commands.models.fetched import invoke, write_fetched
 from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_detector
@@ -97,7 +97,7 @@ def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
     snapshot = write_fetched("owner/damaged", "model.safetensors", folder=caches)
     (snapshot / "tokenizer.json").write_bytes((embedded / "tokenizer.json").read_bytes())
     with pytest.raises(DataError, match=r"model\.safetensors"):
-        bench(Request("owner/damaged", count=2, rounds=1))
+        measure_forms(Request("owner/damaged", count=2, rounds=1))
 
 
 @pytest.mark.parametrize(
@@ -113,15 +113,15 @@ def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
 def test_unusable_texts_are_explained(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
     (caches / name).write_text(content)
     with pytest.raises(DataError, match=re.escape(message)):
-        bench(Request(minilm, texts=caches / name))
+        measure_forms(Request(minilm, texts=caches / name))
 
 
 def test_a_missing_file_is_explained(minilm: str) -> None:
     with pytest.raises(RagevalError, match=r"nothing\.txt: no such file"):
-        bench(Request(minilm, texts=Path("nothing.txt")))
+        measure_forms(Request(minilm, texts=Path("nothing.txt")))
 
 
 def test_a_folder_that_is_not_a_beir_folder_is_explained(caches: Path, minilm: str) -> None:
     (caches / "folder").mkdir()
     with pytest.raises(DataError, match=r"qrels/test\.tsv: no such file"):
-        bench(Request(minilm, texts=caches / "folder"))
+        measure_forms(Request(minilm, texts=caches / "folder"))

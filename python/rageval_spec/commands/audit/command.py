@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rageval_spec.audit.auditing import Material, audit_dataset
-from rageval_spec.audit.content import dump_audit
-from rageval_spec.audit.finding import Audit
-from rageval_spec.audit.markdown import render_markdown
-from rageval_spec.audit.mix import DIFFICULTY, TYPE, Wanted
-from rageval_spec.audit.page import render_page
-from rageval_spec.audit.question_set import QuestionSet
-from rageval_spec.audit.size import COUNT
 from rageval_spec.commands import console
-from rageval_spec.commands.audit.evaluated import Found, find_results, list_outputs, list_powers, measure
-from rageval_spec.commands.audit.meaning import find_meaning
-from rageval_spec.commands.audit.opening import Subject, open_questions, open_subject, open_train
-from rageval_spec.commands.audit.text import render_audit
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
-from rageval_spec.pipeline.origins import find_origin
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
+    from rageval_spec.audit.auditing import Material
+    from rageval_spec.audit.finding import Audit
+    from rageval_spec.audit.mix import Wanted
+    from rageval_spec.audit.question_set import QuestionSet
+    from rageval_spec.commands.audit.evaluated import Found
+    from rageval_spec.commands.audit.opening import Subject
     from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.pipeline.parts import Parts
     from rageval_spec.spec.nodes import Spec
@@ -65,7 +58,7 @@ class Request:
     documents: Path | None = None
     types: str | None = None
     difficulties: str | None = None
-    count: int = COUNT
+    count: int = 200
     metric: str | None = None
     model: str | None = None
     store: Path | None = None
@@ -83,7 +76,7 @@ class Rendered(NamedTuple):
     exit_code: int
 
 
-def audit(request: Request) -> Rendered:
+def audit_test_sets(request: Request) -> Rendered:
     """Audit the datasets of a spec. Nothing is computed by systems and nothing is asked.
 
     Raises:
@@ -91,6 +84,8 @@ def audit(request: Request) -> Rendered:
         UsageError: an option is wrong.
         DataError: a dataset or a file cannot be read.
     """
+    from rageval_spec.commands.audit.opening import open_questions, open_subject
+
     form = request.form or _find_form(request.output)
     with ProgressDisplay() as display:
         display.announce("read the datasets")
@@ -99,7 +94,7 @@ def audit(request: Request) -> Rendered:
         audited = _audit(subject, opened, request, display)
     if request.fix:
         _fix(subject, opened, audited, force=request.force)
-    content = _FORMS[form](audited)
+    content = _render(audited, form)
     failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
     exit_code = GATE_FAILED if failing else PASSED
     if request.output is None:
@@ -107,13 +102,25 @@ def audit(request: Request) -> Rendered:
     return Rendered(_write(request.output, content), exit_code)
 
 
-_FORMS: Mapping[str, Any] = {
-    "text": render_audit,
-    "json": lambda audited: dump_audit(audited).encode("utf-8", "backslashreplace"),
-    "html": render_page,
-    "markdown": render_markdown,
-}
 _SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".txt": "text"}
+
+
+def _render(audited: Audit, form: str) -> bytes:
+    if form == "json":
+        from rageval_spec.audit.content import dump_audit
+
+        return dump_audit(audited).encode("utf-8", "backslashreplace")
+    if form == "html":
+        from rageval_spec.audit.page import render_page
+
+        return render_page(audited)
+    if form == "markdown":
+        from rageval_spec.audit.markdown import render_markdown
+
+        return render_markdown(audited)
+    from rageval_spec.commands.audit.text import render_audit
+
+    return render_audit(audited)
 
 
 def _find_form(output: Path | None) -> str:
@@ -127,6 +134,11 @@ def _find_form(output: Path | None) -> str:
 
 
 def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
+    from rageval_spec.audit.auditing import audit_dataset
+    from rageval_spec.audit.finding import Audit
+    from rageval_spec.commands.audit.meaning import find_meaning
+    from rageval_spec.commands.audit.opening import open_train
+
     if subject.spec is None:
         _refuse_without_spec(request)
     found = _find_results(subject, request.results)
@@ -153,6 +165,8 @@ def _read_documents(path: Path | None) -> DocumentSet | None:
 
 
 def _find_results(subject: Subject, named: Sequence[str]) -> Found:
+    from rageval_spec.commands.audit.evaluated import Found, find_results
+
     if subject.spec is not None:
         return find_results(subject.spec, named)
     if named:
@@ -193,6 +207,10 @@ def _choose(wanted: Sequence[str], subject: Subject) -> Sequence[str]:
 
 
 def _prepare(request: Request, questions: QuestionSet, subject: Subject) -> Material:
+    from rageval_spec.audit.auditing import Material
+    from rageval_spec.audit.mix import DIFFICULTY, TYPE
+    from rageval_spec.pipeline.origins import find_origin
+
     origin = find_origin(subject.datasets[questions.name].node, questions.collection)
     return Material(
         count=request.count,
@@ -207,6 +225,8 @@ def _add_values(
     material: Material, spec: Spec, parts: Parts, found: Found, dataset: str, metric: str | None
 ) -> Material:
     """The material with what the results say about a dataset."""
+    from rageval_spec.commands.audit.evaluated import list_outputs, list_powers, measure
+
     powers, why_no_powers = list_powers(spec, parts, found, dataset), ""
     if powers is None and found.opened:
         why_no_powers = (

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from rageval_spec.commands import console
-from rageval_spec.commands.benchmark import evaluation as benchmarks
-from rageval_spec.commands.benchmark import table as scoreboard
-from rageval_spec.commands.benchmark.arguments import Request, load_spec
+from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.errors import RagevalWarning
-from rageval_spec.runner import Options
+from rageval_spec.commands.front import Command
+from rageval_spec.errors import PASSED, RagevalWarning
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.benchmark import table as scoreboard
+    from rageval_spec.commands.benchmark.arguments import Request
 
 
-def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **options: Any) -> int:
+def run_benchmark(request: Request, form: scoreboard.Format, output: Path | None, **options: Any) -> int:
     """Evaluate and print the table.
 
     Args:
@@ -27,6 +31,11 @@ def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **
     Returns:
         The exit code, as for `run`.
     """
+    from rageval_spec.commands.benchmark import evaluation as benchmarks
+    from rageval_spec.commands.benchmark import table as scoreboard
+    from rageval_spec.commands.benchmark.arguments import load_spec
+    from rageval_spec.runner import Options
+
     warnings.simplefilter("always", RagevalWarning)
     spec = load_spec(request)
     console.complain(spec.warnings)
@@ -43,3 +52,58 @@ def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **
     if done.outcome.complaint:
         console.tell(f"{PROGRAM}: {done.outcome.complaint}")
     return done.outcome.exit_code
+
+
+@click.command(cls=Command)
+@click.argument("datasets", metavar="DATASET...", nargs=-1, required=True)
+@click.option("--system", "systems", multiple=True, metavar="SYSTEM", help="A system to evaluate. Can be repeated.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC",
+    help="A metric; each gets its own table. Can be repeated.  [default: ndcg@10]",
+)  # fmt: skip
+@click.option("--split", help="Which judgements to use: qrels/SPLIT.tsv.  [default: test]")
+@shared.limit_option
+@shared.set_option
+@shared.store_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+    help="Write benchmark.md, .json and .csv, and the values of every query, to this folder.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True,
+    help="How to print the tables.",
+)  # fmt: skip
+@click.option("--spec", "only_spec", is_flag=True, help="Print the equivalent spec instead of running it.")
+def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
+    """Compare retrieval systems on BEIR folders.
+
+    A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or NAME=FOLDER. Each metric gets a table
+    with a row per system, a column per dataset and one for the average. The table shows intervals and marks the systems
+    that differ significantly from the first. A further table shows seconds and documents per second.
+
+    \b
+    A SYSTEM is
+      bm25                          WORD: any system a spec can use, with its defaults
+      dense:minilm                  WORD:MODEL, where MODEL is minilm, a hub id such as
+                                    intfloat/e5-small-v2, a folder or an .onnx file
+      hybrid:bm25+dense:minilm      fuses the systems joined by a plus, and adds them
+                                    to the table if they are not listed
+      rerank:MODEL@bm25             reorders the top results of the system after the @
+      bm25,k1=0.9,stemmer=english   sets the system's keys after commas; values are YAML
+      NAME=dense:minilm,depth=100   names a system so that others can use it: hybrid:NAME+bm25
+    The default is bm25, dense:minilm and hybrid:bm25+dense:minilm.
+
+    \b
+    rageval-spec benchmark data/scifact
+    rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric recall@100
+    rageval-spec benchmark data/scifact --system hybrid:bm25+dense --spec > spec.yaml
+    """
+    from rageval_spec.commands.benchmark.arguments import Request, write_spec
+
+    names = ("datasets", "systems", "metrics", "split", "overrides")
+    reports = ("terminal",) if options["output"] is None else ("terminal", "csv")
+    request = Request(**{name: options.pop(name) for name in names}, reports=reports)
+    if only_spec:
+        console.write(write_spec(request))
+        return PASSED
+    return run_benchmark(request, form, **options)

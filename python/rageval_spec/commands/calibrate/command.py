@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-def calibrate(
+def calibrate_judges(
     results: str | None,
     labels: Sequence[Path],
     columns: Sequence[str],

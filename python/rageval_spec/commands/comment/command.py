@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from rageval_spec.commands import console
-from rageval_spec.commands.comment.body import mark, write_body
-from rageval_spec.commands.comment.code_host import CodeHost, save_comment
-from rageval_spec.commands.comment.destination import Destination, NoDestinationError, Wanted, find_destination
-from rageval_spec.commands.comment.github import GitHub
-from rageval_spec.commands.comment.gitlab import GitLab
-from rageval_spec.commands.results import Opened, open_results
-from rageval_spec.endpoints.pacing import Clock
-from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries, TryError
+from rageval_spec.commands.front import Command
 from rageval_spec.errors import PASSED, RagevalError
 from rageval_spec.wording import count_noun
 
+if TYPE_CHECKING:
+    from rageval_spec.commands.comment.code_host import CodeHost
+    from rageval_spec.commands.comment.destination import Destination, Wanted
+    from rageval_spec.commands.results import Opened
+    from rageval_spec.endpoints.pacing import Clock
+
+
 _RETRIES = 4
-_HOSTS: Mapping[str, type[GitHub] | type[GitLab]] = {"github": GitHub, "gitlab": GitLab}
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Request:
         summary: a file to append the text to.
         dry_run: print the text and post nothing.
         no_post: only write the summary.
-        destination: where to post; the environment says what is missing.
+        destination: where to post; the environment says what is missing, and without it everything.
     """
 
     results: str | None = None
@@ -43,7 +45,7 @@ class Request:
     summary: Path | None = None
     dry_run: bool = False
     no_post: bool = False
-    destination: Wanted = field(default_factory=Wanted)
+    destination: Wanted | None = None
 
 
 def comment(request: Request, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
@@ -53,6 +55,11 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
         UsageError: there are no such results, or an option or a variable is missing or wrong.
         RagevalError: the code host refuses the comment, or the summary cannot be written.
     """
+    from rageval_spec.commands.comment.body import mark
+    from rageval_spec.commands.comment.destination import NoDestinationError, Wanted, find_destination
+    from rageval_spec.commands.results import open_results
+    from rageval_spec.endpoints.pacing import Clock
+
     opened = open_results(request.results)
     baseline = None if request.baseline is None else open_results(request.baseline, opened.evaluation)
     text = _write(opened, baseline, request.key, environment)
@@ -63,7 +70,7 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
     if request.dry_run or request.no_post:
         return PASSED
     try:
-        destination = find_destination(request.destination, environment)
+        destination = find_destination(request.destination or Wanted(), environment)
     except NoDestinationError as reason:
         console.tell(f"no comment was made: {reason}")
         return PASSED
@@ -75,6 +82,8 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
 
 
 def _write(opened: Opened, baseline: Opened | None, key: str | None, environment: Mapping[str, str]) -> str:
+    from rageval_spec.commands.comment.body import write_body
+
     commit = environment.get("GITHUB_SHA") or environment.get("CI_COMMIT_SHA")
     return write_body(opened.evaluation, baseline, key=key, commit=commit)
 
@@ -93,10 +102,47 @@ def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
     Raises:
         RagevalError: the code host refuses it, or cannot be reached.
     """
-    host: CodeHost = _HOSTS[destination.host](destination)
+    from rageval_spec.commands.comment.code_host import save_comment
+    from rageval_spec.commands.comment.github import GitHub
+    from rageval_spec.commands.comment.gitlab import GitLab
+    from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries, TryError
+
+    host: CodeHost = GitHub(destination) if destination.host == "github" else GitLab(destination)
     try:
         return Tries(Limits(1, _RETRIES), clock).make(lambda: save_comment(host, text, marker))
     except (TryError, BrokenDownError) as error:
         tries = getattr(error, "tries", 1)
         told = f", after {count_noun(tries, 'try', 'tries')}" if tries > 1 else ""
         raise RagevalError(f"{error}{told}") from error
+
+
+@click.command("comment", cls=Command)
+@click.argument("results", required=False)
+@click.option("--baseline", metavar="RESULTS", help="Compare with these results: a folder or a label of the history.")
+@click.option("--host", type=click.Choice(["github", "gitlab"]), help="The code host.  [default: the CI job's]")
+@click.option(
+    "--api", metavar="URL", help="The base URL of its API, for a server of your own.  [default: the CI job's]"
+)
+@click.option("--repository", metavar="NAME", help="owner/name, or GitLab's project.  [default: the CI job's]")
+@click.option("--number", type=click.IntRange(1), help="The pull or merge request.  [default: the CI job's]")
+@click.option("--key", metavar="TEXT", help="Tells several comments on one pull request apart.  [default: the spec's "
+              "name]")  # fmt: skip
+@click.option("--summary", type=click.Path(path_type=Path), metavar="FILE", help="Also append the text to this file.")
+@click.option("--no-post", is_flag=True, help="Post nothing; for a job that only wants the summary.")
+@click.option("--dry-run", is_flag=True, help="Print the text and post nothing.")
+def comment_results(**options: Any) -> int:
+    """Post results as a comment on a pull request of GitHub or a merge request of GitLab.
+
+    The next call updates the same comment. In a CI job, nothing but the token is needed: GITHUB_TOKEN (with the
+    permission `pull-requests: write`) or GITLAB_TOKEN (with the scope `api`). Outside a pull request, and for one from
+    a fork, no comment is made and the exit code is 0.
+
+    \b
+    rageval-spec comment
+    rageval-spec comment rageval-results --baseline main --summary "$GITHUB_STEP_SUMMARY"
+    rageval-spec comment --host gitlab --repository group/app --number 7 --dry-run
+    """
+    from rageval_spec.commands.comment.destination import Wanted
+
+    destination = Wanted(*(options.pop(name) for name in ("host", "api", "repository", "number")))
+    return comment(Request(**options, destination=destination))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rageval_spec.commands.compare.differences import list_differences
-from rageval_spec.commands.compare.metrics import MetricChange, compare_metrics
-from rageval_spec.commands.compare.questions import QuestionChange, QuestionChanges, find_changes
-from rageval_spec.commands.results import Opened, open_results
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Command
 from rageval_spec.diagnostics import dump_visible
-from rageval_spec.errors import UsageError
-from rageval_spec.history.comparability import find_comparability
-from rageval_spec.reports.shared.changes import match_systems
-from rageval_spec.reports.shared.word_diff import diff_words
-from rageval_spec.reports.shared.worst import Filter
+from rageval_spec.errors import PASSED, UsageError
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.compare.metrics import MetricChange
+    from rageval_spec.commands.compare.questions import QuestionChange, QuestionChanges
+    from rageval_spec.commands.results import Opened
+    from rageval_spec.reports.shared.worst import Filter
+
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
@@ -56,6 +60,8 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
     Raises:
         UsageError: there are no such results, they have no system or dataset in common, or a name is unknown.
     """
+    from rageval_spec.commands.results import open_results
+
     after = open_results(second)
     found = _compare(open_results(first, after.evaluation), after, wanted)
     if form == "json":
@@ -71,6 +77,12 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
 
 
 def _compare(before: Opened, after: Opened, wanted: Filter) -> Compared:
+    from rageval_spec.commands.compare.differences import list_differences
+    from rageval_spec.commands.compare.metrics import compare_metrics
+    from rageval_spec.commands.compare.questions import find_changes
+    from rageval_spec.history.comparability import find_comparability
+    from rageval_spec.reports.shared.changes import match_systems
+
     now, earlier = after.evaluation, before.evaluation
     for noun, here, there in (
         ("system", match_systems(now.systems, earlier.systems), earlier.systems),
@@ -107,5 +119,31 @@ def _to_json(found: Compared) -> dict[str, Any]:
 
 
 def _list_question(one: QuestionChange) -> Mapping[str, Any]:
+    from rageval_spec.reports.shared.word_diff import diff_words
+
     edits = diff_words(one.answer_before or "", one.answer or "")
     return {**asdict(one), "diff": [[edit.kind, edit.text] for edit in edits]}
+
+
+@click.command("compare", cls=Command)
+@click.argument("before")
+@click.argument("after")
+@click.option("--metric", help="Only this metric.")
+@click.option("--system", help="Only this system.")
+@click.option("--dataset", help="Only this dataset.")
+@shared.questions_limit_option("of each kind: broken, fixed, worse, better, changed", 5)
+@shared.questions_form_option
+def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
+    """Compare two results: the numbers, and question by question what broke, what was fixed and how answers changed.
+
+    BEFORE and AFTER are results folders or labels of the history. The output begins with what else differs, such as
+    edited references or other settings.
+
+    \b
+    rageval-spec compare main rageval-results
+    rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
+    """
+    from rageval_spec.reports.shared.worst import Filter
+
+    console.write(compare(before, after, Filter(**options), form))
+    return PASSED

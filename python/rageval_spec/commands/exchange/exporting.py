@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.commands import console
 from rageval_spec.commands.exchange.settings import read_settings
-from rageval_spec.commands.results import is_results, open_results
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.shared.finding import load
-from rageval_spec.exchange.shared.sending import send_parcels
-from rageval_spec.exchange.shared.target import FileTarget, Target
-from rageval_spec.plugin.context import Context
-from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import write_atomically
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.exchange.shared.target import FileTarget
 
 
 def export_values(
@@ -42,6 +37,12 @@ def export_values(
         UsageError: an option is wrong, there are no such results, or they have nothing for this tool.
         RagevalError: the tool did not take them, or the file cannot be written.
     """
+    from rageval_spec.commands.results import open_results
+    from rageval_spec.exchange.shared.finding import load
+    from rageval_spec.exchange.shared.sending import send_parcels
+    from rageval_spec.exchange.shared.target import FileTarget, Target
+    from rageval_spec.plugin.context import Context
+
     kind = load(word).target
     if kind is None:
         raise UsageError(f"{word} cannot be exported to")
@@ -88,6 +89,9 @@ def _select(evaluation: Evaluation, system: str) -> Evaluation:
 
 def _folder(results: str | None) -> Path | None:
     """The results folder; None for a record of the history, which has none."""
+    from rageval_spec.commands.results import is_results
+    from rageval_spec.plugin.report import RESULTS_FOLDER
+
     name = RESULTS_FOLDER if results is None else results
     if not is_results(name):
         return None

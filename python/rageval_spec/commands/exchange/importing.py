@@ -13,8 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.exchange.settings import read_settings
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.shared.finding import load
-from rageval_spec.plugin.context import Context
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import flush_folder, sweep
 from rageval_spec.wording import count_noun
@@ -34,6 +32,9 @@ def import_traces(word: str, settings: Mapping[str, Any], output: Path | None, *
         UsageError: an option is wrong, or the file exists.
         RagevalError: the traces cannot be read; then nothing is written.
     """
+    from rageval_spec.exchange.shared.finding import load
+    from rageval_spec.plugin.context import Context
+
     output = _choose_file(word, output, force=force)
     kind = load(word).source
     if kind is None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from rageval_spec.commands.first_spec.inspection import Findings, inspect_files
-from rageval_spec.commands.first_spec.text import PLACEHOLDER, is_retrieval, write_text
 from rageval_spec.errors import UsageError
-from rageval_spec.reading.answer_columns import AnswerColumns
-from rageval_spec.reading.questions import QuestionColumns
-from rageval_spec.spec import load
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.first_spec.inspection import Findings
+
 
 Tool = Literal["ragas", "deepeval", "promptfoo", "beir"]
 TOOLS: tuple[Tool, ...] = ("ragas", "deepeval", "promptfoo", "beir")
@@ -36,6 +35,8 @@ def write_for_answers(
     Raises:
         UsageError: a file cannot be read, or has no answers, or the spec exists and `force` is false.
     """
+    from rageval_spec.commands.first_spec.inspection import inspect_files
+
     findings = inspect_files(golden or answers, answers, folder, _parse_columns(columns))
     if findings.system is None:
         advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
@@ -51,6 +52,8 @@ def write_for_tool(
     Raises:
         UsageError: they cannot be read, or the spec exists and `force` is false.
     """
+    from rageval_spec.commands.first_spec.inspection import inspect_files
+
     if tool == "beir" and not path.is_dir():
         raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
     if tool != "beir" and path.is_dir():
@@ -67,6 +70,9 @@ def _find_config(tool: Tool, folder: Path) -> Path:
 
 
 def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
+    from rageval_spec.reading.answer_columns import AnswerColumns
+    from rageval_spec.reading.questions import QuestionColumns
+
     known = sorted({*QuestionColumns.model_fields, *AnswerColumns.model_fields, "relevant"} - {"doc_id", "score"})
     found = dict(_split_column(column) for column in columns)
     for part in found:
@@ -86,6 +92,9 @@ def _write(
     findings: Findings, source: Path, folder: Path, tool: Tool | None, schema: str, *, force: bool
 ) -> list[Path]:
     """Write the spec, its schema, and a function to fill in if nothing answers the questions."""
+    from rageval_spec.commands.first_spec.text import PLACEHOLDER, is_retrieval, write_text
+    from rageval_spec.spec import load
+
     texts = {SPEC: write_text(findings, source.resolve().name.partition(".")[0] or "evaluation", SPEC, tool)}
     if findings.system is None and not is_retrieval(findings):
         texts[PLACEHOLDER] = _FUNCTION

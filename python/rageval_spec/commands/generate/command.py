@@ -13,27 +13,22 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.generate.files import Places, check_output, write_rows, write_sides
 from rageval_spec.commands.generate.request import DATASET, Request, build_spec
-from rageval_spec.commands.generate.summary import summarize
-from rageval_spec.data.assessment import Estimate
 from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.generation.split import divide_rows, read_shares
-from rageval_spec.pipeline.estimate import Expectation, add_up
-from rageval_spec.pipeline.parts import Parts, build_parts, stop_calls
-from rageval_spec.pipeline.preparation import explain_interrupt, prepare_models
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.runner import STORE
-from rageval_spec.store.folder import open_store
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    from rageval_spec.commands.generate.files import Places
     from rageval_spec.datasets.generated import Generated
     from rageval_spec.generation.question_sets import QuestionSet
+    from rageval_spec.pipeline.estimate import Expectation
+    from rageval_spec.pipeline.parts import Parts
     from rageval_spec.plugin.budget import Budget
 
 
-def generate(
+def generate_test_set(
     request: Request,
     output: Path,
     form: str,
@@ -59,6 +54,10 @@ def generate(
     Returns:
         The exit code: 0, or 3 if a limit or the endpoint ended it, or nothing could be made.
     """
+    from rageval_spec.commands.generate.files import Places, check_output
+    from rageval_spec.commands.generate.summary import summarize
+    from rageval_spec.runner import STORE
+
     if not request.corpus.expanduser().exists():
         raise UsageError(f"{request.corpus}: there is no such file or folder")
     check_output(output, force=force, dry_run=dry_run)
@@ -96,6 +95,10 @@ def generate(
 @contextmanager
 def _open(spec: Any, places: Places, display: ProgressDisplay, budget: Budget) -> Iterator[Parts]:
     """The plugins, with models that are ready to be asked."""
+    from rageval_spec.pipeline.parts import build_parts, stop_calls
+    from rageval_spec.pipeline.preparation import explain_interrupt, prepare_models
+    from rageval_spec.store.folder import open_store
+
     display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
     with closing(open_store(places.store)) as store:
         parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
@@ -149,7 +152,9 @@ class Planned:
 
 def _plan(dataset: Generated, parts: Parts, display: ProgressDisplay) -> Planned:
     """Read the documents and find out what will be asked."""
+    from rageval_spec.data.assessment import Estimate
     from rageval_spec.generation.documents import describe_unread
+    from rageval_spec.pipeline.estimate import Expectation, add_up
 
     display.announce("read the documents")
     documents = dataset.source.documents
@@ -163,6 +168,8 @@ def _plan(dataset: Generated, parts: Parts, display: ProgressDisplay) -> Planned
 
 def _write(made: QuestionSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, places: Places) -> Iterator[Path]:
     """Write the files; of an unfinished set, only what was rejected and, under another name, what is done."""
+    from rageval_spec.commands.generate.files import write_rows, write_sides
+
     partial_set = places.beside("partial")
     if made.rows:
         yield write_rows(partial_set if made.stopped else places.output, rows)

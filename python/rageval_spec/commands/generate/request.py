@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.spec import load, load_dict
-from rageval_spec.spec.defaults import default_block
-from rageval_spec.spec.nodes import NAME_PATTERN, Spec
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.datasets.generated import GeneratedNode
     from rageval_spec.plugin import Node
     from rageval_spec.reading.layouts import CorpusColumns
+    from rageval_spec.spec.nodes import Spec
 
 DATASET = "golden"
 """The name of the dataset in the spec that is made up."""
@@ -68,6 +66,8 @@ def build_spec(request: Request) -> Spec:
         UsageError: an option is wrong.
         SpecError: the spec is wrong.
     """
+    from rageval_spec.spec import load, load_dict
+
     keys = _read_keys(request)
     if request.spec is not None:
         return _extend(load(request.spec, overrides=request.overrides, check_files=False), request, keys)
@@ -156,6 +156,7 @@ def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: st
         UsageError: the spec has no such block.
     """
     from rageval_spec import registry
+    from rageval_spec.spec.defaults import default_block
 
     if name is None or name in blocks:
         return
@@ -169,6 +170,9 @@ def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: st
 
 def _describe(request: Request, keys: dict[str, Any]) -> dict[str, Any]:
     """The spec of a model that only the command line describes."""
+    from rageval_spec.spec.defaults import default_block
+    from rageval_spec.spec.nodes import NAME_PATTERN
+
     models: dict[str, Any] = {}
     for option in ("model", "checker"):
         if option in keys:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rageval_spec.commands.history.choosing import find_id, read_moment
 from rageval_spec.commands.history.listing import SHOWN_ID
 from rageval_spec.errors import UsageError
-from rageval_spec.history import folder as saved
-from rageval_spec.history import pending
-from rageval_spec.history.commit import Checkout
-from rageval_spec.history.database import History, StoredRecord
-from rageval_spec.history.finding import check_label
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.recording import Circumstances, build_record
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.history.database import History, StoredRecord
+
 
 _DIRTY = "-dirty"
 _SQLITE = b"SQLite format 3\0"
@@ -29,6 +27,8 @@ def label_record(history: History, record: str, label: str) -> str:
     Raises:
         UsageError: there is no such record, or it cannot be a label.
     """
+    from rageval_spec.history.finding import check_label
+
     check_label(label)
     record_id = find_id(history, record)
     history.set_label(record_id, label)
@@ -79,11 +79,18 @@ def _is_history(path: Path) -> bool:
 
 
 def _read_history(path: Path) -> Iterator[StoredRecord]:
+    from rageval_spec.history.opening import open_history
+
     with open_history(path, create=False) as other:
         yield from other.copy()
 
 
 def _read(path: Path) -> StoredRecord:
+    from rageval_spec.history import folder as saved
+    from rageval_spec.history import pending
+    from rageval_spec.history.commit import Checkout
+    from rageval_spec.history.recording import Circumstances, build_record
+
     if path.is_file() and path.suffix == ".json" and path.name != saved.RESULTS:
         return pending.read(path)
     folder = path.parent if path.is_file() else path

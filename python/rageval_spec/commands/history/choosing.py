@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from rageval_spec.commands.store import read_age
+from rageval_spec.commands.options import read_age
 from rageval_spec.errors import UsageError
-from rageval_spec.history.database import Chosen, History
-from rageval_spec.history.finding import Places, find_newest
 from rageval_spec.wording import make_visible
+
+if TYPE_CHECKING:
+    from rageval_spec.history.database import Chosen, History
 
 
 def choose(
@@ -23,6 +25,8 @@ def choose(
     Raises:
         UsageError: `since` is neither an age such as `90d` nor a date such as `2026-03-01`.
     """
+    from rageval_spec.history.database import Chosen
+
     return Chosen(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
 
 
@@ -32,6 +36,8 @@ def find_id(history: History, name: str) -> str:
     Raises:
         UsageError: there is none.
     """
+    from rageval_spec.history.finding import Places, find_newest
+
     return history.look_up(name) or find_newest(history, name, Places()) or history.find(name)
 
 

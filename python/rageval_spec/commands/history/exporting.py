@@ -6,10 +6,13 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from io import BytesIO, StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.history.database import Chosen, Entry, History
 from rageval_spec.wording import protect_cell
+
+if TYPE_CHECKING:
+    from rageval_spec.history.database import Chosen, Entry, History
+
 
 _ENDS = ("low", "high")
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.commands.history.choosing import find_id
 from rageval_spec.diagnostics import dump_visible
-from rageval_spec.history.database import Chosen, Entry, History, Number
 from rageval_spec.wording import format_number, make_visible
+
+if TYPE_CHECKING:
+    from rageval_spec.history.database import Chosen, Entry, History, Number
+
 
 SHOWN_ID = 8
 _SHOWN_COMMIT = 8

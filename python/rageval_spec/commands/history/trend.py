@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rageval_spec.errors import RagevalError
-from rageval_spec.history.database import Chosen, History
-from rageval_spec.history.trends import Wanted as Request
-from rageval_spec.history.trends import collect_trend
 from rageval_spec.store.disk import write_atomically
 
-__all__ = ["Request", "draw"]
+if TYPE_CHECKING:
+    from rageval_spec.history.database import Chosen, History
+    from rageval_spec.history.trends import Wanted
+
 _WIDTH_IN_A_PIPE = 100
 
 
-def draw(history: History, wanted: Request, chosen: Chosen, html: Path | None = None) -> str:
+def draw(history: History, wanted: Wanted, chosen: Chosen, html: Path | None = None) -> str:
     """The charts as text; or, if `html` is a file, write the page there and say so.
 
     Raises:
         UsageError: there are no such records or numbers.
         RagevalError: the page cannot be written.
     """
+    from rageval_spec.history.trends import collect_trend
+
     trend = collect_trend(history, chosen, wanted)
     if html is None:
         from rageval_spec.reports.shared.trend_text import draw_trend

@@ -7,22 +7,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec import registry
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.front import Command
 from rageval_spec.commands.models.job import Job, count_tokens, make_job
 from rageval_spec.commands.models.measured import MEASURE, REFERENCE, Bench, Measured
 from rageval_spec.commands.models.named import Named, find_model
 from rageval_spec.commands.models.texts import choose_texts
-from rageval_spec.commands.models.trial import Contender, Trial
-from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Role
-from rageval_spec.progress import ProgressDisplay
-from rageval_spec.wording import count_noun
+from rageval_spec.errors import PASSED, DataError, RagevalError
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.models.trial import Outcome
+    from rageval_spec.commands.models.trial import Contender, Outcome, Trial
     from rageval_spec.data.tables import Collection
+    from rageval_spec.progress import ProgressDisplay
 
 TORCH = "sentence_transformers"
 _WARM_UP = 16
@@ -41,7 +42,7 @@ class Request:
     file: str | None = None
 
 
-def bench(request: Request) -> Bench:
+def measure_forms(request: Request) -> Bench:
     """Measure fp32, int8 and, if it is installed, sentence-transformers, each in its own process.
 
     The rounds are interleaved, so that other load on the machine affects all forms alike.
@@ -52,6 +53,7 @@ def bench(request: Request) -> Bench:
         RagevalError: the model cannot be downloaded or run.
     """
     from rageval_spec.inference.session import count_cores
+    from rageval_spec.progress import ProgressDisplay
 
     named = find_model(request.model, request.revision, request.file)
     collection = _open_collection(request.texts)
@@ -82,12 +84,15 @@ def _start(
     request: Request, named: Named, job: Job, processes: ExitStack, display: ProgressDisplay, remarks: list[str]
 ) -> Iterator[Trial]:
     """The forms that run, already built and loaded. The reference must run."""
+    from rageval_spec.commands.models.trial import Trial
+    from rageval_spec.plugin import ignore_progress
+
     for contender in _list_contenders(request, named, job):
         display.announce(f"load {contender.name}")
         try:
             _build(contender, named)
             trial = processes.enter_context(Trial(contender))
-            job.start(_WARM_UP).run(trial)
+            job.start(_WARM_UP).run(trial, ignore_progress)
         except RagevalError as error:
             if contender.name == REFERENCE:
                 raise
@@ -99,6 +104,7 @@ def _start(
 def _build(contender: Contender, named: Named) -> None:
     """Build the graph here if it is not in the cache yet, so that the memory of building is not that of running."""
     from rageval_spec.inference.exports import provide_graph
+    from rageval_spec.plugin import Context
 
     if contender.name != TORCH:
         context = Context(contender.name)
@@ -106,6 +112,8 @@ def _build(contender: Contender, named: Named) -> None:
 
 
 def _list_contenders(request: Request, named: Named, job: Job) -> Iterator[Contender]:
+    from rageval_spec.commands.models.trial import Contender
+
     place = {"model": request.model, "revision": named.source.location.revision or request.revision}
     for precision in (REFERENCE, "int8"):
         node = {"use": "onnx", **place, "file": request.file, "precision": precision}
@@ -117,6 +125,8 @@ def _list_contenders(request: Request, named: Named, job: Job) -> Iterator[Conte
 
 def _measure(trials: list[Trial], job: Job, rounds: int, display: ProgressDisplay) -> tuple[tuple[Measured, ...], int]:
     """What each form took, and how many texts or pairs the reference truncated."""
+    from rageval_spec.wording import count_noun
+
     outcomes: dict[str, list[Outcome[Any]]] = {trial.name: [] for trial in trials}
     display.announce(f"read {count_noun(len(job.content), job.unit)} in {count_noun(rounds, 'round')}")
     for number in range(rounds):
@@ -141,14 +151,17 @@ def _rank(
     trials: Sequence[Trial], request: Request, named: Named, collection: Collection, display: ProgressDisplay
 ) -> dict[str, float]:
     """nDCG@10 of exact search with fp32 and with int8, over the whole folder."""
+    from rageval_spec import registry
     from rageval_spec.api.ranking import evaluate
+    from rageval_spec.commands.models.trial import TriedEmbedding
+    from rageval_spec.plugin import Context
 
     dense = registry.load("systems", "dense")
     quality: dict[str, float] = {}
     display.announce(f"search {collection.name}")
     for trial in trials:
         if trial.name != TORCH:
-            model = _Tried(trial, request, named, display)
+            model = TriedEmbedding(trial, request.model, named.configuration.similarity, display)
             node = dense.node_type(use="dense", model=trial.name, depth=100)
             system = dense(node, Context(trial.name, threads=request.threads, models={trial.name: model}))
             run = system.retrieve(collection, {}).run
@@ -157,29 +170,11 @@ def _rank(
     return quality
 
 
-class _Tried(EmbeddingModel[Any]):
-    """A model that runs in another process."""
-
-    def __init__(self, trial: Trial, request: Request, named: Named, display: ProgressDisplay) -> None:
-        onnx = registry.load("models", "onnx")
-        node = onnx.node_type(use="onnx", model=request.model)
-        super().__init__(node, Context(trial.name))
-        self._trial = trial
-        self._similarity = named.configuration.similarity
-        self._display = display
-
-    @property
-    def similarity(self) -> Literal["cosine", "dot"]:
-        return self._similarity
-
-    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        plural = "queries" if role == "query" else "documents"
-        return self._trial.embed(texts, role, self._display.counting(f"{self._trial.name}, {plural}")).answer
-
-
 def _open_collection(path: Path | None) -> Collection | None:
     """The BEIR folder with only its judged queries; None if the path is not a folder."""
+    from rageval_spec import registry
     from rageval_spec.data.tables import only_queries
+    from rageval_spec.plugin import Context
 
     if path is None or not path.is_dir():
         return None
@@ -194,3 +189,30 @@ def _judgements(collection: Collection) -> Any:
     if collection.qrels is None:
         raise DataError(f"the dataset '{collection.name}' has no qrels")
     return collection.qrels
+
+
+@click.command(cls=Command)
+@shared.model_argument
+@click.option(
+    "--texts", type=click.Path(path_type=Path), metavar="PATH",
+    help="A file with one text per line, a .jsonl file with 'text', or a BEIR folder, which also compares how well "
+    "fp32 and int8 retrieve.  [default: built-in texts]",
+)  # fmt: skip
+@click.option("--count", type=click.IntRange(1), default=500, show_default=True, help="How many texts to use.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How many times to measure.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="How many threads to use.  [default: all cores]")
+@shared.form_option
+def bench(form: str, **request: Any) -> int:
+    """Measure a model: its speed, its memory, and what int8 changes.
+
+    Compares fp32 and int8 in ONNX Runtime, and for embedding models sentence-transformers on the CPU if it is
+    installed. Each runs in its own process, and the processes take turns. Classifiers and token classifiers read
+    pairs: each text with one of its sentences, or one of the next text.
+
+    \b
+    rageval-spec models bench minilm
+    rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
+    """
+    measured = measure_forms(Request(**request))
+    console.write_form(measured.to_json() if form == "json" else measured.to_text(), form)
+    return PASSED

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from rageval_spec.commands.models.measured import Agreement, Difference
 from rageval_spec.commands.models.texts import pair_texts
-from rageval_spec.plugin import Progress, ignore_progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from rageval_spec.commands.models.named import Named
     from rageval_spec.commands.models.trial import Outcome, Trial
     from rageval_spec.inference.tasks import Task
-    from rageval_spec.plugin import Embeddings, PairScores, TokenTags
+    from rageval_spec.plugin import Embeddings, PairScores, Progress, TokenTags
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Job(ABC):
         return replace(self, content=self.content[:count])
 
     @abstractmethod
-    def run(self, trial: Trial, progress: Progress = ignore_progress) -> Outcome[Any]:
+    def run(self, trial: Trial, progress: Progress) -> Outcome[Any]:
         """Have a model do it."""
 
     @abstractmethod
@@ -45,7 +44,7 @@ class _Embedding(Job):
     content: Sequence[str]
     unit = "text"
 
-    def run(self, trial: Trial, progress: Progress = ignore_progress) -> Outcome[Embeddings]:
+    def run(self, trial: Trial, progress: Progress) -> Outcome[Embeddings]:
         return trial.embed(self.content, progress=progress)
 
     def compare(self, answer: Embeddings, reference: Embeddings) -> dict[str, Any]:
@@ -61,7 +60,7 @@ class _Scoring(Job):
     content: Sequence[tuple[str, str]]
     unit = "pair"
 
-    def run(self, trial: Trial, progress: Progress = ignore_progress) -> Outcome[PairScores]:
+    def run(self, trial: Trial, progress: Progress) -> Outcome[PairScores]:
         return trial.score(self.content, progress)
 
     def compare(self, answer: PairScores, reference: PairScores) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class _Tagging(Job):
     content: Sequence[tuple[str, str]]
     unit = "pair"
 
-    def run(self, trial: Trial, progress: Progress = ignore_progress) -> Outcome[TokenTags]:
+    def run(self, trial: Trial, progress: Progress) -> Outcome[TokenTags]:
         return trial.tag(self.content, progress)
 
     def compare(self, answer: TokenTags, reference: TokenTags) -> dict[str, Any]:

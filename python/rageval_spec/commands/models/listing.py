@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.commands.models.inspection import Inspected, inspect
-from rageval_spec.data.reply_counts import AskedModel
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
+
+if TYPE_CHECKING:
+    from rageval_spec.data.reply_counts import AskedModel
 
 STORE = Path(".rageval", "store")
 
@@ -104,7 +106,7 @@ class Listing:
         return json.dumps({**content, **folders}, indent=2, ensure_ascii=False) + "\n"
 
 
-def list_models(store: Path = STORE) -> Listing:
+def find_models(store: Path = STORE) -> Listing:
     """The embedded models, those in the Hugging Face cache, the graphs in this program's cache, and what a store knows.
 
     `store` is the folder of a store, which remembers the chat models that were asked.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from statistics import median
 from textwrap import wrap
 from typing import Any, Literal
 
 from rageval_spec.commands.models.listing import format_bytes
-from rageval_spec.wording import count_noun, format_number
 
 REFERENCE = "fp32"
 MEASURE = "ndcg@10"
@@ -60,6 +58,8 @@ class Measured:
     @property
     def median(self) -> float:
         """The median over the rounds, in seconds."""
+        from statistics import median
+
         return median(self.seconds)
 
 
@@ -90,6 +90,8 @@ class Bench:
 
     def to_text(self) -> str:
         """A table of the forms with their speed, memory, agreement and retrieval quality."""
+        from rageval_spec.wording import count_noun
+
         cut = f" ({self.truncated} of them truncated)" if self.truncated else ""
         rounds = "one round" if self.rounds == 1 else f"the median of {self.rounds} interleaved rounds"
         head = (
@@ -115,6 +117,8 @@ class Bench:
             yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
 
     def _describe_quality(self, name: str) -> str:
+        from rageval_spec.wording import format_number
+
         if name not in self.quality:
             return ""
         difference = self.quality[name] - self.quality[REFERENCE]

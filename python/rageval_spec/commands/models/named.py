@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rageval_spec.commands.models.listing import fetched_names
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import RagevalError
-from rageval_spec.progress import ProgressDisplay
 
 if TYPE_CHECKING:
     from rageval_spec.inference.configuration import Configuration
@@ -35,6 +34,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
     """
     from rageval_spec.inference import hub
     from rageval_spec.inference.sources import EMBEDDED, find_source, locate
+    from rageval_spec.progress import ProgressDisplay
 
     location = locate(name, Path(), revision)
     source = find_source(location, file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +55,8 @@ def _read_object(line: str, place: str) -> str:
 
 def write_texts(count: int) -> Iterator[str]:
     """`count` passages of one to twelve sentences, the same every time."""
+    import random
+
     sentences = _SENTENCES.read_text("utf-8").splitlines()
     choice = random.Random(_SEED)
     for number in range(1, count + 1):
@@ -65,6 +66,8 @@ def write_texts(count: int) -> Iterator[str]:
 
 def pair_texts(texts: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs for classifiers: each text with a claim, which is in turn a sentence of it and one of the next text."""
+    import random
+
     from rageval_spec import kernels
 
     choice, pairs = random.Random(_SEED), []

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeV
 
 from rageval_spec import registry
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, Progress, Role, ignore_progress
+from rageval_spec.plugin import Context, EmbeddingModel, Progress, Role, ignore_progress
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from rageval_spec.plugin import Embeddings, PairScores, TokenTags
+    from rageval_spec.progress import ProgressDisplay
 
 TELL_EVERY = 0.1
 """Seconds between two reports of progress."""
@@ -118,6 +119,28 @@ class Trial:
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             self._process.join()
             raise RagevalError(f"{self.name}: {_describe_end(self._process.exitcode)}") from error
+
+
+class TriedEmbedding(EmbeddingModel[Any]):
+    """An embedding model that runs in another process."""
+
+    def __init__(
+        self, trial: Trial, model: str, similarity: Literal["cosine", "dot"], display: ProgressDisplay
+    ) -> None:
+        """Ask the model `model` of a trial, and show on the display how many texts it has read."""
+        onnx = registry.load("models", "onnx")
+        super().__init__(onnx.node_type(use="onnx", model=model), Context(trial.name))
+        self._trial = trial
+        self._similarity = similarity
+        self._display = display
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        return self._similarity
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        plural = "queries" if role == "query" else "documents"
+        return self._trial.embed(texts, role, self._display.counting(f"{self._trial.name}, {plural}")).answer
 
 
 def _describe_end(code: int | None) -> str:
