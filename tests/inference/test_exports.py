@@ -236,6 +236,23 @@ def test_an_export_accepts_padded_batches(source: Source, tmp_path: Path, precis
         assert together[row, :length] == pytest.approx(alone[0], abs=1e-6 if precision == "fp32" else 0.1)
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_an_export_in_int8_is_exact_in_other_programs(source: Source, tmp_path: Path, own: bool) -> None:
+    import onnxruntime
+
+    if own:
+        graph = source.folder / "onnx" / "model.onnx"
+        graph.parent.mkdir()
+        graph.write_bytes(provide(source).read_bytes())
+        source = source_of(source.folder)
+    path = export_model(source, read_configuration(source.folder), tmp_path / "out", "int8", FINGERPRINT)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    feeds = {"input_ids": TOKENS[0][None], "attention_mask": np.ones((1, 4), np.int64)}
+    feeds["token_type_ids"] = np.zeros((1, 4), np.int64)
+    (found,) = session.run(None, {one.name: feeds[one.name] for one in session.get_inputs()})
+    assert found.mean(axis=1) == pytest.approx(vectors_of(provide(source, "int8")), abs=1e-6)
+
+
 def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

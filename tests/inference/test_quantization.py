@@ -54,6 +54,22 @@ def test_a_quantised_model_is_near_its_original(tmp_path: Path, kind: str, class
         assert cosine > 0.995
 
 
+@pytest.mark.parametrize("kind", sorted(FAMILIES))
+def test_weights_of_both_forms_give_equal_bits(tmp_path: Path, kind: str) -> None:
+    whole = save(tmp_path / "whole.onnx", kind)
+    found: list[Any] = []
+    stored: list[set[int]] = []
+    for signed in (False, True):
+        path = tmp_path / f"{signed}.onnx"
+        quantize(whole, path, signed=signed)
+        graph = onnx.load_model(path).graph
+        kinds = {tensor.name: tensor.data_type for tensor in graph.initializer}
+        stored.append({kinds[node.input[1]] for node in graph.node if node.op_type == "MatMulIntegerToFloat"})
+        found.extend(values for _, values in Session(path).run([np.arange(5, 25)]))
+    assert stored == [{onnx.TensorProto.UINT8}, {onnx.TensorProto.INT8}]
+    assert np.array_equal(*found)
+
+
 def test_only_products_are_replaced_and_their_float_weights_dropped(tmp_path: Path) -> None:
     quantize(save(tmp_path / "whole.onnx", classifier=True), tmp_path / "small.onnx")
     graph = onnx.load_model(tmp_path / "small.onnx").graph

@@ -37,7 +37,7 @@ T = TypeVar("T")
 Precision = Literal["fp32", "int8"]
 Fingerprint = Callable[[InputFile], str]
 
-QUANTISER = "2"
+QUANTISER = "3"
 """Increase this when the same graph would be quantised differently: then cached graphs and stored answers of int8
 models are made again."""
 CACHE = "RAGEVAL_CACHE"
@@ -86,12 +86,12 @@ def provide_graph(source: Source, configuration: Configuration, precision: Preci
         whole = source.path(source.weights[0])
         if precision == "fp32":
             return whole
-        return _provide(source, configuration, precision, fingerprint, lambda part: _quantize(whole, part))
+        return _provide(source, configuration, precision, fingerprint, partial(_quantize, whole, signed=True))
     if precision == "fp32":
         limit = min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM)
         build = partial(_build, source, configuration, tabled=True, single_up_to=limit)
     else:
-        build = partial(_build_quantized, source, configuration)
+        build = partial(_build_quantized, source, configuration, signed=True)
     return _provide(source, configuration, precision, fingerprint, build)
 
 
@@ -102,6 +102,7 @@ def export_model(
 
     A tokenizer that is built from a vocabulary is also written as a tokenizer.json.
     A graph that is built from weights has the input `attention_mask`, because other programs pad the texts of a batch.
+    Weights of int8 are stored as uint8, which other programs multiply exactly on every processor.
 
     Returns:
         The path of the `.onnx` file in the folder.
@@ -144,7 +145,7 @@ def _write_graph(
     source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
 ) -> None:
     """Write the graph for other programs, and its external weights if it has any."""
-    if source.format == "onnx":
+    if source.format == "onnx" and precision == "fp32":
         graph = provide_graph(source, configuration, precision, fingerprint)
         _copy(graph, target)
         with translated():
@@ -152,7 +153,9 @@ def _write_graph(
         for name in beside:
             _copy(graph.parent / name, target.parent / name)
     else:
-        if precision == "fp32":
+        if source.format == "onnx":
+            _quantize(source.path(source.weights[0]), target, single_up_to=0)
+        elif precision == "fp32":
             _build(source, configuration, target, padded=True, single_up_to=0)
         else:
             _build_quantized(source, configuration, target, padded=True)
@@ -181,12 +184,14 @@ def list_cached() -> tuple[CachedModel, ...]:
     return tuple(sorted(filter(None, found), key=lambda model: (model.name, model.precision, model.key)))
 
 
-def _build_quantized(source: Source, configuration: Configuration, target: Path, *, padded: bool = False) -> None:
+def _build_quantized(
+    source: Source, configuration: Configuration, target: Path, *, padded: bool = False, signed: bool = False
+) -> None:
     """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
     with TemporaryDirectory(dir=target.parent) as folder:
         whole = Path(folder) / GRAPH
         _build(source, configuration, whole, padded=padded, single_up_to=0)
-        _quantize(whole, target, single_up_to=0 if padded else _MAPPED_FROM)
+        _quantize(whole, target, signed=signed, single_up_to=0 if padded else _MAPPED_FROM)
 
 
 def _build(
@@ -235,11 +240,11 @@ def _named(source: Source) -> Iterator[None]:
         raise type(error)(f"{source.location.name}: {error}") from error
 
 
-def _quantize(whole: Path, target: Path, *, single_up_to: int = _MAPPED_FROM) -> None:
+def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:
     from rageval_spec.inference.quantization import quantize
 
     with translated():
-        quantize(whole, target, single_up_to=single_up_to)
+        quantize(whole, target, signed=signed, single_up_to=single_up_to)
 
 
 def _provide(

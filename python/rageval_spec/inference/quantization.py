@@ -1,11 +1,16 @@
 """Quantises a model: products with a constant matrix use 8-bit integers, and everything else stays float32.
 
-Weights are quantised ahead of time, to symmetric int8 with one scale per column. The values that they are multiplied
-with are quantised at run time, to uint8 with one scale and zero point per token: a few tokens (such as the first) have
-features many times as large as the others', and one scale for all tokens, as in ONNX's DynamicQuantizeLinear, would
-leave these few steps. With all-MiniLM-L6-v2 this divides the error of similarities by almost 3, for an eighth more
-time. It also makes a token's numbers independent of the other tokens. CPUs have an instruction for products of uint8
-and int8 (VNNI). Embeddings, attention and the layers of a classifier's head stay float32.
+Weights are quantised ahead of time, to symmetric integers with one scale per column. The values that they are
+multiplied with are quantised at run time, to uint8 with one scale and zero point per token: a few tokens (such as the
+first) have features many times as large as the others', and one scale for all tokens, as in ONNX's
+DynamicQuantizeLinear, would leave these few steps. With all-MiniLM-L6-v2 this divides the error of similarities by
+almost 3, for an eighth more time. It also makes a token's numbers independent of the other tokens. Embeddings,
+attention and the layers of a classifier's head stay float32.
+
+The integers from -127 to 127 are stored as int8, or as uint8 with 128 added, which means the same. Some processors have
+an instruction for products of uint8 and int8 (VNNI). On x86 processors without it, ONNX Runtime's products of uint8 and
+int8 saturate: they are wrong, without a message, unless a program asks for exact ones, as `Session` does. Products
+of uint8 and uint8 are exact in every program and on every processor, but do not use that instruction everywhere.
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 _MICROSOFT = "com.microsoft"
 _LARGEST, _STEPS = 127, 255
+_UINT8_ZERO = 128
+"""The integer that stands for 0 among weights in uint8."""
 _SMALLEST_SCALE = 1e-20
 """Of a token whose values are all 0."""
 _OPSET_OF_ROWS, _OPSET_OF_AXES = 13, 18
@@ -37,12 +44,14 @@ MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Larger weights are written to a separate file, because a protobuf message is limited to 2 GiB."""
 
 
-def quantize(source: Path, target: Path, *, single_up_to: int = MOST_BYTES_IN_ONE_FILE) -> None:
+def quantize(source: Path, target: Path, *, signed: bool = False, single_up_to: int = MOST_BYTES_IN_ONE_FILE) -> None:
     """Write the int8 form of a float32 graph. The write is atomic: `target` is never incomplete.
 
     Args:
         source: the float32 graph.
         target: the `.onnx` file to write.
+        signed: whether weights are int8: faster with VNNI, but only for `Session`. Other programs need uint8, because
+            their products with int8 may saturate.
         single_up_to: if the weights have more bytes than this, they are written to `<target>_data`.
 
     Raises:
@@ -50,7 +59,7 @@ def quantize(source: Path, target: Path, *, single_up_to: int = MOST_BYTES_IN_ON
         OSError: `target` cannot be written.
     """
     model = _load(source)
-    quantizer = _Quantizer(model, source)
+    quantizer = _Quantizer(model, source, signed=signed)
     # The graph refers to an external file by name, so that file must be written under its final name.
     beside = target.with_name(f"{target.name}_data") if quantizer.count_bytes() > single_up_to else None
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
@@ -100,8 +109,9 @@ def _fetch(tensor: onnx.TensorProto, source: Path) -> onnx.TensorProto:
 class _Quantizer:
     """Replaces the products in one graph."""
 
-    def __init__(self, model: onnx.ModelProto, source: Path) -> None:
+    def __init__(self, model: onnx.ModelProto, source: Path, *, signed: bool) -> None:
         self._graph = model.graph
+        self._signed = signed
         self._model = model
         self._source = source
         self._weights = {tensor.name: tensor for tensor in model.graph.initializer}
@@ -158,7 +168,7 @@ class _Quantizer:
     def _multiply_tensor(self, node: onnx.NodeProto) -> onnx.NodeProto:
         value, weight = node.input
         matrix, scales, _ = self._hold(weight)
-        inputs = [f"{value}_uint8", matrix, f"{value}_scale", scales, f"{value}_zero"]
+        inputs = [f"{value}_uint8", matrix, f"{value}_scale", scales, f"{value}_zero", *self._hold_zero()]
         return helper.make_node("MatMulIntegerToFloat", inputs, list(node.output), node.name, domain=_MICROSOFT)
 
     def _quantize_rows(self, value: str, inputs: int) -> Iterable[onnx.NodeProto]:
@@ -212,6 +222,8 @@ class _Quantizer:
             f"{output}_{part}" for part in ("product", "scaled", "added", "rows", "shape")
         )
         inputs = [f"{value}_uint8", matrix, self._hold_array("one", np.float32(1)), scales]
+        if zero := self._hold_zero():
+            inputs += ["", *zero]
         yield helper.make_node("MatMulIntegerToFloat", inputs, [integers], integers, domain=_MICROSOFT)
         yield helper.make_node("Mul", [integers, f"{value}_scale"], [scaled], scaled)
         yield helper.make_node("Mul", [f"{value}_offset", sums], [added], added)
@@ -222,15 +234,20 @@ class _Quantizer:
         yield helper.make_node("Reshape", [flat, shape], [output], node.name)
 
     def _hold(self, name: str) -> tuple[str, str, str]:
-        """Store the int8 form of a weight, its scales and the sums of its columns, and return their names."""
-        matrix, scales, sums = (f"{name}_{part}" for part in ("int8", "scales", "sums"))
+        """Store the integers of a weight, their scales and the sums of its columns, and return their names."""
+        matrix, scales, sums = (f"{name}_{part}" for part in ("int8" if self._signed else "unsigned", "scales", "sums"))
         if matrix not in self._quantized:
             self._quantized.add(matrix)
             integers, factors = quantize_columns(self._read(name))
             totals = integers.sum(axis=0, dtype=np.int64) * factors.astype(np.float64)
-            for held, values in ((matrix, integers), (scales, factors), (sums, totals.astype(np.float32))):
+            stored = integers if self._signed else integers.view(np.uint8) ^ np.uint8(_UINT8_ZERO)
+            for held, values in ((matrix, stored), (scales, factors), (sums, totals.astype(np.float32))):
                 self._graph.initializer.append(make_constant(held, values))
         return matrix, scales, sums
+
+    def _hold_zero(self) -> list[str]:
+        """The name of the integer that stands for 0 in weights; none for int8, where it is 0."""
+        return [] if self._signed else [self._hold_array("weights_zero", np.uint8(_UINT8_ZERO))]
 
     def _read(self, name: str) -> NDArray[Any]:
         """The values of a weight, mapped if they are in an external file of the graph's folder."""
