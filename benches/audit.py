@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from rageval_spec.audit.suspicion import LIKELY
+from rageval_spec.audit.item_analysis import LIKELY
 
 MOST_SECONDS, MOST_MEGABYTES, OF = 60.0, 1000, 100_000
 WORDS = [f"word{number}" for number in range(5000)]

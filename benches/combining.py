@@ -19,9 +19,9 @@ from typing import Any
 
 from judges import READERS, Labelled, Task, build_judges, describe_auroc, read_rows, score
 from rageval_spec import kernels
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging.segments import split_segments
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS
+from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS
 
 SEED = 1
 FAITHFUL_FROM = 4.5

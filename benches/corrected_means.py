@@ -90,8 +90,7 @@ def simulate(one: Labelled, find: Callable[[Floats, Floats, Floats], tuple[float
 
 
 def find_corrected(judged: Floats, labelled: Floats, unlabelled: Floats) -> tuple[float, float]:
-    from rageval_spec.statistics.corrected import correct_mean
-    from rageval_spec.statistics.edges import respect_bounds
+    from rageval_spec.statistics.raters.corrected_means import correct_mean, respect_bounds
 
     mean = correct_mean(judged, labelled, unlabelled)
     interval = respect_bounds(mean, labelled, (0.0, 1.0), 0.95).interval
@@ -100,7 +99,7 @@ def find_corrected(judged: Floats, labelled: Floats, unlabelled: Floats) -> tupl
 
 
 def find_labels_alone(judged: Floats, labelled: Floats, unlabelled: Floats) -> tuple[float, float]:
-    from rageval_spec.statistics.corrected import correct_mean
+    from rageval_spec.statistics.raters.corrected_means import correct_mean
 
     interval = correct_mean(judged, labelled, unlabelled).labelled_interval
     assert interval is not None

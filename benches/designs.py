@@ -27,14 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_spec import kernels
-from rageval_spec.data.design import Design, DesignSummary
-from rageval_spec.data.interval import Interval
-from rageval_spec.spec.nodes import StatisticsNode
-from rageval_spec.statistics.aggregate import bootstrap
-from rageval_spec.statistics.corrected import correct_mean
-from rageval_spec.statistics.designed import Placed, find_intervals
-from rageval_spec.statistics.edges import respect_bounds
-from rageval_spec.statistics.layout import lay_out
+from rageval_spec.data.datasets import Design, DesignSummary
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.spec.blocks.spec_node import StatisticsNode
+from rageval_spec.statistics.aggregation import bootstrap
+from rageval_spec.statistics.raters.corrected_means import correct_mean, respect_bounds
+from rageval_spec.statistics.weighted_clusters import Placed, find_intervals, lay_out
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

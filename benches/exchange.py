@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.exchange.shared.otlp.protobuf_spans import encode_spans
-from rageval_spec.exchange.shared.spans import SECOND, Span
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans
+from rageval_spec.exchange.shared.spans.spans import SECOND, Span
 
 MOST_SECONDS, MOST_MEGABYTES, OF = 60.0, 500, 100_000
 BEGIN = 1_772_366_400 * SECOND

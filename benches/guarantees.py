@@ -22,9 +22,8 @@ from pathlib import Path
 import numpy as np
 from corrected_means import HERE, Labelled, load_sets
 
-from rageval_spec.calibration.controlling import promise_steps
-from rageval_spec.statistics.control import Rule, send_through_stages, send_through_steps
-from rageval_spec.statistics.guarantees import find_guarantee
+from rageval_spec.calibration.thresholds import promise_steps
+from rageval_spec.statistics.raters.risk_control import Rule, find_guarantee, send_through_stages, send_through_steps
 
 CONFIDENCE = 0.95
 PARTS = (0.25, 0.5, 0.75)

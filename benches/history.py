@@ -23,12 +23,12 @@ from pathlib import Path
 
 import polars as pl
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation, Interval
-from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
-from rageval_spec.history.commit import Checkout
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
+from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import StoredRecord
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.recording import Circumstances, build_record
+from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
 
 BATCH = 500
 START = datetime(2025, 1, 1, tzinfo=UTC)

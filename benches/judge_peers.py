@@ -89,7 +89,7 @@ def compare_decisions(figures: Figures, name: str, values: Floats, labels: Float
 
 
 def agree(coefficient: Any, *raters: Any) -> float:
-    from rageval_spec.statistics.agreement import Ratings, measure_agreement
+    from rageval_spec.statistics.raters.rater_agreement import Ratings, measure_agreement
 
     given: dict[tuple[Hashable, Hashable], float | str]
     given = {(item, rater): float(one) for rater, of in enumerate(raters) for item, one in enumerate(of)}
@@ -116,8 +116,7 @@ def compare_means(figures: Figures, name: str, values: Floats, labels: Floats) -
     """Means corrected by the labels of 100 answers."""
     import truescore
 
-    from rageval_spec.statistics.corrected import correct_mean
-    from rageval_spec.statistics.misclassified import correct_share
+    from rageval_spec.statistics.raters.corrected_means import correct_mean, correct_share
 
     drawn = np.random.default_rng(3).permutation(len(values))
     few, rest = drawn[:100], drawn[100:]
@@ -175,7 +174,7 @@ def compare_drift(figures: Figures, name: str, values: Floats, labels: Floats) -
     """The same judge after a change: its values with some noise. McNemar's test is the exact one in both."""
     import truescore
 
-    from rageval_spec.statistics.drift import compare_agreement, count_flips
+    from rageval_spec.statistics.raters.judge_drift import compare_agreement, count_flips
 
     later = np.clip(values + np.random.default_rng(11).normal(0, 0.1, len(values)), 0, 1)
     before, now, told = ((one >= CUT).astype(int) for one in (values, later, np.where(labels > 0.5, 1.0, 0.0)))
@@ -193,7 +192,7 @@ def compare_plans(figures: Figures, name: str, values: Floats, labels: Floats) -
     """How many labels the mean of 5,000 answers to +-0.05 takes, with a judge that says yes or no, and without it."""
     import truescore
 
-    from rageval_spec.statistics.label_counts import Spread
+    from rageval_spec.statistics.raters.label_counts import Spread
 
     said, rate = (values >= CUT).astype(float), float(labels.mean())
     sensitivity, specificity = float(said[labels == 1].mean()), float(1 - said[labels == 0].mean())
@@ -212,7 +211,7 @@ def compare_systems(figures: Figures, rows: list[dict[str, Any]], data: Path) ->
     """Two summarizers on the same items, on what people would say."""
     import truescore
 
-    from rageval_spec.statistics.corrected import correct_mean
+    from rageval_spec.statistics.raters.corrected_means import correct_mean
 
     models = [row["model"] for row in read(data / "human" / "summeval_op.jsonl.gz")]
     values, labels = judge(rows), np.array([row["label"] for row in rows])
@@ -238,7 +237,7 @@ def compare_times() -> None:
     """How long kappa and AC1 take with intervals from 2,000 resamples of 1,000 decisions: medians of five, in turns."""
     import truescore
 
-    from rageval_spec.statistics.agreement import Ratings, measure_agreement
+    from rageval_spec.statistics.raters.rater_agreement import Ratings, measure_agreement
 
     random = np.random.default_rng(5)
     truth = random.integers(0, 2, 1000)

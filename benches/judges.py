@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Criterion, Finding
-from rageval_spec.data.sample import Sample
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS, REFERENCE_IN_ANSWER
+from rageval_spec.data.findings import Criterion, Finding
+from rageval_spec.data.samples import Sample
+from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, REFERENCE_IN_ANSWER
 from rageval_spec.plugin import Context, Judge, Model
 from rageval_spec.store.replies import FileAnswers, MemoryAnswers
 

@@ -252,8 +252,8 @@ def describe_preferences(one: Labelled, folder: Path) -> Iterator[tuple[str, ...
     import polars as pl
 
     from rageval_spec.calibration.measures import Measuring
-    from rageval_spec.statistics.association import associate
-    from rageval_spec.statistics.discrimination import discriminate
+    from rageval_spec.statistics.raters.discrimination import discriminate
+    from rageval_spec.statistics.regression import associate
 
     values = pl.read_csv(folder / "out" / "values.csv") if (folder / "out" / "values.csv").is_file() else None
     values = pl.read_parquet(folder / "out" / "values.parquet") if values is None else values

@@ -102,11 +102,11 @@ def ask_chat(url: str, calls: int) -> None:
 
 def ask_embeddings(url: str, calls: int) -> None:
     """Send this many texts to an embedding model, one per call."""
-    from rageval_spec.models.http import Http, HttpNode
+    from rageval_spec.models.http import HttpModel, HttpModelNode
     from rageval_spec.plugin import Context
 
     keys = {"use": "http", "base_url": url, "model": "m", "batch": 1, "concurrency": CONCURRENCY}
-    Http(HttpNode.model_validate(keys), Context("embedder")).embed([f"text {n}" for n in range(calls)])
+    HttpModel(HttpModelNode.model_validate(keys), Context("embedder")).embed([f"text {n}" for n in range(calls)])
 
 
 def ask_system(url: str, calls: int) -> None:
@@ -115,10 +115,10 @@ def ask_system(url: str, calls: int) -> None:
 
     from rageval_spec.data.tables import Collection
     from rageval_spec.plugin import Context
-    from rageval_spec.systems.http import Http, HttpNode
+    from rageval_spec.systems.http import HttpSystem, HttpSystemNode
 
     queries = pl.DataFrame({"query_id": [f"q{n}" for n in range(calls)], "text": [f"why {n}?" for n in range(calls)]})
-    answers = Http(HttpNode.model_validate({"use": "http", "url": url}), Context("bot")).answer(
+    answers = HttpSystem(HttpSystemNode.model_validate({"use": "http", "url": url}), Context("bot")).answer(
         Collection("questions", load_queries=lambda: queries)
     )
     failed = answers.answers["error"].drop_nulls().len()

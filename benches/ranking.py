@@ -67,7 +67,7 @@ def floor(qrels, run):
 
 work = globals()[contender]
 if mode != "cold":
-    modules = {{"ours": "rageval_spec.api.ranking", "drop_in": "rageval_spec.compat.pytrec_eval", "floor": "floorext"}}
+    modules = {{"ours": "rageval_spec.api.rankings", "drop_in": "rageval_spec.compat.pytrec_eval", "floor": "floorext"}}
     __import__(modules.get(contender, contender))
 arguments = (qrels_path, run_path)
 if mode == "dict":

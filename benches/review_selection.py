@@ -28,8 +28,8 @@ from corrected_means import list_begin, list_halueval
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.review.tasks import Chosen
-    from rageval_spec.statistics.corrected import CorrectedMean
+    from rageval_spec.review.tasks import ChosenAnswer
+    from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 
 HERE = Path(__file__).resolve().parent
 LEAST, NEAR = 0.93, 0.01
@@ -77,12 +77,12 @@ def simulate(
     evaluation: Evaluation, truth: Mapping[str, float], way: str, wanted: Mapping[str, Any], draws: int
 ) -> bool:
     """Print how good the means of one way of choosing are; whether the corrected one is right."""
-    from rageval_spec.review.selection import Wanted, select_answers
+    from rageval_spec.review.selection import WantedSelection, select_answers
 
     mean = np.mean([*truth.values()])
     counts, naive, values, hits, alone = [], [], [], [], []
     for seed in range(draws):
-        chosen = select_answers(evaluation, Wanted(seed=seed, **wanted)).chosen
+        chosen = select_answers(evaluation, WantedSelection(seed=seed, **wanted)).chosen
         found = correct(evaluation, chosen, truth)
         assert found.interval is not None and found.labelled_interval is not None
         counts.append(found.labels)
@@ -95,12 +95,11 @@ def simulate(
     return bool(np.mean(hits) >= LEAST and abs(np.mean(values) - mean) < NEAR)
 
 
-def correct(evaluation: Evaluation, chosen: Sequence[Chosen], truth: Mapping[str, float]) -> CorrectedMean:
+def correct(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], truth: Mapping[str, float]) -> CorrectedMean:
     """The corrected mean of people who give each chosen answer its label."""
-    from rageval_spec.calibration.joining import join_labels
+    from rageval_spec.calibration.labelled_items import join_labels
     from rageval_spec.data.labels import Label
-    from rageval_spec.statistics.corrected import correct_mean
-    from rageval_spec.statistics.edges import respect_bounds
+    from rageval_spec.statistics.raters.corrected_means import correct_mean, respect_bounds
 
     labels = [
         Label(one.key[2], "faithfulness", truth[one.key[2]], "ann", probability=one.probability)

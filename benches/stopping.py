@@ -34,13 +34,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rageval_spec.data.fingerprints import Evaluated
-from rageval_spec.pipeline.materials import Materials
-from rageval_spec.pipeline.parts import build_parts
-from rageval_spec.pipeline.rounds import Round
-from rageval_spec.pipeline.stopping import Stopper
-from rageval_spec.spec.loading import load_dict
-from rageval_spec.statistics.sequences import grow_capital
+from rageval_spec.data.datasets import EvaluatedQueries
+from rageval_spec.pipeline.execution.stopping_decision import Round, Stopper
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.pipeline.values.step_inputs import Materials
+from rageval_spec.spec.spec_file import load_dict
+from rageval_spec.statistics.sequential_analysis import grow_capital
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,7 +129,7 @@ def stop_gates(drawn: Floats, bound: float) -> tuple[float, float]:
     return float(np.mean(asked)), wrong / len(drawn)
 
 
-def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Evaluated]:
+def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, EvaluatedQueries]:
     """What decides a spec with one gate, and its dataset."""
     rows = ({"query_id": query_id, "question": query_id, "reference": "a"} for query_id in ids)
     (folder / "set.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -145,7 +144,7 @@ def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Eval
     }
     spec = load_dict(content, folder=folder)
     parts = build_parts(spec)
-    evaluated = Evaluated(Materials(spec, parts).open_whole("set").asked, pl.Series(ids))
+    evaluated = EvaluatedQueries(Materials(spec, parts).open_whole("set").asked, pl.Series(ids))
     return Stopper(spec, parts, {}), evaluated
 
 

@@ -2,8 +2,9 @@
 
     python benches/tiny_models.py [NAME ...] [--list]
 
-Needs transformers and torch, which the tests do not. Each model becomes a folder of `tests/inference/architectures/
-golden/` with config.json, model.safetensors and expected.npz: token ids, masks, token types, and the outputs in
+Needs transformers and torch, which the tests do not. Each model becomes a folder of
+`tests/onnx_from_checkpoints/architectures/golden/` with config.json, model.safetensors and expected.npz:
+token ids, masks, token types, and the outputs in
 float32. Equal versions give equal files. An architecture has at most 300 KB.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "inference" / "architectures" / "golden"
+GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "onnx_from_checkpoints" / "architectures" / "golden"
 VOCABULARY = 60
 
 SIZES = {

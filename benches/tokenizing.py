@@ -326,7 +326,7 @@ def ask(oracle: Path, path: Path, texts: Sequence[str], kind: str) -> dict[str, 
 
 def read_ours(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
     """What rageval-spec makes of the texts."""
-    from rageval_spec.inference.tokenizer_files import TOKENIZER_FILES, VOCABULARY_FILES
+    from rageval_spec.inference.model_files import TOKENIZER_FILES, VOCABULARY_FILES
     from rageval_spec.inference.tokens import load_tokenizer
 
     names = [name for name in (*TOKENIZER_FILES, *VOCABULARY_FILES) if (folder / name).is_file()]

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.configuration import Configuration
+    from onnx_from_checkpoints.configuration import Configuration
 
 Tokens = NDArray[np.int64]
 Values = NDArray[np.float32]
@@ -247,18 +247,18 @@ def open_ours(folder: Path, precision: Any, threads: int) -> Callable[[Tokens], 
 def make_graph(folder: Path, precision: Any) -> Path:
     """The model's graph, from the cache if it is there."""
     from rageval_spec.inference.exports import provide_graph
-    from rageval_spec.inference.sources import Location, Source
+    from rageval_spec.inference.model_files import Location, ModelFiles
 
     files = sorted(path.name for path in folder.glob("*.safetensors"))
     tokenizer = tuple(path.name for path in folder.glob("tokenizer.json"))
     place = Location("folder", folder.name, folder)
-    source = Source("safetensors", tuple(files), tokenizer, ("config.json",), location=place, folder=folder)
+    source = ModelFiles("safetensors", tuple(files), tokenizer, ("config.json",), location=place, folder=folder)
     return provide_graph(source, read_made(folder), precision, lambda file: str(file.path))
 
 
 def read_made(folder: Path) -> Configuration:
     """The configuration of a model that was written here, and the replies that it is asked for."""
-    from rageval_spec.inference.configuration import read_configuration
+    from onnx_from_checkpoints.configuration import read_configuration
 
     found = read_configuration(folder)
     if not (folder / "tokenizer.json").is_file():

@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import fill
 
 from rageval_spec import registry
-from rageval_spec.commands.plugins import summarize
+from rageval_spec.commands.plugin_words import summarize
 
 README = Path(__file__).parents[1] / "README.md"
 WIDTH = 120

@@ -12,8 +12,8 @@ import polars as pl
 
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.record import Record
-from rageval_spec.history.folder import write_record
+from rageval_spec.data.results import Record
+from rageval_spec.history.saved_evaluations import write_record
 from tests.sample_evaluation import make_evaluation
 
 ANSWER = "The bridge is 120 m long. It was built in 1911."

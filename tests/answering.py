@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import polars as pl
 from pydantic import Field
 
-from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
-from rageval_spec.data.call_errors import LimitError
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection, answers_table
 from rageval_spec.plugin import (
     Answering,

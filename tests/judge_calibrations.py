@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.findings import Criterion
 from rageval_spec.data.judge_calibration import (
     FORMAT_VERSION,
+    CalibratedThreshold,
     CalibrationFile,
+    CalibrationLabels,
     Guaranteed,
     JudgeCalibration,
-    Labelled,
     ScoreMap,
-    Threshold,
 )
-from rageval_spec.judging.calibrated import find_surroundings
+from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.plugin import Judge
-from rageval_spec.plugin.identity import digest_criterion, digest_identity, identify_judge
+from rageval_spec.plugin.judge_identity import digest_criterion, digest_identity, identify_judge
 
 LINE = ScoreMap("isotonic", values=(0.2, 0.6), results=(0.0, 0.8))
 """0.4 becomes 0.4, 0.5 becomes 0.6, and everything from 0.6 on 0.8."""
-LABELLED = Labelled("people", "d1", items=60, yes=40, no=20, questions=60, labels=60, annotators=1)
+LABELLED = CalibrationLabels("people", "d1", items=60, yes=40, no=20, questions=60, labels=60, annotators=1)
 
 
 def describe(judge: Judge[Any], criterion: Criterion, **changes: Any) -> JudgeCalibration:
@@ -37,7 +37,7 @@ def describe(judge: Judge[Any], criterion: Criterion, **changes: Any) -> JudgeCa
         "digest": digest_identity(identity),
         "labelled": LABELLED,
         "map": LINE,
-        "threshold": Threshold(0.5, "youden"),
+        "threshold": CalibratedThreshold(0.5, "youden"),
         "guarantee": Guaranteed(0.05, 30, 1, 60, 0.95, 0.7),
     }
     return JudgeCalibration(**(settled | changes))

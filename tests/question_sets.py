@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rageval_spec.audit.question_set import Question, QuestionSet
+from rageval_spec.audit.question_set import AuditedQuestion, AuditedQuestions
 from rageval_spec.data.tables import Collection
 
 
@@ -20,7 +20,7 @@ def ask(
     corpus: Mapping[str, str] | None = None,
     about: Mapping[str, Any] | None = None,
     **same: Any,
-) -> QuestionSet:
+) -> AuditedQuestions:
     """A set of these questions, with the ids q1, q2 and so on, on the lines 1, 2 and so on of a file.
 
     The gold answers, the judgements and the other columns of the first questions come in their order.
@@ -32,13 +32,15 @@ def ask(
         judged = relevant[place] if place < len(relevant) else None
         other = json.dumps(columns[place]) if place < len(columns) else None
         line = f"set.jsonl:{place + 1}"
-        questions.append(Question(f"q{place + 1}", text, line, answers, judged, columns=other, **same))
+        questions.append(AuditedQuestion(f"q{place + 1}", text, line, answers, judged, columns=other, **same))
     return wrap(questions, corpus, about)
 
 
 def wrap(
-    questions: Sequence[Question], corpus: Mapping[str, str] | None = None, about: Mapping[str, Any] | None = None
-) -> QuestionSet:
+    questions: Sequence[AuditedQuestion],
+    corpus: Mapping[str, str] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> AuditedQuestions:
     """A set of these questions, with a corpus if one is given."""
     documents = None
     if corpus is not None:
@@ -50,6 +52,6 @@ def wrap(
         load_about=None if about is None else lambda: about,
     )
     has_references = any(question.references for question in questions)
-    return QuestionSet(
+    return AuditedQuestions(
         "golden", tuple(questions), collection, has_references, any(q.relevant is not None for q in questions)
     )

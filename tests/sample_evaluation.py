@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, TieRange, Verdict
-from rageval_spec.data.note import Note
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, TieRange
+from rageval_spec.data.outcomes import GateOutcome, Interval, Note, Verdict
 
 HOSTILE = "a|b\n<script>=cmd() `x` \x1b[31m @everyone \U0001f600 \x00"
 

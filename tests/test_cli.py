@@ -13,7 +13,7 @@ import pytest
 
 import rageval_spec.commands
 from rageval_spec.cli import cli
-from rageval_spec.commands.front import Later
+from rageval_spec.commands.console import Later
 from tests.command_line import invoke
 
 
@@ -100,7 +100,7 @@ finally:
 
 def test_the_list_of_commands_imports_none() -> None:
     listed = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
-    assert set(json.loads(listed.stderr)) == {"rageval_spec.commands.console", "rageval_spec.commands.front"}
+    assert set(json.loads(listed.stderr)) == {"rageval_spec.commands.console"}
 
 
 def test_version() -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.error_rate import ErrorRate
 from rageval_spec.plugin import (

@@ -15,7 +15,7 @@ import pytest
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, UsageError
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.runner import Options, Outcome, plan, run
+from rageval_spec.runner import Options, RunOutcome, plan, run
 from tests.tiny import Counting, Failing, Install, install, write_spec
 
 __all__ = ["install"]
@@ -23,7 +23,7 @@ __all__ = ["install"]
 BOTH: dict[str, Any] = {"reports": ["json", "parquet", "csv", "markdown", "junit"]}
 
 
-def evaluate(folder: Path, options: dict[str, Any] | None = None, **sections: Any) -> Outcome:
+def evaluate(folder: Path, options: dict[str, Any] | None = None, **sections: Any) -> RunOutcome:
     options = {"output": folder / "out", **(options or {})}
     return run(write_spec(folder, **sections), Options(**options))
 

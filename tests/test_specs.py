@@ -18,8 +18,8 @@ import pytest
 from rageval_spec.history.results_folder import FILES
 from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import load, schema
-from rageval_spec.spec.places import Source
-from rageval_spec.spec.reading import read_yaml, to_data
+from rageval_spec.spec.text.places import SourceText
+from rageval_spec.spec.text.yaml_tree import read_yaml, to_data
 from tests.inference.folders import CROSS_ENCODER, write_cross_encoder
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
@@ -78,7 +78,7 @@ def test_a_spec_passes(path: Path, tmp_path: Path) -> None:
 def test_a_spec_satisfies_the_schema_that_its_first_line_names(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.splitlines()[0] == MODELINE
-    tree, _ = read_yaml(Source(path.name, text))  # PyYAML would read the key `on` as true
+    tree, _ = read_yaml(SourceText(path.name, text))  # PyYAML would read the key `on` as true
     assert tree is not None
     jsonschema.validate(to_data(tree), schema(builtin_only=True))
 

@@ -13,12 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval_spec.api.comparison import Comparisons, average_overlap, compare
-    from rageval_spec.api.finished import FinishedEvaluation, load_results
-    from rageval_spec.api.judging import judge
-    from rageval_spec.api.ranking import evaluate
-    from rageval_spec.api.results import Results
-    from rageval_spec.api.running import run
+    from rageval_spec.api.evaluations import judge, run
+    from rageval_spec.api.finished_evaluation import FinishedEvaluation, load_results
+    from rageval_spec.api.rankings import Comparisons, Results, average_overlap, compare, evaluate
     from rageval_spec.diagnostics import SpecError
     from rageval_spec.errors import RagevalError
     from rageval_spec.kernels import cosine_matrix, top_k
@@ -43,19 +40,19 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Comparisons": ("rageval_spec.api.comparison", "Comparisons"),
-    "FinishedEvaluation": ("rageval_spec.api.finished", "FinishedEvaluation"),
+    "Comparisons": ("rageval_spec.api.rankings", "Comparisons"),
+    "FinishedEvaluation": ("rageval_spec.api.finished_evaluation", "FinishedEvaluation"),
     "RagevalError": ("rageval_spec.errors", "RagevalError"),
-    "Results": ("rageval_spec.api.results", "Results"),
+    "Results": ("rageval_spec.api.rankings", "Results"),
     "SpecError": ("rageval_spec.diagnostics", "SpecError"),
-    "average_overlap": ("rageval_spec.api.comparison", "average_overlap"),
-    "compare": ("rageval_spec.api.comparison", "compare"),
+    "average_overlap": ("rageval_spec.api.rankings", "average_overlap"),
+    "compare": ("rageval_spec.api.rankings", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),
     "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
-    "evaluate": ("rageval_spec.api.ranking", "evaluate"),
-    "judge": ("rageval_spec.api.judging", "judge"),
-    "load_results": ("rageval_spec.api.finished", "load_results"),
-    "run": ("rageval_spec.api.running", "run"),
+    "evaluate": ("rageval_spec.api.rankings", "evaluate"),
+    "judge": ("rageval_spec.api.evaluations", "judge"),
+    "load_results": ("rageval_spec.api.finished_evaluation", "load_results"),
+    "run": ("rageval_spec.api.evaluations", "run"),
     "top_k": ("rageval_spec.kernels", "top_k"),
 }
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from threading import Event, Lock, Thread, Timer
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rageval_spec.diagnostics import make_visible
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Drawing
     from rich.progress import TaskID
 
-    from rageval_spec.plugin import Progress
 
 PATIENCE = 1.0
 """Seconds of work before progress is first drawn."""
@@ -204,3 +203,17 @@ def _name_seconds(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class Progress(Protocol):
+    """Called while something long runs. It draws on a terminal; in a pipe it writes a line now and then."""
+
+    def __call__(self, done: int, total: int, unit: str | None = None) -> None:
+        """Show that `done` of `total` are done.
+
+        `unit` names what is counted, such as "pairs", if it is not what the plugin usually counts.
+        """
+
+
+def ignore_progress(done: int, total: int, unit: str | None = None) -> None:
+    """A `Progress` that shows nothing."""

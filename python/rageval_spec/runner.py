@@ -10,45 +10,50 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry, signals
+from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.note import Note
-from rageval_spec.data.reply_counts import AskedModel
+from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, make_visible
+from rageval_spec.drawing.verdict import describe_verdict
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
-from rageval_spec.history import folder as history
-from rageval_spec.history.finding import check_label
-from rageval_spec.history.recorder import Recorder
+from rageval_spec.history.evaluation_lookup import check_label
+from rageval_spec.history.evaluation_records import Recorder
 from rageval_spec.history.results_folder import is_small, write_results
-from rageval_spec.pipeline.baselines import find_baselines
-from rageval_spec.pipeline.designs import check_designs
-from rageval_spec.pipeline.estimate import Expectation, expect
-from rageval_spec.pipeline.execute import Execution, execute
-from rageval_spec.pipeline.judging import list_asked_models
-from rageval_spec.pipeline.label_matches import LabelMatches, dump_matches, match_labels, render_matches
-from rageval_spec.pipeline.narrowing import narrow_datasets
-from rageval_spec.pipeline.parts import Parts, build_parts, stop_calls
-from rageval_spec.pipeline.plan import Plan, make_plan
-from rageval_spec.pipeline.preflight import check_wiring
-from rageval_spec.pipeline.preparation import explain_interrupt, prepare_datasets, prepare_models
-from rageval_spec.pipeline.redaction import redact_failures
-from rageval_spec.pipeline.runs import Timing
-from rageval_spec.pipeline.selection import select
-from rageval_spec.pipeline.sequence_intervals import describe_stopping
-from rageval_spec.pipeline.stopping import Stopper
-from rageval_spec.pipeline.summary import judge
-from rageval_spec.pipeline.task import Failure
-from rageval_spec.pipeline.work import Work
+from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
+from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
+from rageval_spec.pipeline.execution.execution import Execution, execute
+from rageval_spec.pipeline.execution.question_clusters import check_question_columns
+from rageval_spec.pipeline.execution.runs import Timing
+from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.stopping_decision import Stopper
+from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
+from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
+from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
+from rageval_spec.pipeline.planning.preflight import check_wiring
+from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.spec_plugins import (
+    SpecPlugins,
+    build_parts,
+    explain_interrupt,
+    prepare_datasets,
+    prepare_models,
+    stop_calls,
+)
+from rageval_spec.pipeline.planning.spec_selection import select
+from rageval_spec.pipeline.results.provenance import list_asked_models
+from rageval_spec.pipeline.results.sample_redaction import redact_failures
+from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
+from rageval_spec.pipeline.results.summary import judge_values
 from rageval_spec.plugin import Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.context import Origin
+from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.reports.shared.outcomes import describe_verdict
 from rageval_spec.spec import load
-from rageval_spec.spec.nodes import Spec
-from rageval_spec.spec.origin import find_origin
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import write_atomically
-from rageval_spec.store.folder import Store, open_store
+from rageval_spec.store.store import Store, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -91,7 +96,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The result of running a spec.
 
     Attributes:
@@ -115,7 +120,7 @@ class Outcome:
     evaluation: Evaluation
     shown: tuple[bytes, ...]
     written: tuple[Path, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[SystemFailure, ...]
     warnings: tuple[Diagnostic, ...] = ()
     unsaved: str | None = None
     timings: tuple[Timing, ...] = ()
@@ -124,7 +129,7 @@ class Outcome:
     lost_reports: tuple[RagevalError, ...] = ()
     is_finished: bool = False
     folder: Path | None = None
-    origin: Origin | None = None
+    origin: SpecOrigin | None = None
     unrecorded: str | None = None
 
     @property
@@ -149,7 +154,7 @@ class Outcome:
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
 
 
-def run(source: Path | Spec, options: Options | None = None) -> Outcome:
+def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     """Execute a spec, write its reports, and save the results if `options` has a label.
 
     Args:
@@ -185,15 +190,15 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             engine = _engine(spec, options)
             work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
             if spec.designs:
-                check_designs(work)
+                check_question_columns(work)
             execution = _execute(work, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
-            evaluation = judge(spec, parts, execution, earlier, notes, _selection(options), planned)
+            evaluation = judge_values(spec, parts, execution, earlier, notes, _selection(options), planned)
             evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = _finish(parts, execution, budget, reports)
-    outcome = Outcome(
+    outcome = RunOutcome(
         evaluation,
         reports.shown,
         reports.written,
@@ -204,10 +209,10 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         lost_reports=reports.errors,
         is_finished=is_finished,
         folder=reports.folder,
-        origin=find_origin(spec),
+        origin=find_spec_origin(spec),
         asked=tuple(list_asked_models(parts)),
     )
-    return _keep(outcome, options.save_as, spec.folder / history.FOLDER, recorder)
+    return _keep(outcome, options.save_as, spec.folder / FOLDER, recorder)
 
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
@@ -223,12 +228,12 @@ def _remember_asked(work: Work) -> None:
     """Let the store remember how often replies could be read and how long they took, for `models list`."""
     asked = list_asked_models(work.parts)
     if asked and work.store.folder is not None:
-        from rageval_spec.store.chat_models import add_asked
+        from rageval_spec.store.replies import add_asked
 
         add_asked(work.store.folder, asked)
 
 
-def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
+def _finish(parts: SpecPlugins, execution: Execution, budget: Budget, reports: _Reports) -> bool:
     """Mark the answers of finished systems, so that the next evaluation asks them again.
 
     A system has finished on a dataset if none of its metrics failed there, no limit was reached, all reports were
@@ -248,7 +253,7 @@ def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Report
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """What an evaluation would do.
 
     Attributes:
@@ -259,9 +264,9 @@ class Planned:
         known: for each judge whose model is known by its name, what it takes from what is known.
     """
 
-    plan: Plan
+    plan: EvaluationPlan
     store: Store
-    expectation: Expectation
+    expectation: ExpectedCalls
     labels: tuple[LabelMatches, ...] = ()
     known: tuple[str, ...] = ()
 
@@ -273,7 +278,7 @@ class Planned:
         return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels))
 
 
-def plan(source: Path | Spec, options: Options | None = None) -> Planned:
+def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     """The steps of a spec's evaluation, and the calls that it would make. Computes nothing and makes no calls."""
     options = options or Options()
     spec, _ = _load(source, options)
@@ -284,10 +289,10 @@ def plan(source: Path | Spec, options: Options | None = None) -> Planned:
     parts = narrow_datasets(parts, options.queries)
     planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
-    return Planned(planned, store, expected, match_labels(parts, options.limit), tuple(known))
+    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known))
 
 
-def _expect(spec: Spec, parts: Parts, limit: int | None) -> Expectation:
+def _expect(spec: Spec, parts: SpecPlugins, limit: int | None) -> ExpectedCalls:
     expected = expect(parts, limit)
     if spec.stopping is None:
         return expected
@@ -342,7 +347,7 @@ class _Reports:
         )
 
 
-def _report(parts: Parts, evaluation: Evaluation, output: Path | None, *, with_samples: bool) -> _Reports:
+def _report(parts: SpecPlugins, evaluation: Evaluation, output: Path | None, *, with_samples: bool) -> _Reports:
     """Write the results folder and render every report.
 
     Reports without a file name go to standard output; the others are written to files, unless the results folder has
@@ -412,7 +417,7 @@ def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     return last
 
 
-def _keep(outcome: Outcome, label: str | None, folder: Path, recorder: Recorder) -> Outcome:
+def _keep(outcome: RunOutcome, label: str | None, folder: Path, recorder: Recorder) -> RunOutcome:
     """Record the evaluation, and save it as a baseline if there is a label and nothing failed."""
     is_complete = outcome.exit_code not in (BROKEN, NOTHING_SCORED)
     cost = outcome.spent.cost if outcome.spent.calls else None
@@ -420,7 +425,7 @@ def _keep(outcome: Outcome, label: str | None, folder: Path, recorder: Recorder)
     outcome = replace(outcome, unrecorded=unrecorded)
     if label is None or not is_complete:
         return replace(outcome, unsaved=label)
-    saved = history.save_evaluation(outcome.evaluation, label, folder, recorder.id)
+    saved = save_evaluation(outcome.evaluation, label, folder, recorder.id)
     return replace(outcome, written=(*outcome.written, saved))
 
 

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.diagnostics import make_visible as make_visible
+from rageval_spec.diagnostics import make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate, Interval
+    from rageval_spec.data.evaluation import Aggregate
+    from rageval_spec.data.outcomes import Interval
 
 DIGITS = 3
 ADJUSTED = "Holm-adjusted"

@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.forms import (
-    ONE_WORD,
-    qrels_text,
-    run_text,
-)
+from tests.api.forms import ONE_WORD, qrels_text, run_text
 from tests.rankings import Collection
 
 

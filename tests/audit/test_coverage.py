@@ -1,9 +1,16 @@
+""""""
+
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
-from rageval_spec.audit.coverage import check_judgements, check_questions, check_references
-from rageval_spec.audit.question_set import Question
+from rageval_spec.audit.audit_findings import AuditCheck
+from rageval_spec.audit.coverage import check_age, check_judgements, check_questions, check_references, read_date
+from rageval_spec.audit.question_set import AuditedQuestion
+from rageval_spec.generation.documents import read_documents
+from tests.plugins import build_dataset
 from tests.question_sets import ask, wrap
 
 
@@ -21,7 +28,7 @@ def test_a_missing_reference_is_a_warning_unless_the_question_has_no_answer() ->
     check = check_references(questions)
     assert [one.rows[0].query_id for one in check.findings] == ["q2", "q3"]
     assert [one.message for one in check.findings] == ["no reference", "no reference, and no relevant document either"]
-    unanswerable = [Question("q1", "a", "", ("x",)), Question("q2", "b", "", answerable=False)]
+    unanswerable = [AuditedQuestion("q1", "a", "", ("x",)), AuditedQuestion("q2", "b", "", answerable=False)]
     assert check_references(wrap(unanswerable)).state == "clean"
     assert check_references(ask("a")).state == "skipped"
 
@@ -42,3 +49,69 @@ def test_without_a_corpus_the_audit_says_that_documents_were_not_looked_up() -> 
     check = check_judgements(ask("a", relevant=[{"d1": 1}]))
     assert check.state == "clean" and "no corpus" in check.remark
     assert check_judgements(ask("a")).state == "skipped"
+
+
+def check(folder: Path, changed: str | None, created: str | None) -> AuditCheck:
+    document = {"doc_id": "d1", "text": "x"} | ({} if changed is None else {"updated_at": changed})
+    (folder / "corpus.jsonl").write_text(json.dumps(document) + "\n")
+    (folder / "golden.jsonl").write_text('{"id": "q1", "question": "a", "relevant": "d1"}\n')
+    dataset = build_dataset("jsonl", folder, path="golden.jsonl", corpus="corpus.jsonl")
+    about = {} if created is None else {"created": created}
+    return check_age(ask("a", relevant=[{"d1": 1}], about=about), dataset)
+
+
+def test_a_document_that_changed_later_makes_a_question_outdated(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, "2026-02-03T10:00:00Z", "2025-11-01").findings
+    assert (found.code, found.severity) == ("outdated", "warning")
+    assert found.message == "its document 'd1' changed on 2026-02-03, and the question was written on 2025-11-01"
+    assert check(tmp_path, "2025-10-31", "2025-11-01").state == "clean"
+
+
+def test_without_dates_nothing_can_be_said(tmp_path: Path) -> None:
+    no_created, no_changed = check(tmp_path, "2026-02-03", None), check(tmp_path, None, "2025-11-01")
+    assert no_created.skipped is not None and "'created'" in no_created.skipped
+    assert no_changed.skipped is not None and "documents do not say" in no_changed.skipped
+
+
+def test_dates_are_those_of_the_file_or_its_metadata() -> None:
+    assert str(read_date({"metadata": {"created": "2025-01-02"}}, ("created",))) == "2025-01-02"
+    assert read_date({"created": "soon", "other": "2025-01-02"}, ("created",)) is None
+
+
+def test_a_context_that_left_its_document_is_named_unless_most_did(tmp_path: Path) -> None:
+    def build(*contexts: str) -> AuditCheck:
+        questions = [
+            AuditedQuestion(f"q{n}", "a", "", ("x",), {"d1": 1}, reference_contexts=(text,))
+            for n, text in enumerate(contexts)
+        ]
+        (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "a"}\n')
+        return check_age(
+            wrap(questions, {"d1": "The  fee is 5."}), build_dataset("jsonl", tmp_path, path="golden.jsonl")
+        )
+
+    found = build("the fee is 5", "The fee is 5.", "The fee is 4.").findings
+    assert [(one.code, one.rows[0].query_id) for one in found] == [("context_gone", "q2")]
+    assert build("chunk a", "chunk b", "The fee is 5.").state == "skipped"
+
+
+def test_a_generated_question_is_outdated_once_its_document_has_another_version(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Fees\n\nThe fee is 5.\n")
+    (folder / "b.md").write_text("# Hours\n\nFrom nine to five.\n")
+    versions = {one.doc_id: one.version for one in read_documents(folder).documents}
+    columns = [{"sources": [{"document": doc_id, "version": versions[doc_id]}]} for doc_id in ("a.md", "b.md")]
+    columns.append({"sources": [{"document": "lost.md", "version": "1"}]})
+    columns.append({"sources": [{"document": "b.md", "version": "2025-01-01"}]})
+    questions = ask("What is the fee?", "When?", "Who?", "How?", columns=columns)
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "a"}\n')
+    dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
+    unnamed = check_age(questions, dataset).skipped
+    assert unnamed is not None and "--documents PATH" in unnamed
+    (folder / "a.md").write_text("# Fees\n\nThe fee is 6.\n")
+    found = check_age(questions, dataset, read_documents(folder)).findings
+    assert [(one.code, one.rows[0].query_id) for one in found] == [
+        ("outdated", "q1"), ("document_gone", "q3"), ("outdated", "q4")
+    ]  # fmt: skip
+    assert found[0].message == "its document 'a.md' has changed since the question was made"
+    assert found[2].message.endswith(f": version 2025-01-01 then, {versions['b.md']} now")

@@ -1,9 +1,12 @@
+"""The toy of the tests of exchange."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
+from tests.exchange.conftest import toy as toy
 from tests.tiny import install, write_spec
 
 __all__ = ["install"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.calibrate.command import calibrate_judges
-from rageval_spec.commands.drift import Rendered, show_drift
-from rageval_spec.data.call_errors import LimitError
+from rageval_spec.commands.calibrate.judges_against_labels import calibrate_judges
+from rageval_spec.commands.drift import DriftOutput, show_drift
+from rageval_spec.data.chat import LimitError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.runner import Options, run
 from tests.command_line import invoke
@@ -81,11 +81,11 @@ def frozen(tmp_path: Path, server: ChatServer) -> Path:
     return anchors
 
 
-def show(frozen: Path, form: str = "text", **options: Any) -> Rendered:
+def show(frozen: Path, form: str = "text", **options: Any) -> DriftOutput:
     return show_drift(frozen, frozen.parent / "spec.yaml", options.pop("metric", None), form, **options)
 
 
-def text_of(found: Rendered) -> str:
+def text_of(found: DriftOutput) -> str:
     return " ".join(found.content.decode().split())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rageval_spec.history.folder import FOLDER, save_evaluation
+from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample, save, value
 from tests.command_line import invoke
 from tests.sample_evaluation import HOSTILE

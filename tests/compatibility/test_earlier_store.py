@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
-from rageval_spec.history.finding import Places, find_record
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric
-from rageval_spec.pipeline.parts import build_parts
-from rageval_spec.runner import Options, Outcome, run
+from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
+from rageval_spec.metrics.shared.judged_metrics import RefusalAwareMetric
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.runner import Options, RunOutcome, run
 from rageval_spec.spec import load
 
 HERE = Path(__file__).parent
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def evaluate(folder: Path) -> Outcome:
+def evaluate(folder: Path) -> RunOutcome:
     return run(folder / "spec.yaml", Options(output=folder / "out"))
 
 
@@ -85,7 +85,7 @@ def test_retry_errors_goes_on_with_the_answers_that_are_kept(folder: Path) -> No
 
 
 def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) -> None:
-    earlier = find_record("main", Places(folder / ".rageval" / "history", None)).evaluation
+    earlier = find_record("main", SearchPlaces(folder / ".rageval" / "history", None)).evaluation
     assert list_values(evaluate(folder).evaluation) == [
         (*cell, pytest.approx(value, abs=1e-6) if cell[2] in OF_EMBEDDINGS else value, status)
         for *cell, value, status in list_values(earlier)
@@ -93,7 +93,7 @@ def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) ->
 
 
 def test_the_record_has_no_samples_time_or_commit(folder: Path) -> None:
-    record = find_record("main", Places(folder / ".rageval" / "history", None))
+    record = find_record("main", SearchPlaces(folder / ".rageval" / "history", None))
     assert (record.evaluation.samples.height, record.time, record.commit) == (0, None, None)
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.bands import SCALES, Scale, find_scale, make_scale
+from rageval_spec.data.bands import SCALES, BandScale, find_scale, make_scale
 
 
-def published(metric: str = "faithfulness") -> Scale:
+def published(metric: str = "faithfulness") -> BandScale:
     scale = find_scale("published", [metric])
     assert scale is not None
     return scale

@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from rageval_spec.data.cell import Cell
-from rageval_spec.data.evaluation import Counted, Evaluation, GateOutcome, SliceResult, Verdict
+from rageval_spec.data.evaluation import Evaluation, SliceResult
+from rageval_spec.data.outcomes import Cell, Counted, GateOutcome, Verdict
 from rageval_spec.data.tables import SAMPLES, empty_samples
 from tests.sample_evaluation import make_evaluation
 

@@ -11,26 +11,26 @@ import pytest
 
 from rageval_spec.data.judge_calibration import (
     FORMAT_VERSION,
+    CalibratedThreshold,
     CalibrationFile,
+    CalibrationLabels,
     Figure,
     Guaranteed,
     JudgeCalibration,
-    Labelled,
     ScoreMap,
     StepBounds,
-    Threshold,
     build_schema,
 )
 from rageval_spec.errors import DataError
 
 SCHEMA = Path(__file__).parent.parent.parent / "schemas" / "calibration.schema.json"
-LABELLED = Labelled("people", "d1", items=60, yes=40, no=20, questions=60, labels=60, annotators=1)
+LABELLED = CalibrationLabels("people", "d1", items=60, yes=40, no=20, questions=60, labels=60, annotators=1)
 BARE = JudgeCalibration("fast", "faithfulness", "c1", "answers", (0.0, 1.0), {"use": "overlap"}, "i1", LABELLED)
 FULL = JudgeCalibration(
     "tiers", "faithfulness", "c1", "claims", (1.0, 5.0),
     {"use": "cascade", "settings": {"steps": [0, 1], "empty": None}}, "i2", LABELLED,
     map=ScoreMap("platt", slope=2.0, intercept=-1.0),
-    threshold=Threshold(0.5, "youden"),
+    threshold=CalibratedThreshold(0.5, "youden"),
     guarantee=Guaranteed(0.02, 150, 0, 200, 0.95),
     steps=(StepBounds(0, 0.1, 0.9), StepBounds("retrieval", reject=0.2, accept=0.8)),
     held_out=(Figure("kappa", 0.5, 0.25, 0.75), Figure("f1")),

@@ -1,8 +1,13 @@
-"""An evaluation as JSON: its published schema, and reading back what was written."""
+"""An evaluation as JSON: its published schema, and reading back what was written.
+
+A series says where its numbers come from.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +15,14 @@ import jsonschema
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.results import Results, build_schema
+from rageval_spec.data.results import Record, Series, StoredResults, build_schema
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
 SCHEMA = Path(__file__).parent.parent.parent / "schemas" / "results.schema.json"
 
 
 def render(evaluation: Evaluation) -> bytes:
-    return Results.of(evaluation).dump()
+    return StoredResults.of(evaluation).dump()
 
 
 def schema() -> Any:
@@ -50,13 +55,26 @@ def test_the_schema_rejects_text_for_a_number() -> None:
 
 
 def test_names_are_written_without_control_characters() -> None:
-    dumped = Results.of(make_evaluation(systems=("a\u202e\x9b",))).dump().decode()
+    dumped = StoredResults.of(make_evaluation(systems=("a\u202e\x9b",))).dump().decode()
     assert dumped.replace("\n", "").isprintable()
     assert "a\\u202e\\u009b" in dumped
 
 
 def test_results_survive_writing_and_reading() -> None:
     evaluation = make_evaluation()
-    results = Results.parse(render(evaluation), "results.json")
-    assert results == Results.of(evaluation)
+    results = StoredResults.parse(render(evaluation), "results.json")
+    assert results == StoredResults.of(evaluation)
     assert results.evaluation(evaluation.values).aggregates == evaluation.aggregates
+
+
+def test_time_commit_and_label_belong_to_the_record_and_not_to_the_evaluation() -> None:
+    record = Record("1", datetime(2026, 1, 1, tzinfo=UTC), "abc", "main", make_evaluation())
+    with pytest.raises(FrozenInstanceError):
+        record.label = "other"  # type: ignore[misc]
+    assert {field.name for field in fields(Record)} - {"evaluation"} == {"id", "time", "commit", "label"}
+    assert not {"id", "time", "commit", "label"} & {field.name for field in fields(Evaluation)}
+
+
+def test_the_place_names_what_is_known() -> None:
+    assert Series("ndcg@10", "golden", "bm25", "level=hard", ()).place == "golden, bm25, level=hard"
+    assert Series("cost", "", "", None, ()).place == ""

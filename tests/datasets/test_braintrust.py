@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.datasets.braintrust import Braintrust, BraintrustNode
+from rageval_spec.datasets.braintrust import BraintrustDataset, BraintrustDatasetNode
 from rageval_spec.plugin import Context
 from tests.exchange.braintrust.server import BraintrustServer, set_keys
 
@@ -11,8 +11,8 @@ def test_rows_of_a_dataset_are_questions_with_gold_answers(monkeypatch: pytest.M
     set_keys(monkeypatch)
     server = BraintrustServer()
     server.add("dataset", "golden", {"id": "e1", "input": "Why?", "expected": "So.", "metadata": {"relevant": ["d1"]}})
-    node = BraintrustNode(use="braintrust", url=server.url, project="support", dataset="golden")
-    collection = Braintrust(node, Context("gold")).open()
+    node = BraintrustDatasetNode(use="braintrust", url=server.url, project="support", dataset="golden")
+    collection = BraintrustDataset(node, Context("gold")).open()
     assert collection.queries is not None
     assert collection.queries.rows() == [("e1", "Why?")]
     assert collection.references is not None

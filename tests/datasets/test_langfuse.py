@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rageval_spec.datasets.langfuse import Langfuse, LangfuseNode
+from rageval_spec.datasets.langfuse import LangfuseDataset, LangfuseDatasetNode
 from rageval_spec.plugin import Context
 from tests.exchange.langfuse.server import LangfuseServer, set_keys
 
@@ -22,7 +22,9 @@ def test_a_dataset_gives_questions_gold_answers_and_relevant_documents(server: L
         {"id": "i1", "input": {"question": "Why?"}, "expectedOutput": "So.", "metadata": {"relevant_doc_ids": ["d1"]}},
         {"id": "i2", "input": "How?", "expectedOutput": None, "metadata": None},
     ]
-    collection = Langfuse(LangfuseNode(use="langfuse", url=server.url, dataset="golden"), Context("gold")).open()
+    collection = LangfuseDataset(
+        LangfuseDatasetNode(use="langfuse", url=server.url, dataset="golden"), Context("gold")
+    ).open()
     assert collection.queries is not None
     assert collection.queries.rows() == [("i1", "Why?"), ("i2", "How?")]
     assert collection.references is not None

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from rageval_spec import registry
-from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS
-from rageval_spec.reading.questions import RELEVANT
-from rageval_spec.reading.tool_layouts import LAYOUTS
+from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.question_files import RELEVANT
+from rageval_spec.recorded.tool_layouts import LAYOUTS
 from tests.command_line import invoke
 from tests.datasets.question_rows import write_rows
 from tests.plugins import build_dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.exchange.shared.finding import load, words
+from rageval_spec.exchange.shared.contracts import load, words
 
 FOLDER = Path(__file__).parents[2] / "docs" / "exchange"
 OVERVIEW = (FOLDER / "README.md").read_text(encoding="utf-8")

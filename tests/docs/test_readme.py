@@ -1,3 +1,5 @@
+"""The README's commands, figures and lists are those of the repository."""
+
 from __future__ import annotations
 
 import runpy

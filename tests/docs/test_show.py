@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.compare.metrics import MetricChange
-from rageval_spec.commands.compare.questions import KINDS, QuestionChange
-from rageval_spec.reports.shared.cards import Card, CardValue, Mark, Missing, ShownContext
+from rageval_spec.commands.compare.metric_changes import MetricChange
+from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange
+from rageval_spec.drawing.cards import Card, CardValue, Mark, Missing, ShownContext
 
 TEXT = (Path(__file__).parents[2] / "docs" / "show.md").read_text()
 NAMED = set(re.findall(r"`(\w+)`", TEXT))

@@ -13,7 +13,7 @@ import pytest
 
 from rageval_spec.inference.verifiers import VERIFIERS
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
-from rageval_spec.pipeline import preflight
+from rageval_spec.pipeline.planning import preflight
 from rageval_spec.plugin import Context
 from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_detector, write_tokenizer
 from tests.inference.t5_models import write_t5

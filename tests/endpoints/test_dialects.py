@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rageval_spec.data.chat import (
-    ChatReply,
-    ChatRequest,
-    Message,
-    TokenChoice,
-)
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
+from rageval_spec.endpoints import dialects
+from rageval_spec.endpoints.dialects import find_price
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.store.replies import MemoryAnswers
 from tests.models.chat_endpoint import completion, refusal, say_yes
-from tests.models.chatting import (
-    KEY,
-    SCHEMA,
-    Serve,
-    always,
-    build,
-    clock,
-    fails,
-    in_turn,
-    no_proxies,
-    question,
-    serve,
-)
+from tests.models.chatting import KEY, SCHEMA, Serve, always, build, clock, fails, in_turn, no_proxies, question, serve
 from tests.models.endpoint import Answer
 
 __all__ = ["clock", "no_proxies", "serve"]
@@ -416,3 +403,28 @@ def test_parallel_calls_learn_a_refused_parameter_together(serve: Serve) -> None
         texts = list(pool.map(lambda number: model.ask(question(f"{number}?")).text, range(40)))
     assert texts == ["yes"] * 40
     assert sum("temperature" in call for call in server.calls) <= 8
+
+
+@pytest.mark.parametrize(
+    ("host", "model", "price"),
+    [
+        ("api.openai.com", "gpt-4o-mini", (0.15, 0.6)),
+        ("API.openai.com", "gpt-4o-mini-2024-07-18", (0.15, 0.6)),
+        ("api.anthropic.com", "claude-haiku-4-5-20251001", (1.0, 5.0)),
+        ("api.openai.com", "gpt-4o-mini-tts", None),
+        ("api.openai.com", "claude-haiku-4-5", None),
+        ("localhost", "gpt-4o-mini", None),
+        ("api.openai.com.invalid", "gpt-4o-mini", None),
+    ],
+)
+def test_a_price_is_for_exactly_one_host_and_model(host: str, model: str, price: tuple[float, float] | None) -> None:
+    assert find_price(host, model) == price
+
+
+def test_the_price_list_has_a_date_and_its_sources() -> None:
+    content = json.loads(Path(dialects.__file__).with_name("prices.json").read_text())
+    assert date.fromisoformat(content["date"]) <= date.today()
+    assert all(source.startswith("https://") for source in content["sources"])
+    for models in content["hosts"].values():
+        for sent, replied in models.values():
+            assert 0 < sent < replied < 1000

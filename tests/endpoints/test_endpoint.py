@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rageval_spec.endpoints.endpoint import Endpoint
-from rageval_spec.endpoints.failures import Failure, WrongReplyError
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.endpoints.tries import TryFailure, WrongReplyError
+from rageval_spec.plugin.secrets import Secret
 from tests.models.chat_endpoint import ChatServer
 from tests.models.endpoint import Answer
 
@@ -44,7 +44,7 @@ def reach() -> Iterator[Open]:
 
 def explain(endpoint: Endpoint) -> str:
     """The message about a call that fails."""
-    with pytest.raises(Failure) as caught, endpoint.exchange(b"{}") as reply:
+    with pytest.raises(TryFailure) as caught, endpoint.exchange(b"{}") as reply:
         endpoint.read(reply, lambda content: content)
     return endpoint.explain(caught.value, 1)
 
@@ -91,7 +91,7 @@ def test_a_wrong_reply_says_why(reach: Open) -> None:
         raise WrongReplyError("with no list")
 
     endpoint = reach(Answer({"a": 1}))
-    with pytest.raises(Failure, match="answered 200, but with no list"), endpoint.exchange(b"{}") as reply:
+    with pytest.raises(TryFailure, match="answered 200, but with no list"), endpoint.exchange(b"{}") as reply:
         endpoint.read(reply, refuse)
     assert explain(reach(Answer(b"<html>"))).endswith("answered 200 with something that is not JSON: <html>")
 

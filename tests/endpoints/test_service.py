@@ -8,7 +8,7 @@ import pytest
 
 from rageval_spec.endpoints.service import Service, ServiceError, list_pages, quote_part
 from rageval_spec.endpoints.tries import Limits
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.models.chat_endpoint import QuickClock
 from tests.models.endpoint import Answer, Hangup, Trickle

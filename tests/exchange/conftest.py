@@ -6,15 +6,15 @@ from types import ModuleType
 
 import pytest
 
-from rageval_spec.exchange.shared import finding
-from rageval_spec.exchange.shared.finding import Tool
+from rageval_spec.exchange.shared import contracts
+from rageval_spec.exchange.shared.contracts import Tool
 from tests.exchange import tool
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The tool of `tests/exchange/tool.py` under the word `toy`, which has stored nothing."""
-    monkeypatch.setattr(finding, "words", lambda: ("toy",))
-    monkeypatch.setattr(finding, "load", lambda word: Tool(word, tool.ToySource, tool.ToyTarget))
+    monkeypatch.setattr(contracts, "words", lambda: ("toy",))
+    monkeypatch.setattr(contracts, "load", lambda word: Tool(word, tool.ToySource, tool.ToyTarget))
     monkeypatch.setattr(tool.ToyTarget, "stored", {})
     return tool

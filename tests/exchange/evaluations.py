@@ -8,14 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from rageval_spec.data.bands import Level, Scale
+from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import type_samples
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.traces import TraceLink
 from tests.answered_evaluation import sample, value
 from tests.sample_evaluation import make_evaluation
 
-SCALE = Scale("custom", (Level("good", 0.8), Level("poor", None)))
+SCALE = BandScale("custom", (Level("good", 0.8), Level("poor", None)))
 _TEXTS = ("dataset", "system", "metric", "query_id", "status", "reason", "details")
 
 

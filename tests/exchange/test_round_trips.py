@@ -12,22 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Trace
+from rageval_spec.data.traces import Trace
+from rageval_spec.exchange.braintrust.source import make_trace as read_rows
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
-from rageval_spec.exchange.braintrust.traces import make_trace as read_rows
 from rageval_spec.exchange.deepeval import DeepEvalSource, DeepEvalTarget
 from rageval_spec.exchange.huggingface import HuggingFaceNode, HuggingFaceSource, HuggingFaceTarget
-from rageval_spec.exchange.langfuse.rows import normalise
+from rageval_spec.exchange.langfuse.connection import normalise
+from rageval_spec.exchange.langfuse.source import make_trace as read_observations
 from rageval_spec.exchange.langfuse.target import LangfuseTarget, LangfuseTargetNode
-from rageval_spec.exchange.langfuse.traces import make_trace as read_observations
+from rageval_spec.exchange.langsmith.source import make_trace as read_runs
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
-from rageval_spec.exchange.langsmith.traces import make_trace as read_runs
 from rageval_spec.exchange.ragas import RagasSource, RagasTarget
-from rageval_spec.exchange.shared.files import RowsNode, RowSource
-from rageval_spec.exchange.shared.places import Places
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode
 from rageval_spec.exchange.wandb import WandbSource, WandbSourceNode, WandbTarget
 from rageval_spec.plugin import Context
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from tests.answered_evaluation import value
 from tests.exchange.evaluations import make_traced
 
@@ -71,7 +71,7 @@ def check(trace: Trace | None, given: dict[str, Any]) -> None:
 def test_rows_of_braintrust(given: dict[str, Any]) -> None:
     target = BraintrustTarget(BraintrustTargetNode(project="p"), Context("braintrust"))
     (parcel,) = target.list_parcels(evaluate(given))
-    trace = read_rows([json.loads(json.dumps(parcel.body["row"]))], Places(), {}, "p")
+    trace = read_rows([json.loads(json.dumps(parcel.body["row"]))], RecordedPaths(), {}, "p")
     check(trace, given)
     assert trace is not None
     assert [(one.name, one.value) for one in trace.feedback] == [("faithfulness", given["faithfulness"])]
@@ -82,7 +82,7 @@ def test_rows_of_braintrust(given: dict[str, Any]) -> None:
 def test_runs_of_langsmith(given: dict[str, Any]) -> None:
     target = LangSmithTarget(LangSmithTargetNode(dataset="golden"), Context("langsmith"))
     answer, feedback = (json.loads(json.dumps(one.body)) for one in target.list_parcels(evaluate(given)))
-    trace = read_runs([answer, feedback], Places(), None)
+    trace = read_runs([answer, feedback], RecordedPaths(), None)
     check(trace, given)
     assert trace is not None
     (said,) = trace.feedback
@@ -94,7 +94,7 @@ def test_answers_of_langfuse(given: dict[str, Any]) -> None:
     target = LangfuseTarget(LangfuseTargetNode(dataset="golden"), Context("langfuse"))
     answer, score = (json.loads(json.dumps(one.body)) for one in target.list_parcels(evaluate(given)))
     own = {"id": answer["traceId"], "input": json.dumps(answer["input"]), "output": json.dumps(answer["output"])}
-    trace = read_observations([normalise(own, "1"), normalise(score, "2")], Places())
+    trace = read_observations([normalise(own, "1"), normalise(score, "2")], RecordedPaths())
     check(trace, given)
     assert trace is not None
     assert [(one.name, one.value) for one in trace.feedback] == [("faithfulness", given["faithfulness"])]
@@ -117,7 +117,9 @@ def test_tables_of_wandb(given: dict[str, Any]) -> None:
     ("target", "source"),
     [(RagasTarget, RagasSource), (DeepEvalTarget, DeepEvalSource)],
 )
-def test_files_of_other_tools(target: type[FileTarget[Any]], source: type[RowSource], given: dict[str, Any]) -> None:
+def test_files_of_other_tools(
+    target: type[FileTarget[Any]], source: type[RowFileSource], given: dict[str, Any]
+) -> None:
     files = dict(target(TargetNode(), Context("files")).render_files(evaluate(given), target.filename))
     with TemporaryDirectory() as folder:
         path = Path(folder) / target.filename

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.target import TargetNode
+from rageval_spec.exchange.shared.contracts import TargetNode
 from rageval_spec.exchange.wandb import WandbSource, WandbSourceNode, WandbTarget
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value

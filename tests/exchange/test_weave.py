@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.exchange.weave import WeaveTarget, WeaveTargetNode
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value

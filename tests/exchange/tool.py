@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Document, Trace, TraceLink
+from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.scores import Scores
-from rageval_spec.exchange.shared.source import Source, WindowNode
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode, TraceSource, WindowNode
+from rageval_spec.exchange.shared.scores import EvaluationScores
 
 TRACES = [
     Trace(
@@ -25,7 +24,7 @@ TRACES = [
 ]
 
 
-class ToySource(Source[WindowNode]):
+class ToySource(TraceSource[WindowNode]):
     node_type = WindowNode
     summary = "Read the traces of a toy."
     traces: ClassVar[list[Trace]] = TRACES
@@ -47,7 +46,7 @@ class ToyTarget(Target[TargetNode]):
         return "the toy"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        self._scores = Scores(evaluation, "toy")
+        self._scores = EvaluationScores(evaluation, "toy")
         for score in self._scores:
             assert score.link is not None
             key = f"{score.link.trace_id}/{score.metric}"

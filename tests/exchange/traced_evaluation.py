@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rageval_spec.data.bands import Level, Scale
+from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Trace
+from rageval_spec.data.traces import Trace
 from tests.answered_evaluation import answered, sample, value
 
 CLAIMS = (
@@ -49,7 +49,7 @@ def evaluate(
         values.append(value(trace.id, "faithfulness", faithful, **told))
         values.append(value(trace.id, "ndcg@10", 0.25))
     settled = {
-        "bands": {"faithfulness": Scale("custom", (Level("good", 0.5), Level("poor", None)))},
+        "bands": {"faithfulness": BandScale("custom", (Level("good", 0.5), Level("poor", None)))},
         "spec": {"metrics": [{"use": "faithfulness", "judge": "strict"}, {"use": "ndcg", "cutoff": 10}]},
     }
     return answered(values, samples, **(settled | changes))

@@ -1,24 +1,41 @@
+""""""
+
 from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.blocks import Content
-from rageval_spec.generation.chunks import Chunk, count_words, cut_documents, find_headings, token_counter
-from rageval_spec.generation.documents import Document
-from rageval_spec.generation.markdown import read_markdown
+from rageval_spec.generation.chunks import (
+    Chunk,
+    ChunkGroup,
+    choose_stop_words,
+    count_words,
+    cut_documents,
+    find_groups,
+    find_headings,
+    find_names,
+    find_ranks,
+    make_search,
+    measure_difficulty,
+    token_counter,
+)
+from rageval_spec.generation.document_formats import Content, read_markdown
+from rageval_spec.generation.documents import SourceDocument
+from rageval_spec.plugin import Context
 
 SENTENCE = "The pump must be drained before the first frost."
 
 
-def document(source: str, pages: tuple[int, ...] = ()) -> Document:
+def document(source: str, pages: tuple[int, ...] = ()) -> SourceDocument:
     content: Content = read_markdown(source)
-    return Document("d", "t", content.text, content.blocks, "d.md", "1", None, pages)
+    return SourceDocument("d", "t", content.text, content.blocks, "d.md", "1", None, pages)
 
 
 def cut(source: str, size: int = 200) -> list[Chunk]:
@@ -127,3 +144,140 @@ def test_chunks_are_parts_of_the_text_in_order_and_lose_nothing(source: str, siz
     assert all(before.end <= after.start for before, after in pairwise(chunks))
     assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(source.split())
     assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
+
+
+FILLER = [
+    "Bread is baked early in the morning before shops open.",
+    "Rivers carry sand down to the coast every spring.",
+    "Most trains were late because of snow on the line.",
+    "A violin needs new strings about once each year.",
+    "Old maps show roads that nobody uses any more.",
+    "Farmers sow wheat in autumn and harvest it in summer.",
+]
+
+
+def chunk(doc_id: str, text: str, number: int = 0) -> Chunk:
+    return Chunk(f"{doc_id}#{number}" if number else doc_id, doc_id, 0, len(text), text)
+
+
+def corpus(*texts: str) -> list[Chunk]:
+    return [chunk(f"d{place}", text) for place, text in enumerate([*texts, *FILLER])]
+
+
+def test_chunks_that_share_a_rare_name_are_neighbours_wherever_they_stand() -> None:
+    chunks = corpus(
+        "The pump was designed by Ada Zimmer for mines.", "Bees sleep.", "Later, Ada Zimmer moved to Ghent."
+    )
+    assert find_groups(chunks, None, 5) == [ChunkGroup((0, 2), ("ada zimmer",))]
+
+
+def test_chunks_that_stand_side_by_side_in_a_document_are_not_neighbours() -> None:
+    first, second = "The pump was designed by Ada Zimmer for mines.", "Later, Ada Zimmer moved to Ghent."
+    beside = [chunk("d", first, 1), chunk("d", second, 2), *corpus()]
+    apart = [chunk("d", first, 1), chunk("d", FILLER[0], 2), chunk("d", second, 3), *corpus()]
+    assert find_groups(beside, None, 5) == []
+    assert [group.chunks for group in find_groups(apart, None, 5)] == [(0, 2)]
+
+
+def test_chunks_that_say_the_same_are_not_neighbours() -> None:
+    text = "The pump was designed by Ada Zimmer for mines."
+    assert find_groups(corpus(text, f"{text} Twice."), None, 5) == []
+    vectors = np.eye(8, dtype=np.float32)
+    vectors[1] = vectors[0]
+    assert (0, 1) not in {group.chunks for group in find_groups(corpus("One.", "Two."), vectors, 5)}
+
+
+def test_a_name_in_many_chunks_connects_nothing() -> None:
+    assert find_groups(corpus(*(f"In Ghent, {text}" for text in FILLER)), None, 9) == []
+
+
+def test_near_vectors_make_neighbours_without_names_and_the_nearest_come_first() -> None:
+    vectors = np.eye(8, dtype=np.float32)
+    vectors[1, 0], vectors[3, 2] = 0.9, 0.2
+    first, *_ = find_groups(corpus("bees sleep", "drones rest"), vectors, 9)
+    assert first.chunks == (0, 1)
+    assert first.similarity == pytest.approx(0.9 / np.sqrt(1.81))
+    assert first.names == ()
+
+
+def test_no_chunk_is_used_twice_before_all_are_used_once() -> None:
+    names = ["Ada Zimmer", "Ada Zimmer", "Bo Quist", "Bo Quist"]
+    texts = [f"{text} So said {name}." for text, name in zip(FILLER, names, strict=False)]
+    texts[1] += " She met Bo Quist."
+    chunks = [chunk(f"d{place}", text) for place, text in enumerate([*texts, *FILLER * 5])]
+    groups = [group.chunks for group in find_groups(chunks, None, 9)]
+    assert groups[:2] in ([(0, 1), (2, 3)], [(2, 3), (0, 1)])
+    assert len(groups) == len(set(groups)) == 4
+
+
+def test_groups_can_have_three_members_that_are_all_connected() -> None:
+    texts = [f"{text} So said Ada Zimmer." for text in FILLER[:3]]
+    chunks = [chunk(f"d{place}", text) for place, text in enumerate([*texts, *FILLER * 5])]
+    assert find_groups(chunks, None, 9, size=3) == [ChunkGroup((0, 1, 2), ("ada zimmer",))]
+
+
+def test_names_are_neither_numbers_nor_letters() -> None:
+    assert find_names("In 1884 Nikola Tesla paid $50 to J. for Model X.") == ["nikola tesla", "model x"]
+
+
+def test_impossible_requests_are_refused() -> None:
+    with pytest.raises(UsageError, match="at least 2 chunks, not 1"):
+        find_groups(corpus(), None, 1, size=1)
+    with pytest.raises(UsageError, match="there are 6 chunks, but 2 vectors"):
+        find_groups(corpus(), np.eye(2, dtype=np.float32), 1)
+    assert find_groups([], np.empty((0, 3), np.float32), 4) == []
+
+
+CORPUS = pl.DataFrame(
+    {
+        "doc_id": ["pump", "lamp", "door"],
+        "title": ["Pumps", "Lamps", "Doors"],
+        "text": ["The pump delivers water.", "The lamp gives light by day.", "The door opens, and the lamp stays on."],
+    }
+)
+
+
+def test_the_products_own_retriever_ranks_the_chunks() -> None:
+    search = make_search(CORPUS, None, 10, Context("golden"))
+    rankings = search.rank({"q1": "Which lamp gives light?", "q2": "zebra"})
+    assert rankings == {"bm25": {"q1": ["lamp", "door"], "q2": []}}
+    assert search.rank({}) == {"bm25": {}}
+
+
+def test_only_the_questions_are_counted_as_progress() -> None:
+    shown: list[object] = []
+    context = Context("golden", progress=lambda done, total, unit=None: shown.append(done))
+    make_search(CORPUS, None, 10, context).rank({"q": "lamp"})
+    assert not shown
+
+
+def test_the_rank_of_several_sources_is_that_of_the_last_without_the_others() -> None:
+    rankings = {"bm25": {"q": ["a", "b", "c", "d"]}, "dense": {"q": ["d", "a"]}}
+    assert find_ranks(rankings, "q", ["b"]) == {"bm25": 2, "dense": None}
+    assert find_ranks(rankings, "q", ["b", "a"]) == {"bm25": 1, "dense": None}
+    assert find_ranks(rankings, "q", ["a", "d"]) == {"bm25": 3, "dense": 1}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "difficulty"),
+    [
+        ({"bm25": 1}, "easy"),
+        ({"bm25": 2}, "medium"),
+        ({"bm25": 5}, "medium"),
+        ({"bm25": 6}, "hard"),
+        ({"bm25": None}, "hard"),
+        ({"bm25": 1, "dense": 1}, "easy"),
+        ({"bm25": 1, "dense": None}, "medium"),
+        ({"bm25": 30, "dense": 4}, "medium"),
+        ({"bm25": None, "dense": 9}, "hard"),
+    ],
+)
+def test_difficulty_is_how_high_retrievers_rank_the_source(ranks: dict[str, int | None], difficulty: str) -> None:
+    assert measure_difficulty(ranks) == difficulty
+
+
+def test_stop_words_are_those_of_the_language_of_the_corpus() -> None:
+    german = "Die Pumpe ist nicht an, und der Filter wird von der Firma mit einem neuen Netz geliefert."
+    assert choose_stop_words([german] * 3) == "german"
+    assert choose_stop_words(["The pump is not on, and the filter of the firm is in the box."]) == "english"
+    assert choose_stop_words(["12345", ""]) == "none"

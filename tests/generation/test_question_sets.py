@@ -1,7 +1,28 @@
-import pytest
+""""""
 
-from rageval_spec.generation.mixes import Mix
-from rageval_spec.generation.question_sets import QuestionSet, Share
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.errors import UsageError
+from rageval_spec.generation.question_mix import Mix
+from rageval_spec.generation.question_sets import (
+    COLUMNS,
+    GeneratedTestSet,
+    KindShare,
+    Sourced,
+    Split,
+    divide_rows,
+    read_shares,
+    split_questions,
+    suppose,
+)
 from tests.generation.writing import Workshop
 
 MIX = Mix({"factual": 50, "procedural": 50}, {"easy": 50, "hard": 50}, {"plain": 100})
@@ -12,20 +33,20 @@ def row(type: str, difficulty: str | None) -> dict[str, str | None]:
 
 
 def test_shares_are_counted_and_difficulties_as_they_were_measured() -> None:
-    made = QuestionSet([row("factual", "easy"), row("factual", "medium"), row("procedural", None)])
+    made = GeneratedTestSet([row("factual", "easy"), row("factual", "medium"), row("procedural", None)])
     assert made.count_shares(MIX) == [
-        Share("type", "factual", 2, 1.5),
-        Share("type", "procedural", 1, 1.5),
-        Share("difficulty", "easy", 1, 1.0),
-        Share("difficulty", "hard", 0, 1.0),
-        Share("difficulty", "medium", 1, 0.0),
-        Share("kind", "single", 3, 3.0),
+        KindShare("type", "factual", 2, 1.5),
+        KindShare("type", "procedural", 1, 1.5),
+        KindShare("difficulty", "easy", 1, 1.0),
+        KindShare("difficulty", "hard", 0, 1.0),
+        KindShare("difficulty", "medium", 1, 0.0),
+        KindShare("kind", "single", 3, 3.0),
     ]
 
 
 def test_what_is_not_as_ordered_is_told() -> None:
     rows = [row("factual", "easy")] * 6 + [row("procedural", "easy")] * 5
-    assert QuestionSet(rows, (), ("1 question: none passed the checks in 4 attempts",)).list_differences(MIX) == [
+    assert GeneratedTestSet(rows, (), ("1 question: none passed the checks in 4 attempts",)).list_differences(MIX) == [
         "1 question is missing: none passed the checks in 4 attempts",
         "their mix is not as ordered: difficulty easy: 11 instead of 6; difficulty hard: none instead of 6",
     ]
@@ -33,12 +54,12 @@ def test_what_is_not_as_ordered_is_told() -> None:
 
 def test_reasons_are_counted_the_most_frequent_first() -> None:
     rejected = [{"reason": reason} for reason in ("leak", "known", "leak", "duplicate")]
-    assert [*QuestionSet([], rejected).reasons.items()] == [("leak", 2), ("duplicate", 1), ("known", 1)]
+    assert [*GeneratedTestSet([], rejected).reasons.items()] == [("leak", 2), ("duplicate", 1), ("known", 1)]
 
 
 def test_what_is_stored_is_read_back(workshop: Workshop) -> None:
     made = workshop.make("count: 3")
-    unpacked = QuestionSet.unpack(made.pack())
+    unpacked = GeneratedTestSet.unpack(made.pack())
     assert unpacked is not None
     assert [*unpacked.rows] == [*made.rows]
     assert unpacked.pack() == made.pack()
@@ -46,4 +67,137 @@ def test_what_is_stored_is_read_back(workshop: Workshop) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"format": 99, "rows": []}', b'{"format": 1, "lines": []}'])
 def test_what_is_damaged_is_made_again(content: bytes) -> None:
-    assert QuestionSet.unpack(content) is None
+    assert GeneratedTestSet.unpack(content) is None
+
+
+def test_a_row_says_where_its_answer_stands_and_how_it_was_made(workshop: Workshop) -> None:
+    made = workshop.make("count: 4, types: factual")
+    for row in made.rows:
+        text = (workshop.folder / "corpus" / row["relevant_documents"][0]).read_text("utf-8")
+        (evidence,) = row["evidence"]
+        assert row["reference_contexts"][0][evidence["start"] : evidence["end"]] == evidence["quote"]
+        assert text[evidence["document_start"] : evidence["document_end"]] == evidence["quote"]
+        assert evidence["quote"].startswith("delivers")
+        assert row["relevant"] == [evidence["chunk"]]
+        assert row["ranks"] == {"bm25": 1}
+        assert (row["difficulty"], row["language"], row["answerable"]) == ("easy", "en", True)
+        assert row["asked_difficulty"] in ("easy", "medium", "hard")
+        (source,) = row["sources"]
+        assert source["title"].endswith(" pump")
+        assert source["version"]
+        assert row["made"]["model"] == "tiny"
+        assert row["made"]["prompts"]["draft"] == "1"
+        assert row["made"]["by"].startswith("rageval-spec ")
+        assert json.dumps(row)
+
+
+def test_a_question_without_an_answer_has_no_reference_and_nothing_relevant(workshop: Workshop) -> None:
+    (row,) = workshop.make("count: 1, unanswerable: 100").rows
+    assert (row["reference"], row["relevant"], row["evidence"], row["difficulty"]) == (None, [], [], None)
+    assert row["answerable"] is False
+    assert row["sources"]
+
+
+def test_the_columns_are_those_that_are_no_part_of_a_dataset(workshop: Workshop) -> None:
+    (row,) = workshop.make("count: 1").rows
+    parts = {"query_id", "question", "reference", "answerable", "relevant", "reference_contexts"}
+    assert {*row} == parts | {*COLUMNS}
+
+
+def test_the_collection_says_how_its_questions_were_made(workshop: Workshop) -> None:
+    with workshop.open("count: 2, seed: 5") as dataset:
+        dataset.prepare()
+        about = dataset.open().about
+    assert about["made"].startswith("generated by rageval-spec ")
+    assert about["made"].endswith("model tiny, checker tiny, judge binary, seed 5")
+    assert about["reviewed"] == 0
+    assert len(about["documents"]) == 2
+    assert all(name.endswith(".md") and version for name, version in about["documents"].items())
+
+
+def test_supposed_questions_differ_and_say_nothing_about_their_making() -> None:
+    supposed = suppose(3)
+    assert len({row["question"] for row in supposed.rows}) == 3
+
+
+SHARES = {"validation": 0.3, "test": 0.7}
+
+
+def test_shares_are_read_from_two_numbers() -> None:
+    assert read_shares("30:70") == {"validation": 0.3, "test": 0.7}
+    assert read_shares("1:3") == {"validation": 0.25, "test": 0.75}
+
+
+@pytest.mark.parametrize("text", ["30", "30:70:0", "a:b", "0:100", "-1:2", "nan:1", "inf:1", ""])
+def test_other_shares_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="such as 30:70"):
+        read_shares(text)
+
+
+def test_sizes_and_kinds_are_as_wanted_and_no_document_is_in_both() -> None:
+    random = Random(1)
+    questions = [
+        Sourced((f"d{place // 3}",), (f"type: {random.choice('ab')}", f"difficulty: {random.choice(['easy', 'hard'])}"))
+        for place in range(300)
+    ]
+    split = split_questions(questions, SHARES)
+    assert split.remarks == ()
+    assert Counter(split.sides)["validation"] == pytest.approx(90, abs=1)
+    documents = {side: {questions[i].documents for i in range(300) if split.sides[i] == side} for side in SHARES}
+    assert documents["validation"].isdisjoint(documents["test"])
+    for kind in ("type: a", "difficulty: hard"):
+        found = Counter(side for side, one in zip(split.sides, questions, strict=True) if kind in one.kinds)
+        assert found["validation"] / 90 == pytest.approx(found["test"] / 210, abs=0.05)
+
+
+def test_questions_over_several_documents_keep_them_together() -> None:
+    questions = [Sourced(("a", "b")), Sourced(("b", "c")), Sourced(("c",)), *(Sourced((f"x{n}",)) for n in range(7))]
+    split = split_questions(questions, SHARES)
+    assert len(set(split.sides[:3])) == 1
+    assert Counter(split.sides) == {"validation": 3, "test": 7}
+
+
+def test_it_is_said_when_the_shares_are_impossible() -> None:
+    split = split_questions([Sourced(("only",), ("type: a",))] * 10, SHARES)
+    assert set(split.sides) == {"test"}
+    assert split.remarks == (
+        "validation has 0 questions instead of 3: 10 questions share documents, and no document may be in both sets",
+        "test has 10 questions instead of 7: 10 questions share documents, and no document may be in both sets",
+    )
+
+
+def test_it_is_said_when_the_mix_is_impossible() -> None:
+    questions = [*[Sourced(("a",), ("type: x",))] * 30, *[Sourced((f"b{n}",), ("type: y",)) for n in range(70)]]
+    split = split_questions(questions, {"validation": 0.5, "test": 0.5})
+    assert Counter(split.sides)["validation"] == pytest.approx(50, abs=3)
+    assert any("% type: x instead of 30%" in remark for remark in split.remarks)
+
+
+def test_questions_without_documents_can_be_on_either_side() -> None:
+    assert Counter(split_questions([Sourced(())] * 10, SHARES).sides) == {"validation": 3, "test": 7}
+    assert split_questions([], SHARES) == Split((), ())
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=3), max_size=30))
+def test_a_document_is_never_in_both_sets(documents: list[list[str]]) -> None:
+    questions = [Sourced(tuple(found)) for found in documents]
+    sides = split_questions(questions, SHARES).sides
+    seen: dict[str, str] = {}
+    for side, question in zip(sides, questions, strict=True):
+        assert all(seen.setdefault(document, side) == side for document in question.documents)
+
+
+def test_the_order_of_questions_does_not_matter() -> None:
+    questions = [Sourced((f"d{place % 17}",), (f"type: {place % 3}",)) for place in range(60)]
+    shuffled = Random(5).sample(range(60), 60)
+    straight = split_questions(questions, SHARES).sides
+    mixed = split_questions([questions[place] for place in shuffled], SHARES).sides
+    assert [straight[place] for place in shuffled] == list(mixed)
+
+
+def test_rows_get_a_column_with_their_set() -> None:
+    rows = [{"n": n, "type": "a", "sources": [{"document": f"d{n % 5}"}]} for n in range(10)]
+    divided, remarks = divide_rows(rows, "40:60")
+    assert [{**row} for row in rows] == [{key: row[key] for key in row if key != "split"} for row in divided]
+    assert Counter(row["split"] for row in divided) == {"validation": 4, "test": 6}
+    assert remarks == ()

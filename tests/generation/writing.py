@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.datasets.generated import Generated
-from rageval_spec.generation.question_sets import QuestionSet
-from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.generation.question_sets import GeneratedTestSet
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec import load
-from rageval_spec.store.folder import open_store
+from rageval_spec.store.store import open_store
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 
@@ -175,6 +175,6 @@ class Workshop:
             assert isinstance(dataset, Generated)
             yield dataset
 
-    def make(self, keys: str = "count: 10", limits: str = "max_calls: 1000") -> QuestionSet:
+    def make(self, keys: str = "count: 10", limits: str = "max_calls: 1000") -> GeneratedTestSet:
         with self.open(keys, limits) as dataset:
             return dataset.produce()

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
 from tests.sample_evaluation import make_evaluation
 
 METRICS: Mapping[str, Mapping[str, Any]] = {

@@ -8,12 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
-from rageval_spec.history.commit import Checkout
+from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import History, StoredRecord
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.recording import Circumstances, build_record
+from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
 from tests.sample_evaluation import make_evaluation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -1,21 +1,30 @@
-"""What two evaluations have in common is found, and what makes numbers not comparable is said."""
+"""What two evaluations have in common is found, and what makes numbers not comparable is said.
+
+Edits since an earlier evaluation are found, query by query.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from rageval_spec.data.comparability import Change, Overlap
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Comparison, Evaluation
-from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
+from rageval_spec.data.outcomes import BaselineChange, Overlap
 from rageval_spec.history.comparability import (
     Comparability,
+    Edits,
     describe_overlap,
     describe_unknown,
     find_comparability,
+    find_edits,
     list_notes,
 )
 from tests.history.recorded import METRICS, PRINTS, PROMPTS, evaluate
+from tests.sample_evaluation import make_evaluation
 
 
 def find(now: Evaluation, earlier: Evaluation | None = None) -> Comparability:
@@ -38,9 +47,9 @@ def test_equal_evaluations_are_comparable() -> None:
 def test_only_metrics_that_read_what_changed_are_not_comparable() -> None:
     found = edit(q0=Fingerprint("1", "9", "3"), q1=Fingerprint("1", "9", "9"))
     changes = {metric: found.list_changes(metric, "golden") for metric in METRICS}
-    references = (Change("references", "the references of 2 queries changed"),)
+    references = (BaselineChange("references", "the references of 2 queries changed"),)
     assert changes == {
-        "ndcg@10": (Change("qrels", "the relevance judgements of 1 query changed"),),
+        "ndcg@10": (BaselineChange("qrels", "the relevance judgements of 1 query changed"),),
         "token_f1": references,
         "context_recall": references,
         "faithfulness": (),
@@ -53,7 +62,7 @@ def test_a_slice_is_not_touched_by_changes_outside_of_it() -> None:
     found = edit(q0=Fingerprint("1", "9", "3"))
     assert found.list_changes("token_f1", "golden", ["q1", "q2"]) == ()
     assert found.list_changes("token_f1", "golden", ["q0", "q2"]) == (
-        Change("references", "the reference of 1 query changed"),
+        BaselineChange("references", "the reference of 1 query changed"),
     )
 
 
@@ -124,3 +133,75 @@ def test_what_an_old_record_does_not_say_is_not_a_change_and_said_once() -> None
         "version"
     )
     assert "questions" not in describe_unknown(find(evaluate(), evaluate(spec={})), "it")
+
+
+def evaluate_edited(
+    query_ids: Sequence[str], known: Mapping[str, Fingerprint] | None, dataset: str = "golden"
+) -> Evaluation:
+    values = pl.DataFrame({"dataset": dataset, "query_id": query_ids})
+    fingerprints = Fingerprints({} if known is None else {dataset: known})
+    return replace(make_evaluation(), values=values, load_fingerprints=lambda: fingerprints)
+
+
+def compare(now: Mapping[str, Fingerprint], before: Mapping[str, Fingerprint]) -> Edits:
+    return find_edits(evaluate_edited([*now], now), evaluate_edited([*before], before))["golden"]
+
+
+def test_edits_worked_by_hand() -> None:
+    before = {
+        "a": Fingerprint("1", "2", "3"),
+        "b": Fingerprint("1", "2", "3"),
+        "c": Fingerprint("1", "2", "3"),
+        "d": Fingerprint("1", "2", "3"),
+        "gone": Fingerprint("1", "2", "3"),
+    }
+    now = {
+        "a": Fingerprint("1", "2", "3"),
+        "b": Fingerprint("1", "9", "9"),
+        "c": Fingerprint("1", "9", "3"),
+        "d": Fingerprint("9", "9", "9"),
+        "new": Fingerprint("7", "7", "7"),
+    }
+    assert compare(now, before) == Edits(
+        same=frozenset("abc"),
+        changed=frozenset("d"),
+        added=frozenset({"new"}),
+        removed=frozenset({"gone"}),
+        references=frozenset("bc"),
+        judgements=frozenset("b"),
+    )
+
+
+def test_nothing_was_edited() -> None:
+    same = {"a": Fingerprint("1", None, "3")}
+    assert compare(same, same) == Edits(frozenset("a"))
+
+
+def test_a_reference_that_was_removed_or_added_was_edited() -> None:
+    before = {"a": Fingerprint(reference="1"), "b": Fingerprint(reference="2"), "c": Fingerprint()}
+    now = {"a": Fingerprint(reference="1"), "b": Fingerprint(), "c": Fingerprint(reference="3")}
+    assert compare(now, before).references == {"b", "c"}
+
+
+def test_a_part_that_one_evaluation_did_not_use_is_not_compared() -> None:
+    unused = {"a": Fingerprint(None, None, "3")}
+    assert compare({"a": Fingerprint("1", "2", "3")}, unused) == Edits(frozenset("a"))
+    assert compare(unused, {"a": Fingerprint("1", "2", "3")}) == Edits(frozenset("a"))
+
+
+def test_another_dataset_is_not_compared() -> None:
+    assert find_edits(evaluate_edited(["a"], None, "other"), evaluate_edited(["a"], {})) == {}
+
+
+def test_without_fingerprints_queries_are_compared_by_id_and_edits_are_not_known() -> None:
+    found = find_edits(evaluate_edited(["a", "b"], {"a": Fingerprint("1")}), evaluate_edited(["a"], None))
+    assert found["golden"] == Edits(frozenset("a"), added=frozenset("b"), is_known=False)
+
+
+def test_queries_that_were_not_asked_are_neither_new_nor_removed() -> None:
+    known = {name: Fingerprint("1", "2", "3") for name in "abc"}
+    part, whole = evaluate_edited(["a"], known), evaluate_edited(["a", "b", "c"], known)
+    for edits in (find_edits(part, whole)["golden"], find_edits(whole, part)["golden"]):
+        assert edits == Edits(frozenset("a"))
+    fewer = evaluate_edited(["a"], {"a": known["a"]})
+    assert find_edits(fewer, whole)["golden"].removed == {"b", "c"}

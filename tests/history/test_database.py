@@ -1,4 +1,7 @@
-"""A history of records: written whole or not at all, each once, and found by label, id and time."""
+"""A history of records: written whole or not at all, each once, and found by label, id and time.
+
+The tables hold every column that records are written with.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,8 @@ import pytest
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import database
-from rageval_spec.history.database import Chosen, HistoryError
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.tables import MIGRATIONS
+from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import AGGREGATE_COLUMNS, MIGRATIONS, RECORD_COLUMNS, HistoryError, RecordFilter
 from tests.history.records import NOON, make_id, make_record, opened
 
 
@@ -47,10 +49,10 @@ def test_a_record_that_fails_half_way_is_not_there(tmp_path: Path) -> None:
 def test_the_choice_of_records_concerns_their_numbers_too(tmp_path: Path) -> None:
     records = [make_record(1), make_record(2, branch="other"), make_record(3)]
     with opened(tmp_path, *records) as history:
-        assert [entry.id for entry in history.entries(Chosen(limit=1))] == [make_id(3)]
-        assert [entry.id for entry in history.entries(Chosen(branch="other"))] == [make_id(2)]
-        assert history.entries(Chosen(name="another")) == history.entries(Chosen(outcome="pass")) == []
-        late = Chosen(since=NOON + timedelta(hours=2), branch="main")
+        assert [entry.id for entry in history.entries(RecordFilter(limit=1))] == [make_id(3)]
+        assert [entry.id for entry in history.entries(RecordFilter(branch="other"))] == [make_id(2)]
+        assert history.entries(RecordFilter(name="another")) == history.entries(RecordFilter(outcome="pass")) == []
+        late = RecordFilter(since=NOON + timedelta(hours=2), branch="main")
         assert {number.record_id for number in history.numbers("map", late)} == {make_id(3)}
         number = next(one for one in history.numbers("ndcg@10", late) if one.system == "bm25")
         assert number.mean == 0.41234 and number.low is not None and number.scored == 40
@@ -120,3 +122,11 @@ def test_a_history_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         history.connection.execute("UPDATE rageval_schema SET version = 99")
     with pytest.raises(HistoryError, match="a newer version of rageval-spec made this history"):
         open_history(tmp_path / "history.db")
+
+
+def test_the_migrations_make_the_columns_that_are_written(tmp_path: Path) -> None:
+    with opened(tmp_path) as history:
+        for table, columns in (("rageval_records", RECORD_COLUMNS), ("rageval_aggregates", AGGREGATE_COLUMNS)):
+            found = [name for _, name, *_ in history.connection.execute(f"PRAGMA table_info({table})")]
+            assert found == list(columns)
+        assert history.connection.find_version() == len(MIGRATIONS)

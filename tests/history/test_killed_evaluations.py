@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.history import pending
+from rageval_spec.history import evaluation_records
+from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import History
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.recording import FINGERPRINTS, RESULTS, VALUES
+from rageval_spec.history.evaluation_records import FINGERPRINTS, RESULTS, VALUES
 from tests.history.records import make_id, make_record
 from tests.history.servers import run_server
 from tests.tiny import write_spec
@@ -27,7 +27,7 @@ _ROOT = Path(__file__).parents[2]
 _EVALUATION = """
 import os, signal, sys
 from pathlib import Path
-from rageval_spec.history.recorder import Recorder
+from rageval_spec.history.evaluation_records import Recorder
 from rageval_spec.runner import Options, run
 
 record, places, left = Recorder.record, (f"{os.sep}history{os.sep}", "contextlib"), [int(sys.argv[3])]
@@ -72,7 +72,7 @@ class Lane:
     def start(self, kill_at: int, waiting: int | None = None) -> subprocess.Popen[str]:
         """Start an evaluation that is killed at an event of its recording, beside a record that waits."""
         if waiting is not None:
-            pending.keep(make_record(waiting), self.folder)
+            evaluation_records.keep(make_record(waiting), self.folder)
             self.sent.add(make_id(waiting))
         command = [sys.executable, "-c", _EVALUATION, str(self.spec), str(self.folder), str(kill_at)]
         # Compiled modules are kept for the evaluations that follow, also where the environment forbids it elsewhere.

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.history.database import History
-from rageval_spec.history.opening import open_history
-from rageval_spec.history.tables import MIGRATIONS, RECORD_COLUMNS
+from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import MIGRATIONS, RECORD_COLUMNS, History
 from tests.history.records import make_id, make_record
 from tests.history.servers import run_server
 
@@ -21,7 +20,7 @@ _ROOT = Path(__file__).parents[2]
 _MIGRATION = """
 import os, signal, sys
 from rageval_spec.history import database
-from rageval_spec.history.opening import open_history
+from rageval_spec.history.backends import open_history
 
 added = [f"weather_{number}" for number in range(int(sys.argv[2]))]
 later = [

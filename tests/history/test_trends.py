@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trend import Break, Series, Trend
+from rageval_spec.data.results import Break, Series, Trend
 from rageval_spec.errors import UsageError
-from rageval_spec.history.database import Chosen, StoredRecord
-from rageval_spec.history.trends import COST, DURATION, Wanted, collect_trend
+from rageval_spec.history.database import RecordFilter, StoredRecord
+from rageval_spec.history.trends import COST, DURATION, TrendFilter, collect_trend
 from tests.history.records import make_id, make_record, opened
 
 _MEAN = 6
@@ -35,7 +35,7 @@ def mean(record: StoredRecord, **changed: Any) -> StoredRecord:
 
 def collect(folder: Path, records: Sequence[StoredRecord], metric: str | None = "map", **wanted: Any) -> Trend:
     with opened(folder, *records) as history:
-        return collect_trend(history, Chosen(), Wanted(metric, **wanted))
+        return collect_trend(history, RecordFilter(), TrendFilter(metric, **wanted))
 
 
 def first(trend: Trend) -> Series:

@@ -12,23 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+from onnx_from_checkpoints.configuration import read_configuration
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference import encoder
-from rageval_spec.inference.configuration import read_configuration
 from rageval_spec.inference.encoder import Encoder, load_encoder, normalize
 from rageval_spec.inference.exports import provide_graph
-from rageval_spec.inference.sources import find_source, locate
-from rageval_spec.inference.tokens import Text, Tokens
+from rageval_spec.inference.model_files import find_source, locate
+from rageval_spec.inference.tokens import Text, TextTokens
 from rageval_spec.plugin import Context
-from tests.inference.folders import (
-    DENSE,
-    DETECTOR,
-    POOLING,
-    TRANSFORMER,
-    write_detector,
-    write_encoder,
-    write_json,
-)
+from tests.inference.folders import DENSE, DETECTOR, POOLING, TRANSFORMER, write_detector, write_encoder, write_json
 
 Array = NDArray[Any]
 
@@ -44,10 +36,10 @@ class LengthTokenizer:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def read(self, texts: Sequence[Text]) -> Tokens:
+    def read(self, texts: Sequence[Text]) -> TextTokens:
         self.asked.append(len(texts))
         ids = [np.arange(min(len(text), 9)) for text in texts]
-        return Tokens(ids, ids, np.array([len(text) > 9 for text in texts]))
+        return TextTokens(ids, ids, np.array([len(text) > 9 for text in texts]))
 
 
 class LengthSession:

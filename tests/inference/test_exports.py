@@ -15,26 +15,20 @@ import onnx
 import pytest
 from safetensors.numpy import save_file
 
+from onnx_from_checkpoints import model_graph
+from onnx_from_checkpoints.architectures import bert
+from onnx_from_checkpoints.configuration import read_configuration
+from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import exports, graph, sources
-from rageval_spec.inference.architectures import bert
-from rageval_spec.inference.configuration import read_configuration
-from rageval_spec.inference.exports import (
-    CachedModel,
-    Precision,
-    export_model,
-    find_cache,
-    list_cached,
-    provide_graph,
-)
+from rageval_spec.inference import exports, model_files
+from rageval_spec.inference.exports import CachedModel, Precision, export_model, find_cache, list_cached, provide_graph
+from rageval_spec.inference.model_files import ModelFiles, find_source, locate
 from rageval_spec.inference.session import Session
-from rageval_spec.inference.sources import Source, find_source, locate
-from rageval_spec.inference.tensors import read_weights
 from rageval_spec.inference.tokens import Text, load_tokenizer
 from rageval_spec.plugin import Context
 from rageval_spec.store import disk
 from tests.inference.folders import BERT, bert_weights, write_encoder, write_json
-from tests.inference.tokenizing.vocabularies import copy_golden
+from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
 FINGERPRINT = Context("m").fingerprint
 TOKENS = [np.array([2, 4, 5, 3])]
@@ -47,17 +41,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ModelFiles:
     return source_of(write_encoder(tmp_path / "small"))
 
 
-def source_of(folder: Path) -> Source:
+def source_of(folder: Path) -> ModelFiles:
     found = find_source(locate(str(folder), Path()))
     assert found is not None
     return found
 
 
-def provide(source: Source, precision: Precision = "fp32") -> Path:
+def provide(source: ModelFiles, precision: Precision = "fp32") -> Path:
     return provide_graph(source, read_configuration(source.folder), precision, FINGERPRINT)
 
 
@@ -69,17 +63,17 @@ def vectors_of(path: Path) -> np.ndarray[Any, np.dtype[np.float32]]:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that gets one entry for each graph that is built."""
     built: list[int] = []
-    build: Callable[..., onnx.ModelProto] = graph.build_graph
+    build: Callable[..., onnx.ModelProto] = model_graph.build_graph
 
     def count(*arguments: Any, **keys: Any) -> onnx.ModelProto:
         built.append(1)
         return build(*arguments, **keys)
 
-    monkeypatch.setattr(graph, "build_graph", count)
+    monkeypatch.setattr(model_graph, "build_graph", count)
     return built
 
 
-def test_a_graph_is_built_once(source: Source, builds: list[int], cache: Path) -> None:
+def test_a_graph_is_built_once(source: ModelFiles, builds: list[int], cache: Path) -> None:
     first = provide(source)
     assert provide(source) == first
     assert first.is_relative_to(cache)
@@ -88,7 +82,7 @@ def test_a_graph_is_built_once(source: Source, builds: list[int], cache: Path) -
 
 
 def test_other_weights_or_builders_give_another_graph(
-    source: Source, builds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: ModelFiles, builds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = provide(source)
     second = provide(source_of(write_encoder(tmp_path / "other", seed=1)))
@@ -99,7 +93,7 @@ def test_other_weights_or_builders_give_another_graph(
     assert len({first, second, third}) == len(builds) == 3
 
 
-def test_int8_is_made_once(source: Source, builds: list[int]) -> None:
+def test_int8_is_made_once(source: ModelFiles, builds: list[int]) -> None:
     small = provide(source, "int8")
     assert provide(source, "int8") == small
     assert len(builds) == 1
@@ -110,7 +104,7 @@ def test_int8_is_made_once(source: Source, builds: list[int]) -> None:
     assert not np.array_equal(vectors_of(small), vectors_of(whole))
 
 
-def test_a_models_own_graph_is_used_in_place(source: Source, builds: list[int], cache: Path) -> None:
+def test_a_models_own_graph_is_used_in_place(source: ModelFiles, builds: list[int], cache: Path) -> None:
     own = source.folder / "onnx" / "model.onnx"
     own.parent.mkdir()
     own.write_bytes(provide(source).read_bytes())
@@ -120,7 +114,7 @@ def test_a_models_own_graph_is_used_in_place(source: Source, builds: list[int], 
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone", "manifest"])
-def test_a_damaged_file_is_rebuilt(source: Source, builds: list[int], damage: str) -> None:
+def test_a_damaged_file_is_rebuilt(source: ModelFiles, builds: list[int], damage: str) -> None:
     path = provide(source)
     content = path.read_bytes()
     match damage:
@@ -138,7 +132,7 @@ def test_a_damaged_file_is_rebuilt(source: Source, builds: list[int], damage: st
     assert [entry.name for entry in path.parent.parent.iterdir()] == [path.parent.name]
 
 
-def test_a_failed_build_leaves_nothing_behind(source: Source, cache: Path) -> None:
+def test_a_failed_build_leaves_nothing_behind(source: ModelFiles, cache: Path) -> None:
     (source.folder / "model.safetensors").write_bytes(b"\x10")
     with pytest.raises(DataError, match=r"model\.safetensors: is damaged or truncated \(.*\); download it again"):
         provide(source)
@@ -146,27 +140,27 @@ def test_a_failed_build_leaves_nothing_behind(source: Source, cache: Path) -> No
 
 
 @pytest.mark.parametrize("size", [0, 7, 100, 3000])
-def test_truncated_weights(source: Source, size: int) -> None:
+def test_truncated_weights(source: ModelFiles, size: int) -> None:
     path = source.folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(DataError, match="is damaged or truncated"):
         provide(source)
 
 
-def test_weights_that_do_not_match_the_configuration(source: Source) -> None:
+def test_weights_that_do_not_match_the_configuration(source: ModelFiles) -> None:
     write_json(source.folder / "config.json", {**BERT, "hidden_size": 16})
     with pytest.raises(DataError, match="small: "):
         provide(source)
 
 
-def test_a_model_that_cannot_be_built(source: Source) -> None:
+def test_a_model_that_cannot_be_built(source: ModelFiles) -> None:
     write_json(source.folder / "config.json", {**BERT, "model_type": "llama"})
     with pytest.raises(UsageError, match=r"small: .*llama"):
         provide(source)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_a_cache_that_cannot_be_written(source: Source, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_cache_that_cannot_be_written(source: ModelFiles, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def fail(*arguments: Any, **keys: Any) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -175,20 +169,20 @@ def test_a_cache_that_cannot_be_written(source: Source, monkeypatch: pytest.Monk
         provide(source)
 
 
-def test_a_cache_that_is_a_file(source: Source, tmp_path: Path) -> None:
+def test_a_cache_that_is_a_file(source: ModelFiles, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
     with pytest.raises(RagevalError, match="set RAGEVAL_CACHE to another folder"):
         provide(source)
 
 
-def test_concurrent_builds_agree(source: Source) -> None:
+def test_concurrent_builds_agree(source: ModelFiles) -> None:
     with ThreadPoolExecutor(8) as pool:
         paths = set(pool.map(lambda _: provide(source), range(16)))
     assert len(paths) == 1
     assert [entry.name for entry in paths.pop().parent.parent.iterdir()] == [provide(source).parent.name]
 
 
-def test_leftovers_of_a_killed_process_are_removed(source: Source, cache: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(source: ModelFiles, cache: Path) -> None:
     old, new = cache / ".old.part", cache / ".new.part"
     for folder in (old, new):
         (folder / "inside").mkdir(parents=True)
@@ -198,11 +192,11 @@ def test_leftovers_of_a_killed_process_are_removed(source: Source, cache: Path) 
 
 
 def test_large_weights_are_written_to_a_separate_file(
-    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: ModelFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = vectors_of(provide(source))
     monkeypatch.setattr(exports, "MOST_BYTES_IN_ONE_FILE", 100)
-    monkeypatch.setattr("rageval_spec.inference.beside.EXTERNAL_FROM", 0)
+    monkeypatch.setattr("onnx_from_checkpoints.onnx_files.EXTERNAL_FROM", 0)
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "large"))
     path = provide(source)
     assert {entry.name for entry in path.parent.iterdir()} == {"model.onnx", "model.onnx_data", "manifest.json"}
@@ -212,17 +206,19 @@ def test_large_weights_are_written_to_a_separate_file(
     assert source_of(tmp_path / "out").weights == ("onnx/model.onnx", "onnx/model.onnx_data")
 
 
-def test_the_limit_counts_the_float32_bytes_that_are_written(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_counts_the_float32_bytes_that_are_written(
+    source: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     halves = {name: array.astype(np.float16) for name, array in bert_weights().items()}
     save_file(halves, source.folder / "model.safetensors")
     size = sum(array.nbytes for array in halves.values())
     monkeypatch.setattr(exports, "MOST_BYTES_IN_ONE_FILE", size * 3 // 2)
-    monkeypatch.setattr("rageval_spec.inference.beside.EXTERNAL_FROM", 0)
+    monkeypatch.setattr("onnx_from_checkpoints.onnx_files.EXTERNAL_FROM", 0)
     assert (provide(source).parent / "model.onnx_data").is_file()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_an_export_accepts_padded_batches(source: Source, tmp_path: Path, precision: Precision) -> None:
+def test_an_export_accepts_padded_batches(source: ModelFiles, tmp_path: Path, precision: Precision) -> None:
     import onnxruntime
 
     path = export_model(source, read_configuration(source.folder), tmp_path / "out", precision, FINGERPRINT)
@@ -237,7 +233,7 @@ def test_an_export_accepts_padded_batches(source: Source, tmp_path: Path, precis
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_an_export_in_int8_is_exact_in_other_programs(source: Source, tmp_path: Path, own: bool) -> None:
+def test_an_export_in_int8_is_exact_in_other_programs(source: ModelFiles, tmp_path: Path, own: bool) -> None:
     import onnxruntime
 
     if own:
@@ -254,9 +250,9 @@ def test_an_export_in_int8_is_exact_in_other_programs(source: Source, tmp_path: 
 
 
 def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
-    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: ModelFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_embedded_folder", lambda name: source.folder)
+    monkeypatch.setattr(model_files, "_embedded_folder", lambda name: source.folder)
     embedded = find_source(locate("minilm", Path()))
     assert embedded is not None
     with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
@@ -266,7 +262,7 @@ def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_an_export_is_a_folder_that_gives_the_same_vectors(
-    source: Source, tmp_path: Path, precision: Precision
+    source: ModelFiles, tmp_path: Path, precision: Precision
 ) -> None:
     target = tmp_path / "out" / "exported"
     path = export_model(source, read_configuration(source.folder), target, precision, FINGERPRINT)
@@ -279,7 +275,7 @@ def test_an_export_is_a_folder_that_gives_the_same_vectors(
     assert [entry.name for entry in target.parent.iterdir()] == ["exported"]
 
 
-def test_an_export_overwrites_nothing(source: Source, tmp_path: Path) -> None:
+def test_an_export_overwrites_nothing(source: ModelFiles, tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
@@ -287,13 +283,13 @@ def test_an_export_overwrites_nothing(source: Source, tmp_path: Path) -> None:
         export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
 
 
-def test_an_export_that_cannot_be_written(source: Source, tmp_path: Path) -> None:
+def test_an_export_that_cannot_be_written(source: ModelFiles, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RagevalError, match=r"cannot write to .*file: .*; name another folder"):
         export_model(source, read_configuration(source.folder), tmp_path / "file" / "out", "fp32", FINGERPRINT)
 
 
-def test_an_export_says_which_file_of_the_model_cannot_be_read(source: Source, tmp_path: Path) -> None:
+def test_an_export_says_which_file_of_the_model_cannot_be_read(source: ModelFiles, tmp_path: Path) -> None:
     lost = source.folder / source.tokenizer[0]
     lost.unlink()
     with pytest.raises(
@@ -303,7 +299,7 @@ def test_an_export_says_which_file_of_the_model_cannot_be_read(source: Source, t
     assert not (tmp_path / "out").exists()
 
 
-def test_cached_models_are_listed(source: Source, cache: Path) -> None:
+def test_cached_models_are_listed(source: ModelFiles, cache: Path) -> None:
     assert list_cached() == ()
     small = provide(source, "int8")
     provide(source)
@@ -350,7 +346,7 @@ def test_bfloat16_is_read_as_float32(tmp_path: Path) -> None:
     assert found.tolist() == [[1.0, -2.5], [3.140625, 0.0]]
 
 
-def test_an_export_has_a_tokenizer_json_if_the_model_had_only_a_vocabulary(source: Source, tmp_path: Path) -> None:
+def test_an_export_has_a_tokenizer_json_if_the_model_had_only_a_vocabulary(source: ModelFiles, tmp_path: Path) -> None:
     (source.folder / "tokenizer.json").unlink()
     names = copy_golden("bert_cased", source.folder, config=BERT)
     old = source_of(source.folder)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from onnx_from_checkpoints.configuration import read_configuration
+from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.configuration import read_configuration
 from rageval_spec.inference.hub import fetch, find_published_name
-from rageval_spec.inference.sources import Location, find_marker, find_source, locate
-from rageval_spec.inference.tensors import read_weights
-from rageval_spec.inference.translation import find_hub_cache, translated
+from rageval_spec.inference.model_files import Location, find_hub_cache, find_marker, find_source, locate, translated
 from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_cross_encoder, write_encoder, write_json
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
 

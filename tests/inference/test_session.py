@@ -1,10 +1,14 @@
+""""""
+
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +20,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.quantization import quantize
+from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.graph import build_graph
-from rageval_spec.inference.pooling import pool
-from rageval_spec.inference.quantization import quantize
-from rageval_spec.inference.session import Session, _read_limits, count_cores
-from rageval_spec.inference.sources import find_source, locate
-from rageval_spec.inference.tensors import read_weights
+from rageval_spec.inference.model_files import find_source, locate
+from rageval_spec.inference.session import Session, _read_limits, count_cores, make_batches, pool
 from tests.inference.folders import write_copy_detector
 from tests.inference.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
 from tests.reference.encoder import classify, encode
@@ -472,3 +475,120 @@ def test_missing_external_weights_are_named(tmp_path: Path) -> None:
     (tmp_path / "encoder.onnx_data").unlink()
     with pytest.raises(DataError, match=r"its weights are in encoder\.onnx_data, which is missing from its folder"):
         Session(path)
+
+
+def test_batches_worked_by_hand() -> None:
+    found = [batch.tolist() for batch in make_batches([3, 5, 3, 2, 3, 9], budget=6)]
+    assert found == [[5], [1], [0, 2], [4], [3]]
+
+
+def test_no_texts_make_no_batches() -> None:
+    assert list(make_batches([])) == []
+
+
+@given(st.lists(st.integers(0, 40)), st.integers(1, 100))
+def test_every_text_is_in_one_batch_of_equal_lengths_within_the_budget(lengths: list[int], budget: int) -> None:
+    batches = list(make_batches(lengths, budget))
+    assert sorted(np.concatenate(batches).tolist() if batches else []) == list(range(len(lengths)))
+    sizes = []
+    for batch in batches:
+        (length,) = {lengths[position] for position in batch}
+        assert len(batch) == 1 or len(batch) * length <= budget
+        assert batch.tolist() == sorted(batch)
+        sizes.append(length)
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@given(st.lists(st.integers(1, 40), min_size=1), st.integers(1, 100))
+def test_batches_are_as_full_as_they_can_be(lengths: list[int], budget: int) -> None:
+    batches = list(make_batches(lengths, budget))
+    for one, following in pairwise(batches):
+        length = lengths[one[0]]
+        if lengths[following[0]] == length:
+            assert (len(one) + 1) * length > budget
+
+
+def test_a_budget_of_zero_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 1 token, not 0"):
+        list(make_batches([1], budget=0))
+
+
+METHODS = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")
+HIDDEN_OF_POOLING = np.array([[[1, -8], [3, -2], [8, -5], [90, 90]]], np.float32)
+MASK = np.array([[1, 1, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("cls", [1, -8]),
+        ("lasttoken", [8, -5]),
+        ("max", [8, -2]),
+        ("mean", [4, -5]),
+        ("mean_sqrt_len_tokens", [12 / math.sqrt(3), -15 / math.sqrt(3)]),
+        ("weightedmean", [(1 + 6 + 24) / 6, (-8 - 4 - 15) / 6]),
+    ],
+)
+def test_poolings_worked_by_hand(method: str, expected: list[float]) -> None:
+    found = pool(HIDDEN_OF_POOLING, MASK, method)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_padding_on_the_left_is_left_out_too(method: str) -> None:
+    turned = pool(HIDDEN_OF_POOLING[:, [3, 0, 1, 2]], MASK[:, ::-1], method)
+    if method == "weightedmean":  # weights count positions, as in sentence-transformers
+        np.testing.assert_allclose(turned, [[(2 + 9 + 32) / 9, (-16 - 6 - 20) / 9]], rtol=1e-6)
+    else:
+        assert turned.tolist() == pool(HIDDEN_OF_POOLING, MASK, method).tolist()
+
+
+def pool_slowly(hidden: NDArray[np.float32], mask: NDArray[np.int64], method: str) -> list[list[float]]:
+    found = []
+    for rows, counted in zip(hidden.astype(float), mask, strict=True):
+        kept = [(place + 1, row) for place, row in enumerate(rows) if counted[place]]
+        values = [row for _, row in kept]
+        total = sum(values, np.zeros(rows.shape[1]))
+        weighted = sum((place * row for place, row in kept), np.zeros(rows.shape[1]))
+        found.append(
+            {
+                "cls": values[0],
+                "lasttoken": values[-1],
+                "max": np.array(values).max(0),
+                "mean": total / len(values),
+                "mean_sqrt_len_tokens": total / math.sqrt(len(values)),
+                "weightedmean": weighted / sum(place for place, _ in kept),
+            }[method].tolist()
+        )
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(data=st.data())
+def test_poolings_are_those_of_their_definitions(method: str, data: st.DataObject) -> None:
+    texts, tokens, size = (data.draw(st.integers(1, 5)) for _ in range(3))
+    hidden = np.random.default_rng(data.draw(st.integers(0, 99))).normal(0, 3, (texts, tokens, size))
+    rows = st.lists(st.integers(0, 1), min_size=tokens, max_size=tokens).filter(any)
+    mask = np.array(data.draw(st.lists(rows, min_size=texts, max_size=texts)))
+    found = pool(hidden.astype(np.float32), mask, method)
+    np.testing.assert_allclose(found, pool_slowly(hidden.astype(np.float32), mask, method), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_text_gets_bit_identical_vectors_alone_and_with_others(method: str) -> None:
+    hidden = np.random.default_rng(0).normal(size=(9, 31, 48)).astype(np.float32)
+    mask = np.ones((9, 31), np.int64)
+    together = pool(hidden, mask, method)
+    for row in range(9):
+        assert pool(hidden[row : row + 1], mask[:1], method).tobytes() == together[row : row + 1].tobytes()
+
+
+@pytest.mark.parametrize("method", ["mean", "mean_sqrt_len_tokens", "weightedmean"])
+def test_a_text_without_tokens_gets_zeros(method: str) -> None:
+    assert pool(HIDDEN_OF_POOLING, np.zeros((1, 4), np.int64), method).tolist() == [[0, 0]]
+
+
+def test_an_unknown_pooling_is_refused_with_a_list_of_poolings() -> None:
+    with pytest.raises(UsageError, match="no pooling 'sum'; the poolings are: cls, lasttoken, max, mean"):
+        pool(HIDDEN_OF_POOLING, MASK, "sum")

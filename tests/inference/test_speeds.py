@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.inference.configuration import Configuration
-from rageval_spec.inference.sources import Source, find_source, locate
-from rageval_spec.inference.speeds import Pace, guess_speed, recall_speed
+from onnx_from_checkpoints.configuration import Configuration
+from rageval_spec.inference.model_files import ModelFiles, find_source, locate
+from rageval_spec.inference.speeds import ReadingSpeed, guess_speed, recall_speed
 from rageval_spec.plugin import Context, Speed
 from tests.inference.folders import write_encoder
 
@@ -35,17 +35,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ModelFiles:
     found = find_source(locate(str(write_encoder(tmp_path / "model")), tmp_path))
     assert found is not None
     return found
 
 
-def make_pace(source: Source, threads: int = 1, precision: str = "fp32", **configuration: Any) -> Pace:
-    return Pace(source, Configuration(encoder=MINILM, **configuration), precision, Context("m", threads=threads))
+def make_pace(source: ModelFiles, threads: int = 1, precision: str = "fp32", **configuration: Any) -> ReadingSpeed:
+    return ReadingSpeed(
+        source, Configuration(encoder=MINILM, **configuration), precision, Context("m", threads=threads)
+    )
 
 
-def read(pace: Pace, texts: list[str]) -> None:
+def read(pace: ReadingSpeed, texts: list[str]) -> None:
     assert list(pace.keep(texts, iter(texts))) == texts
 
 
@@ -67,7 +69,7 @@ def test_without_sizes_there_is_no_guess(config: dict[str, Any]) -> None:
     assert guess_speed(config, "fp32", 1) is None
 
 
-def test_what_took_long_enough_is_measured(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_took_long_enough_is_measured(source: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     pace = make_pace(source)
     guess = pace.find()
     assert guess is not None and guess.measured_on is None
@@ -79,18 +81,18 @@ def test_what_took_long_enough_is_measured(source: Source, monkeypatch: pytest.M
         assert (other.find() or Speed(0, "")).measured_on is None
 
 
-def test_what_took_a_moment_is_not_measured(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_took_a_moment_is_not_measured(source: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.inference.speeds.time.perf_counter", Clock(0.5))
     read(make_pace(source), ["x" * 400])
     assert recall_speed(make_pace(source).key) is None
 
 
-def test_what_is_cut_off_is_not_counted(source: Source) -> None:
+def test_what_is_cut_off_is_not_counted(source: ModelFiles) -> None:
     pace = make_pace(source, max_length=10)
     assert [pace.count("x" * 400), pace.count(("x" * 4, "y" * 4)), pace.count("")] == [10, 5, 2]
 
 
-def test_an_interrupted_measurement_is_not_kept(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_measurement_is_not_kept(source: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.inference.speeds.time.perf_counter", Clock(4.0))
 
     def fail() -> Iterator[str]:
@@ -130,7 +132,7 @@ def test_a_damaged_file_is_an_empty_one(cache: Path, content: str) -> None:
     assert recall_speed("k") is None
 
 
-def test_the_speeds_of_other_models_stay(cache: Path, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_speeds_of_other_models_stay(cache: Path, source: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.mkdir()
     (cache / "speeds.json").write_text('{"k": {"tokens_per_second": 7, "measured_on": "2026-01-01"}}')
     monkeypatch.setattr("rageval_spec.inference.speeds.time.perf_counter", Clock(4.0))
@@ -141,7 +143,7 @@ def test_the_speeds_of_other_models_stay(cache: Path, source: Source, monkeypatc
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(
-    cache: Path, source: Source, monkeypatch: pytest.MonkeyPatch
+    cache: Path, source: ModelFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.write_text("a file")
     monkeypatch.setattr("rageval_spec.inference.speeds.time.perf_counter", Clock(4.0))

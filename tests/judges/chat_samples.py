@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_spec.data.assessment import Criterion
 from rageval_spec.data.chat import ChatRequest
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion
+from rageval_spec.data.samples import Sample
 from tests.judging.fakes import Answer
 
 SAMPLE = Sample(

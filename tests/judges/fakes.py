@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
-from rageval_spec.data.note import Note
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Judge, JudgeNode, Model, ModelName, ModelNode, Role
 
 FAITHFULNESS = Criterion("faithfulness", "support", "Is everything that the answer says supported by the contexts?")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
 from rageval_spec.data.chat import ChatReply, ChatRequest, TokenChoice
-from rageval_spec.data.note import Note
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Assessment, Criterion, Failed, Finding
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.binary import BinaryJudge, BinaryNode
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of

@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Estimate, Failed, Finding
-from rageval_spec.data.call_errors import LimitError
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.findings import Estimate, Failed, Finding
 from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judges.cascade import BANDS, Cascade, CascadeNode
 from rageval_spec.judges.detector import DetectorNode
 from rageval_spec.plugin import Context, NoAnswers
-from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.block_names import names_in
 from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.assessment import Criterion, Failed, Finding
 from rageval_spec.data.chat import ChatReply, TokenChoice
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.choice import OPTIONS, ChoiceJudge, ChoiceNode
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import FakeChatModel, context_with, text_of

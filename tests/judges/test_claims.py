@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Claim, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.data.call_errors import CallError, LimitError
-from rageval_spec.data.chat import ChatRequest
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.chat import CallError, ChatRequest, LimitError
+from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.claims import ClaimsJudge, ClaimsNode
 from rageval_spec.plugin import Context, ModelNode
 from rageval_spec.plugin.budget import Budget

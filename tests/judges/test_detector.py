@@ -11,20 +11,14 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Criterion, Failed
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion, Failed
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.detector import Detector, DetectorNode, read_token_labels
-from rageval_spec.judging.detector_prompts import PROMPTS
+from rageval_spec.judging.span_detection import PROMPTS
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, ModelNode, TokenModel, TokenTags
-from tests.inference.folders import (
-    DETECTOR,
-    SPECIAL,
-    write_cross_encoder,
-    write_detector,
-    write_encoder,
-)
+from tests.inference.folders import DETECTOR, SPECIAL, write_cross_encoder, write_detector, write_encoder
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, WordModel, context_of, finding_of, scores_of
 
 UNNAMED = ("LABEL_0", "LABEL_1")

@@ -8,24 +8,15 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Criterion
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
-from rageval_spec.judges.hybrid import Hybrid, HybridNode
+from rageval_spec.judges.hybrid import HybridJudge, HybridJudgeNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context
 from tests.inference.folders import write_encoder
-from tests.judges.fakes import (
-    FAITHFULNESS,
-    PRECISION,
-    RUBRIC,
-    Scripted,
-    WordModel,
-    context_of,
-    finding_of,
-    scores_of,
-)
+from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, Scripted, WordModel, context_of, finding_of, scores_of
 
 
 def build(model: WordModel | None = None, **keys: Any) -> EmbeddingJudge:
@@ -101,7 +92,7 @@ def test_a_fragment_within_a_sentence_is_only_similar() -> None:
 
 def test_a_claim_from_a_source_is_not_filtered_out() -> None:
     filtering, strict = build(), Scripted("strict", {"q": 1.0})
-    hybrid = Hybrid(HybridNode(use="hybrid", filter="tested", judge="strict"), context_of(filtering, strict))
+    hybrid = HybridJudge(HybridJudgeNode(use="hybrid", filter="tested", judge="strict"), context_of(filtering, strict))
     answers = [sample("Yes.", "Yes.", question="is it that the sun is very hot all day long?")]
     assert scores_of(hybrid.assess(FAITHFULNESS, answers)) == [1.0]
     assert strict.asked == [["q"]]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Criterion, Failed, Finding
 from rageval_spec.data.chat import ChatReply, ChatRequest, TokenChoice
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.grade import GradeJudge, GradeNode
-from rageval_spec.judging.repetition import repeat_judge
+from rageval_spec.judging.composition import repeat_judge
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
 

@@ -4,9 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Ability, Claim, Failed, Finding
+from rageval_spec.data.findings import Ability, Claim, Failed, Finding
 from rageval_spec.errors import UsageError
-from rageval_spec.judges.hybrid import Hybrid, HybridNode
+from rageval_spec.judges.hybrid import HybridJudge, HybridJudgeNode
 from tests.judges.fakes import (
     FAITHFULNESS,
     PRECISION,
@@ -20,9 +20,9 @@ from tests.judges.fakes import (
 )
 
 
-def build(filtering: Scripted, judge: Scripted, threshold: float = 0.3) -> Hybrid:
-    node = HybridNode(use="hybrid", filter=filtering.context.name, judge=judge.context.name, threshold=threshold)
-    return Hybrid(node, context_of(filtering, judge))
+def build(filtering: Scripted, judge: Scripted, threshold: float = 0.3) -> HybridJudge:
+    node = HybridJudgeNode(use="hybrid", filter=filtering.context.name, judge=judge.context.name, threshold=threshold)
+    return HybridJudge(node, context_of(filtering, judge))
 
 
 def of_claims(*scores: float) -> Finding:
@@ -87,8 +87,8 @@ def test_filter_and_judge_must_share_an_ability_other_than_grades() -> None:
         == "'near' and 'strict' must both be able to assess support, or both usefulness; name other judges"
     )
     with pytest.raises(ValidationError, match="'a' is its own filter"):
-        HybridNode(use="hybrid", filter="a", judge="a")
-    assert registry.load("judges", "hybrid") is Hybrid
+        HybridJudgeNode(use="hybrid", filter="a", judge="a")
+    assert registry.load("judges", "hybrid") is HybridJudge
 
 
 def test_the_judge_splits_claims_if_it_can() -> None:

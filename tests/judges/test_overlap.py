@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Criterion, Finding
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.overlap import OverlapJudge, OverlapNode
-from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
+from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER
 from rageval_spec.plugin import Context
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC
 

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
-from rageval_spec.data.call_errors import LimitError
-from rageval_spec.data.chat import ChatReply, ChatRequest, Message
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.findings import Assessment, Criterion, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import RagevalError
 from rageval_spec.judges.binary import BinaryJudge
 from rageval_spec.judges.cascade import Cascade
-from rageval_spec.judges.hybrid import Hybrid
+from rageval_spec.judges.hybrid import HybridJudge
 from rageval_spec.judges.overlap import OverlapJudge
 from rageval_spec.judges.panel import Panel, PanelNode, find_alpha
 from rageval_spec.plugin import ChatModel, Context, ModelNode
@@ -256,7 +255,7 @@ def in_one_world(model: FakeChatModel, **judges: tuple[type[Any], dict[str, Any]
 
 SPARING: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "cascade": (Cascade, {"steps": ({"judge": "overlap", "low": 0.0, "high": 0.1}, "binary")}),
-    "hybrid": (Hybrid, {"filter": "overlap", "judge": "binary", "threshold": 0.99}),
+    "hybrid": (HybridJudge, {"filter": "overlap", "judge": "binary", "threshold": 0.99}),
 }
 
 

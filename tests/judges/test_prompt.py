@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.prompt import PromptJudge, PromptNode
 from rageval_spec.judging.prompts import fence_all
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, PRECISION, SAMPLE, reply_to_anything

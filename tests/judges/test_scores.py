@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Criterion, Estimate, Failed, Finding
 from rageval_spec.data.chat import ChatRequest
-from rageval_spec.data.sample import Sample
-from rageval_spec.endpoints.asking import ask
+from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.samples import Sample
+from rageval_spec.endpoints.chat_questions import ask
 from rageval_spec.errors import UsageError
 from rageval_spec.judges import scores
 from rageval_spec.judges.scores import ScoresJudge, ScoresNode

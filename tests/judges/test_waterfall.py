@@ -11,13 +11,13 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.findings import Failed, Finding
 from rageval_spec.data.judge_calibration import StepBounds
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
-from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.block_names import names_in
 from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,

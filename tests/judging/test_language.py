@@ -1,4 +1,7 @@
-"""The language of texts: by script, by words, and none where it is not clear."""
+"""The language of texts: by script, by words, and none where it is not clear.
+
+The lists of frequent words are lists that the detector can use.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.judging.language import find_language
+from rageval_spec.judging.language import FREQUENT_WORDS, LETTERS, NAMES, find_language
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,20 @@ def test_no_question_of_xquad_gets_a_wrong_language(shared_data: Path, language:
     found = [find_language(json.loads(line)["text"]) for line in lines]
     assert set(found) <= {language, None}
     assert found.count(language) >= 0.9 * len(found)
+
+
+def test_all_words_are_lower_case_and_no_two_languages_have_the_same() -> None:
+    for languages in FREQUENT_WORDS.values():
+        for words in languages.values():
+            assert words == words.lower()
+            assert len(words.split()) >= 15
+        assert len(set(languages.values())) == len(languages)
+
+
+def test_rare_letters_are_of_languages_with_words() -> None:
+    known = {language for languages in FREQUENT_WORDS.values() for language in languages}
+    assert LETTERS.keys() <= known
+
+
+def test_the_languages_whose_refusals_are_known_have_names() -> None:
+    assert {"en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "zh", "ja", "ko", "ar", "hi"} <= NAMES.keys()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from rageval_spec.judging.refusal_phrases import REFUSAL_PHRASES
+from rageval_spec.judging.refusal_wording import REFUSAL_PHRASES
 from rageval_spec.judging.refusals import find_bare_refusal, find_refusal
 from tests.judging.refusal_texts import ANSWERS, HEDGED, REFUSALS
 

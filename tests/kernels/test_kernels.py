@@ -21,7 +21,7 @@ def test_each_name_is_offered_to_type_checkers_and_at_run_time() -> None:
         for alias in node.names
     }
     shown = {(f"rageval_spec.kernels.{module}", name) for name, module in kernels._MODULES.items()}
-    typed_only = {("rageval_spec.kernels.arguments", name) for name in ("Floats", "Numbers")}
+    typed_only = {("rageval_spec.kernels.inputs", name) for name in ("Floats", "Numbers")}
     assert imported == shown | typed_only
     for name in dir(kernels):
         assert getattr(kernels, name) is not None
@@ -38,4 +38,4 @@ def test_a_name_loads_no_other_kernels() -> None:
         "print(sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('rageval_spec.kernels.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['arguments', 'options', 'ranking']"
+    assert done.stdout.strip() == "['inputs', 'ranking_measures']"

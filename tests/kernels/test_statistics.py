@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels
-from rageval_spec.kernels import Interval, PermutationTest
+from rageval_spec.kernels import IntervalEnds, PermutationTest
 
 BAD_VALUES = [
     ([], "sample 0 has 0 values"),
@@ -92,7 +92,7 @@ class TestBootstrapMean:
         assert kernels.bootstrap_mean([0.5], seed=0) is None
 
     def test_equal_values_have_an_interval_of_zero_width(self) -> None:
-        assert kernels.bootstrap_mean([0.1] * 9, seed=0) == Interval(0.1, 0.1)
+        assert kernels.bootstrap_mean([0.1] * 9, seed=0) == IntervalEnds(0.1, 0.1)
 
     def test_a_seed_fixes_the_result_on_any_number_of_threads(self) -> None:
         values = skewed(100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.plugin import Measurement
 from tests.metrics.comparing import answer_metric, measure
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import (
+from rageval_spec.data.findings import (
     Ability,
     Assessment,
     Claim,
@@ -20,8 +20,8 @@ from rageval_spec.data.assessment import (
     Tokens,
     read_part,
 )
-from rageval_spec.data.note import Note
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.plugin import (
     AnswerMetric,
     Context,

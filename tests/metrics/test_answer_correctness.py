@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.assessment import Finding
+from rageval_spec.data.findings import Finding
 from rageval_spec.plugin import Context
 from tests.metrics.judges import RuleJudge, TableModel, measure, metric, sample, value_of
 

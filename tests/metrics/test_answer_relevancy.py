@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.assessment import Ability, Failed, Finding, Questions
+from rageval_spec.data.findings import Ability, Failed, Finding, Questions
 from tests.metrics.judges import RuleJudge, TableModel, calls, measure, metric, sample, value_of
 
 MODEL = TableModel(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Questions
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.data.findings import Questions
+from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode
 from rageval_spec.plugin import MetricInfo
 from tests.metrics.judges import RuleJudge, TableModel, metric, sample
 
@@ -73,7 +73,7 @@ def test_a_block_with_only_use_is_named_after_its_word(word: str) -> None:
 @pytest.mark.parametrize("word", WORDS)
 def test_a_required_judge_is_required_in_the_schema(word: str) -> None:
     node = registry.load("metrics", word).node_type
-    assert ("judge" in node.model_json_schema()["required"]) is issubclass(node, JudgedNode)
+    assert ("judge" in node.model_json_schema()["required"]) is issubclass(node, JudgeMetricNode)
 
 
 @pytest.mark.parametrize("word", WORDS)

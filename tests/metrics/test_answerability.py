@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Failed, Finding, Questions
+from rageval_spec.data.findings import Failed, Finding, Questions
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample
 
 DONT_KNOW, PARIS = "I don't know.", "It is Paris."

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Finding
 from rageval_spec.data.chat import ChatRequest
+from rageval_spec.data.findings import Finding
 from rageval_spec.plugin import Judge
 from rageval_spec.registry import load
 from tests.judging.fakes import FakeChatModel, context_with

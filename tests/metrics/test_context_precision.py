@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Claim, Finding
+from rageval_spec.data.findings import Claim, Finding
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 from tests.metrics.scoring import value_of as kernel_value
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.assessment import Claim, Finding
+from rageval_spec.data.findings import Claim, Finding
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 
 

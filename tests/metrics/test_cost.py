@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from tests.metrics.comparing import answer_metric, measure
 
 PRICE = {"input": 2.5, "output": 10}

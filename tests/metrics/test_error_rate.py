@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from tests.metrics.comparing import answer_metric, measure
 
 

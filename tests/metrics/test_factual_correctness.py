@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Finding
+from rageval_spec.data.findings import Finding
 from rageval_spec.judges.overlap import OverlapJudge, OverlapNode
 from rageval_spec.plugin import Context
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Failed, Finding
-from rageval_spec.data.call_errors import LimitError
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.findings import Failed, Finding
+from rageval_spec.data.samples import Sample
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 
 TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample
 
 

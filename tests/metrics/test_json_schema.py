@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context
 from tests.metrics.comparing import answer_metric, measure

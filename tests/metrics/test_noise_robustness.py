@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.assessment import Ability, Failed, Finding
-from rageval_spec.data.sample import Sample
-from rageval_spec.metrics.shared.paired import holds
+from rageval_spec.data.findings import Ability, Failed, Finding
+from rageval_spec.data.samples import Sample
+from rageval_spec.metrics.shared.paired_metrics import holds
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample
 
 PARIS, BONN = "It is Paris.", "It is Bonn."

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.assessment import Claim, Finding
+from rageval_spec.data.findings import Claim, Finding
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample, value_of
 
 CLAIMS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)

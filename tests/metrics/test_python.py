@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import AnswerMetric, Context, Measurement
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.judging.grading import unscale_score
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.judging.grade_scores import unscale_score
 from tests.metrics.judges import RuleJudge, measure, metric, sample
 
 GRADER = RuleJudge(abilities=frozenset({"grade"}), say=lambda one: Finding(float(one.answer or "0"), reason="so"))

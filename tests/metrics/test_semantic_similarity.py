@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.note import Note
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Measured, Model, ModelNode, Role

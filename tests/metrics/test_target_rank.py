@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import rageval_spec
 from rageval_spec import kernels
 from rageval_spec.cli import cli
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import UsageError
-from rageval_spec.runner import Options, Outcome, run
+from rageval_spec.runner import Options, RunOutcome, run
 from tests.metrics.scoring import missing_value, plugin, value_of, values_of
 from tests.tiny import write_spec
 
@@ -131,17 +131,17 @@ def test_what_ties_decide() -> None:
 # first and does not answer q4; `tied` has q2's target behind another and q4's first.
 
 
-def evaluate(folder: Path, **sections: Any) -> Outcome:
+def evaluate(folder: Path, **sections: Any) -> RunOutcome:
     options = Options(output=folder / "out")
     return run(write_spec(folder, **{"metrics": ["target_rank@10"], "reports": ["json"], **sections}), options)
 
 
-def rows(outcome: Outcome, system: str, column: str) -> dict[str, Any]:
+def rows(outcome: RunOutcome, system: str, column: str) -> dict[str, Any]:
     cell = outcome.evaluation.values.filter(pl.col("system") == system)
     return dict(cell.select("query_id", column).iter_rows())
 
 
-def messages(outcome: Outcome, system: str) -> list[str]:
+def messages(outcome: RunOutcome, system: str) -> list[str]:
     notes = outcome.evaluation.notes
     return [note.message for note in notes if (note.code, note.system) == ("target_missed", system)]
 
@@ -200,7 +200,7 @@ def test_a_lower_rank_is_better_in_gates_and_comparisons(tmp_path: Path) -> None
     assert [gate.outcome for gate in outcome.evaluation.gates] == ["pass", "warn"]
 
 
-def evaluate_two(folder: Path, gates: list[dict[str, Any]]) -> Outcome:
+def evaluate_two(folder: Path, gates: list[dict[str, Any]]) -> RunOutcome:
     """Two queries; `early` ranks their target first, and `late` ranks it second."""
     (folder / "data" / "judged.qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
     (folder / "data" / "early.run").write_text("q1 Q0 a 1 9 t\nq2 Q0 a 1 9 t\n")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from tests.metrics.comparing import answer_metric, measure
 
 WHOLE = Sample("q1", "?", input_tokens=900, output_tokens=100)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.call_errors import CallError
-from rageval_spec.data.chat import ChatRequest, Message
+from rageval_spec.data.chat import CallError, ChatRequest, Message
 from rageval_spec.endpoints import pacing
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context

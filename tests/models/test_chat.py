@@ -8,30 +8,17 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.call_errors import CallError, InterruptedCallError, LimitError
-from rageval_spec.data.chat import ChatReply
-from rageval_spec.endpoints.asking import Question, ask
+from rageval_spec.data.chat import CallError, ChatReply, InterruptedCallError, LimitError
+from rageval_spec.endpoints.chat_questions import ChatQuestion, ask
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.models import chat
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.store.replies import FileAnswers, MemoryAnswers
 from tests.models.chat_endpoint import QuickClock, completion, say_yes
-from tests.models.chatting import (
-    KEY,
-    SCHEMA,
-    Serve,
-    always,
-    build,
-    clock,
-    fails,
-    in_turn,
-    no_proxies,
-    question,
-    serve,
-)
+from tests.models.chatting import KEY, SCHEMA, Serve, always, build, clock, fails, in_turn, no_proxies, question, serve
 from tests.models.endpoint import Answer
 
 __all__ = ["clock", "no_proxies", "serve"]
@@ -232,7 +219,7 @@ def test_a_reply_to_other_words_is_found_after_a_failed_call_and_in_later_evalua
     serve: Serve, tmp_path: Path
 ) -> None:
     server = serve(in_turn(Answer({}, 500), Answer(completion("certainly"))))
-    asked = Question(question(), lambda text, _: text, "one word.")
+    asked = ChatQuestion(question(), lambda text, _: text, "one word.")
     for _ in range(2):
         answers = FileAnswers(tmp_path, lambda: None)
         model = build(server.url, Context("llm", answers=answers), retries=0)
@@ -254,7 +241,7 @@ def test_a_new_model_without_failed_calls_searches_for_no_other_words(serve: Ser
     model = build(serve().url, Context("llm", answers=Watching()))
     for number in range(2):
         asked = question(f"{number}?")
-        assert ask(model, Question(asked, lambda text, _: text, "one word."), Context("judge")) == "yes"
+        assert ask(model, ChatQuestion(asked, lambda text, _: text, "one word."), Context("judge")) == "yes"
         assert {*searched} == {asked.digest}
         searched.clear()
     assert not model.may_have_failed

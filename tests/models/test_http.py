@@ -19,9 +19,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rageval_spec.endpoints import pacing
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.models.http import Http, HttpNode
+from rageval_spec.models.http import HttpModel, HttpModelNode
 from rageval_spec.plugin import Context, NoAnswers, Role
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.spec import load
 from tests.models.chat_endpoint import QuickClock
 from tests.models.chatting import clock, no_proxies
@@ -61,12 +61,12 @@ class Kept(NoAnswers):
         self.answers.update({(model, question): answer for question, answer in answers.items()})
 
 
-def build(url: str, context: Context | None = None, **keys: Any) -> Http:
-    node = HttpNode.model_validate({"use": "http", "base_url": url, "model": "tiny", **keys})
-    return Http(node, context or Context("remote"))
+def build(url: str, context: Context | None = None, **keys: Any) -> HttpModel:
+    node = HttpModelNode.model_validate({"use": "http", "base_url": url, "model": "tiny", **keys})
+    return HttpModel(node, context or Context("remote"))
 
 
-def fails(model: Http, texts: Sequence[str] = TEXTS) -> str:
+def fails(model: HttpModel, texts: Sequence[str] = TEXTS) -> str:
     """The message of the error that `embed` raises."""
     with pytest.raises(RagevalError) as caught:
         model.embed(texts)

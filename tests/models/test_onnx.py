@@ -12,12 +12,12 @@ import pytest
 from pydantic import ValidationError
 from safetensors.numpy import save_file
 
+from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.weights import read_weights
 from rageval_spec import registry
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import encoder, sources
+from rageval_spec.inference import encoder, model_files
 from rageval_spec.inference.exports import export_model
-from rageval_spec.inference.graph import build_graph
-from rageval_spec.inference.tensors import read_weights
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
 from tests.inference.folders import (
@@ -746,7 +746,7 @@ def test_the_message_about_a_failed_fetch_names_the_model(tmp_path: Path, monkey
 def test_an_embedded_model_that_is_not_the_published_one_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_embedded_folder", lambda name: folder)
+    monkeypatch.setattr(model_files, "_embedded_folder", lambda name: folder)
     with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
         build("minilm").prepare()
     with pytest.raises(DataError, match="differs from the published minilm"):

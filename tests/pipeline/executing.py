@@ -8,14 +8,13 @@ from typing import Any
 import polars as pl
 
 from rageval_spec.engines.local import Local, LocalNode
-from rageval_spec.pipeline.execute import Execution, execute
-from rageval_spec.pipeline.parts import build_parts
-from rageval_spec.pipeline.plan import make_plan
-from rageval_spec.pipeline.work import Work
+from rageval_spec.pipeline.execution.execution import Execution, execute
+from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.planning.plan import make_plan
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.plugin import Context
 from rageval_spec.spec import load
-from rageval_spec.store.folder import Store
-from rageval_spec.store.memory import MemoryStore
+from rageval_spec.store.store import MemoryStore, Store
 from tests.tiny import write_spec
 
 

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from rageval_spec import runner
-from rageval_spec.commands.show import Request, show
-from rageval_spec.reports.shared.cards import Filter, build_card
-from rageval_spec.runner import Options, Outcome
+from rageval_spec.commands.show import ShowRequest, show
+from rageval_spec.drawing.cards import build_card
+from rageval_spec.drawing.question_order import Filter
+from rageval_spec.runner import Options, RunOutcome
 from tests.browser import open_page, start_browser
 from tests.tiny import write_spec
 
@@ -34,7 +35,7 @@ ANSWER = {
 }
 
 
-def evaluate(folder: Path, **sections: Any) -> Outcome:
+def evaluate(folder: Path, **sections: Any) -> RunOutcome:
     (folder / "golden.jsonl").write_text(json.dumps(ROW) + "\n")
     (folder / "answers.jsonl").write_text(json.dumps(ANSWER) + "\n")
     base: dict[str, Any] = {
@@ -66,7 +67,7 @@ def test_cards_show_them_and_not_what_came_after_the_question(tmp_path: Path) ->
         ("text", ("user: Where is Rome?", "assistant: In Italy.", "1 retrieval search(Paris) → 1 document: d1")),
         ("markdown", ("**History:** user: Where is Rome?", "- 1 retrieval search(Paris) → 1 document: d1")),
     ):
-        text = show(Request(["q1"], str(tmp_path / "out"), None, Filter()), form).decode()  # type: ignore[arg-type]
+        text = show(ShowRequest(["q1"], str(tmp_path / "out"), None, Filter()), form).decode()  # type: ignore[arg-type]
         assert all(line in text for line in told), text
         assert "SPOILER" not in text
 
@@ -97,7 +98,7 @@ def test_old_files_of_samples_have_no_steps(tmp_path: Path) -> None:
     metadata = pl.read_parquet_metadata(path)
     old = {key: value for key, value in metadata.items() if not key.startswith("ARROW")}
     pl.read_parquet(path).drop("steps", "trace").write_parquet(path, metadata=old)
-    text = show(Request(["q1"], str(tmp_path / "out"), None, Filter()), "text").decode()
+    text = show(ShowRequest(["q1"], str(tmp_path / "out"), None, Filter()), "text").decode()
     assert "And Paris?" in text and "search(Paris)" not in text
 
 

@@ -10,7 +10,7 @@ import pytest
 from rageval_spec import registry, runner
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.plugin import JudgeNode
-from rageval_spec.runner import Options, Outcome
+from rageval_spec.runner import Options, RunOutcome
 from tests.answering import BRIEF, Brevity, BriefJudge, Canned
 from tests.tiny import Install, install, write_spec
 
@@ -27,7 +27,7 @@ def words(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     BriefJudge.told.clear()
 
 
-def evaluate(folder: Path, options: Options | None = None, **sections: Any) -> Outcome:
+def evaluate(folder: Path, options: Options | None = None, **sections: Any) -> RunOutcome:
     base: dict[str, Any] = {
         "systems": {"bot": {"use": "canned", "answers": ANSWERS}},
         "metrics": [{"use": "brevity", "judge": "briefly"}],
@@ -35,7 +35,7 @@ def evaluate(folder: Path, options: Options | None = None, **sections: Any) -> O
     return runner.run(write_spec(folder, **{**base, **sections}), options or Options(output=folder / "out"))
 
 
-def cells(outcome: Outcome) -> dict[tuple[str, str], tuple[Any, int, int]]:
+def cells(outcome: RunOutcome) -> dict[tuple[str, str], tuple[Any, int, int]]:
     return {(a.system, a.metric): (a.mean, a.scored, a.total) for a in outcome.evaluation.aggregates}
 
 
@@ -202,7 +202,7 @@ def test_queries_that_cannot_have_a_value_do_not_fail_a_gate(tmp_path: Path) -> 
     )
 
 
-def faithful(folder: Path, answers: dict[str, Any], **sections: Any) -> Outcome:
+def faithful(folder: Path, answers: dict[str, Any], **sections: Any) -> RunOutcome:
     return evaluate(
         folder,
         systems={"bot": {"use": "canned", "answers": answers}},

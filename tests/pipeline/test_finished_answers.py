@@ -15,7 +15,7 @@ import yaml
 
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.runner import Options, Outcome, plan, run
+from rageval_spec.runner import Options, RunOutcome, plan, run
 from tests.answering import Brevity, BriefJudge
 from tests.command_line import invoke
 from tests.tiny import Install, install
@@ -77,7 +77,7 @@ class App:
         path.write_text(yaml.safe_dump(spec))
         return path
 
-    def run(self, options: dict[str, Any] | None = None, **sections: Any) -> Outcome:
+    def run(self, options: dict[str, Any] | None = None, **sections: Any) -> RunOutcome:
         return run(self.write_spec(**sections), Options(output=self.folder / "out", **(options or {})))
 
 
@@ -89,7 +89,7 @@ def app(tmp_path: Path) -> App:
     return App(tmp_path)
 
 
-def mean(outcome: Outcome) -> float | None:
+def mean(outcome: RunOutcome) -> float | None:
     found = outcome.evaluation.aggregate("rows", "app", "exact_match")
     return found.mean if found else None
 

@@ -10,8 +10,8 @@ import pytest
 
 from rageval_spec import runner
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.preflight import validate
-from rageval_spec.runner import Options, Outcome
+from rageval_spec.pipeline.planning.preflight import validate
+from rageval_spec.runner import Options, RunOutcome
 from tests.systems.asking import Service
 from tests.tiny import write_spec
 
@@ -33,11 +33,11 @@ def retriever(service: Service) -> dict[str, Any]:
     return {"use": "http", "url": service.url, "retrieves": "$.hits[*].id", "scores": "$.hits[*].score"}
 
 
-def evaluate(folder: Path, **sections: Any) -> Outcome:
+def evaluate(folder: Path, **sections: Any) -> RunOutcome:
     return runner.run(write_spec(folder, **sections), Options(output=folder / "out"))
 
 
-def cells(outcome: Outcome) -> dict[tuple[str, str], tuple[Any, int]]:
+def cells(outcome: RunOutcome) -> dict[tuple[str, str], tuple[Any, int]]:
     return {(a.system, a.metric): (a.mean, a.scored) for a in outcome.evaluation.aggregates}
 
 

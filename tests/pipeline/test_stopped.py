@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rageval_spec import runner
-from rageval_spec.runner import Options, Outcome
+from rageval_spec.runner import Options, RunOutcome
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 from tests.systems.asking import Call, Said, Service
@@ -34,7 +34,7 @@ def service() -> Iterator[Service]:
     running.close()
 
 
-def evaluate(folder: Path, url: str, **sections: Any) -> Outcome:
+def evaluate(folder: Path, url: str, **sections: Any) -> RunOutcome:
     rows = [{"query_id": f"q{n:02}", "question": f"what is {n}", "reference": f"it is {n}"} for n in range(ROWS)]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     base: dict[str, Any] = {
@@ -46,7 +46,7 @@ def evaluate(folder: Path, url: str, **sections: Any) -> Outcome:
     return runner.run(write_spec(folder, **base | sections), Options(output=folder / "out"))
 
 
-def statuses(outcome: Outcome, metric: str) -> list[tuple[str, str | None]]:
+def statuses(outcome: RunOutcome, metric: str) -> list[tuple[str, str | None]]:
     values = outcome.evaluation.values
     return values.filter(values["metric"] == metric).select("status", "reason").rows()
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event, Thread
 
 import pytest
 
-from rageval_spec.data.call_errors import LimitError
+from rageval_spec.data.chat import (
+    CallError,
+    ChatReply,
+    ChatRequest,
+    InterruptedCallError,
+    LimitError,
+    Message,
+    ReplyCounts,
+)
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import Budget, EndpointUse, Memory, Reservation, Usage, Used
 from rageval_spec.spec import loads
 
 SPEC = """version: 1
@@ -156,3 +165,170 @@ def test_any_other_max_errors_is_refused_with_its_position(written: str) -> None
     with pytest.raises(SpecError) as caught:
         loads(SPEC % written, check_files=False)
     assert caught.value.diagnostics[0].position.line == 5
+
+
+def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> None:
+    budget = Budget()
+    assert (budget.describe(), budget.advise()) == ("", None)
+    budget.try_call(is_of_system=True)
+    assert budget.describe() == "asked systems 1 question; 1 call interrupted before a reply came"
+    budget.end_call()
+    budget.try_call(0.5)
+    budget.end_call(0.5, 0.25)
+    budget.begin_retry()
+    budget.begin_retry()
+    budget.count_question()
+    budget.count_question(failed=True)
+    assert budget.describe() == (
+        "made 1 call, asked systems 1 question, 2 retries after errors, about 0.25 USD; "
+        "1 of 2 questions got no usable reply"
+    )
+    assert budget.advise() == "run again to retry failed calls"
+    budget.count_unread(b"1")
+    budget.count_unread(b"1")
+    assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
+    budget.retry_errors = True
+    assert budget.advise() is None
+
+
+def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() -> None:
+    budget = Budget()
+    for _ in range(3):
+        budget.try_call()
+    budget.end_call(is_interrupted=True)
+    budget.end_call()
+    assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
+
+
+def test_a_guessed_cost_is_marked_as_an_estimate() -> None:
+    budget = Budget()
+    budget.try_call()
+    budget.end_call(cost=0.5)
+    budget.count_guess()
+    assert budget.describe() == (
+        "made 1 call, about 0.5 USD; the cost of 1 call is an estimate, because the endpoint did not report how many "
+        "tokens it used"
+    )
+
+
+def test_a_reservation_counts_its_call_its_retries_and_its_cost() -> None:
+    budget = Budget(max_calls=3)
+    with Reservation(budget, 0.9) as reservation:
+        assert reservation.begin() is None
+        reservation.begin_retry()
+        assert (budget.calls, budget.retries, budget.under_way) == (1, 1, 1)
+        reservation.cost = 0.25
+    assert (budget.cost, budget.under_way, budget.asked_of_systems) == (0.25, 0, 0)
+    with Reservation(budget, is_of_system=True) as reservation:
+        reservation.begin()
+        with pytest.raises(LimitError, match="3 of 3 calls made"):
+            reservation.begin_retry()
+    assert budget.asked_of_systems == 1
+
+
+def test_a_call_gets_a_function_to_wait_with_if_calls_under_way_leave_no_room() -> None:
+    budget = Budget(max_cost=1.0)
+    with Reservation(budget, 0.9) as first:
+        first.begin()
+        second = Reservation(budget, 0.9)
+        wait = second.begin()
+    assert wait is not None
+    wait()
+    assert second.begin() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "interrupted"), [(CallError("answered 500"), 0), (InterruptedCallError(""), 1), (LimitError(""), 1)]
+)
+def test_a_call_that_the_evaluation_stopped_was_interrupted(error: Exception, interrupted: int) -> None:
+    budget = Budget()
+    with pytest.raises(type(error)), Reservation(budget) as reservation:
+        reservation.begin()
+        raise error
+    assert (budget.interrupted, budget.under_way) == (interrupted, 0)
+
+
+def test_a_call_that_was_not_allowed_was_not_interrupted() -> None:
+    budget = Budget(max_calls=0)
+    with pytest.raises(LimitError), Reservation(budget) as reservation:
+        reservation.begin()
+    assert (budget.interrupted, budget.under_way) == (0, 0)
+
+
+def ask(text: str) -> ChatRequest:
+    return ChatRequest((Message("user", text),))
+
+
+def test_equal_requests_count_once_for_each_model_and_sample() -> None:
+    usage, reply = Usage(), ChatReply("yes", 7, 3)
+    usage.count("llm", [(ask("a"), reply), (ask("b"), reply), (ask("a"), reply)])
+    usage.count("llm", [(ask("a"), reply)])
+    assert usage.of("llm") == Used(2, 14, 6)
+    usage.count("llm", [(ask("a"), reply)], sample=1)
+    usage.count("other", [(ask("a"), reply)])
+    assert (usage.of("llm"), usage.of("other")) == (Used(3, 21, 9), Used(1, 7, 3))
+
+
+def test_tokens_are_unknown_as_soon_as_one_reply_does_not_report_them() -> None:
+    usage = Usage()
+    usage.count("llm", [(ask("a"), ChatReply("yes", 7, 3)), (ask("b"), ChatReply("yes", None, 3))])
+    usage.count("llm", [(ask("c"), ChatReply("yes", 7, 3))])
+    assert usage.of("llm") == Used(3, None, 9)
+
+
+def test_a_model_that_was_not_asked_has_used_nothing() -> None:
+    assert Usage().of("llm") == Used(0, 0, 0)
+
+
+def test_threads_that_get_the_same_replies_count_them_once() -> None:
+    usage, reply = Usage(), ChatReply("yes", 7, 3)
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(400):
+            pool.submit(usage.count, "llm", [(ask(str(number % 100)), reply)])
+    assert usage.of("llm") == Used(100, 700, 300)
+
+
+def test_the_seconds_of_a_metric_are_those_of_its_samples() -> None:
+    usage = Usage()
+    assert usage.time_of("faithfulness") is None
+    usage.time("faithfulness", 10, 2.0)
+    usage.time("faithfulness", 30, 2.0)
+    usage.time("faithfulness", 0, 0.1)
+    assert usage.time_of("faithfulness") == pytest.approx(4.1 / 40)
+    assert usage.time_of("other") is None
+
+
+def test_questions_count_by_whether_their_last_reply_could_be_read() -> None:
+    usage, reply = Usage(), ChatReply("yes", seconds=0.5)
+    usage.count_question("llm", ask("a"), [reply], is_read=True)
+    usage.count_question("llm", ask("a"), [reply], is_read=True)
+    usage.count_question("llm", ask("b"), [reply, reply], is_read=True)
+    usage.count_question("llm", ask("c"), [reply] * 3, is_read=False)
+    usage.count_question("llm", ask("d"), [], is_read=False)
+    assert usage.replies_of("llm") == ReplyCounts(1, 1, 1, 3)
+    assert usage.replies_of("other") == ReplyCounts()
+
+
+def test_only_new_replies_take_seconds() -> None:
+    usage, new = Usage(), ChatReply("yes", seconds=0.5)
+    stored = ChatReply("yes", reused=True)
+    usage.count_question("llm", ask("a"), [stored], is_read=True)
+    assert usage.asked_now() == {}
+    usage.count_question("llm", ask("b"), [stored, new], is_read=True)
+    usage.count_question("llm", ask("c"), [new], is_read=True)
+    assert usage.asked_now() == {"llm": EndpointUse(2, 1.0, ReplyCounts(1, 1, 0, 1))}
+    assert usage.replies_of("llm") == ReplyCounts(2, 1, 0, 1)
+
+
+def test_a_memory_forgets_an_object_that_is_freed() -> None:
+    class Owner:
+        pass
+
+    memory, first, second = Memory(), Owner(), Owner()
+    known = memory.remember(first, object)
+    assert memory.remember(first, object) is known
+    assert memory.remember(second, object) is not known
+    assert len(memory) == 2
+    del first, second
+    gc.collect()
+    assert len(memory) == 0

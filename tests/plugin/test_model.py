@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.plugin import Context, Model, ModelNode, note_truncated
 from rageval_spec.registry import load
 

@@ -61,7 +61,7 @@ PLUGINS = {
     "judges/mild.py": '''
         """`mild`: gives everything the best grade."""
         from pydantic import Field
-        from rageval_spec.data.assessment import Assessment, Finding
+        from rageval_spec.data.findings import Assessment, Finding
         from rageval_spec.plugin import Judge, JudgeNode
 
         class MildNode(JudgeNode):
@@ -177,8 +177,8 @@ def test_a_spec_with_only_new_plugins_runs(installation: Path) -> None:
 def test_new_plugins_are_listed_shown_and_suggested(installation: Path) -> None:
     script = f"""
 import json
-from rageval_spec.commands.metrics import describe_metric, list_metrics
-from rageval_spec.commands.plugins import describe_plugin, list_plugins
+from rageval_spec.commands.plugin_words import describe_metric, list_metrics
+from rageval_spec.commands.plugin_words import describe_plugin, list_plugins
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.spec import loads
 from rageval_spec.spec.json_schema import build_schema
@@ -204,7 +204,7 @@ print(json.dumps(shown))
 
 
 def test_the_tests_that_hold_for_every_plugin_hold_for_new_ones(installation: Path) -> None:
-    tests = ["test_registry.py", "commands/test_metrics.py", "commands/test_plugins.py", "metrics/test_answer_words.py"]
+    tests = ["test_registry.py", "commands/test_plugin_words.py", "metrics/test_answer_words.py"]
     paths = [str(ROOT / "tests" / test) for test in tests]
     done = execute(installation, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *paths)
     assert done.returncode == 0, done.stdout

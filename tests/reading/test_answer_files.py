@@ -1,6 +1,9 @@
+"""Matching the rows of a file to questions: by id, by text, by row number."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,9 @@ from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_columns import AnswerColumns
-from rageval_spec.reading.answer_files import read_answers
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.answer_files import FileAnswer, Matched, match_answers, read_answers
+from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.recorded.answers_and_steps import AnswerRow
 from tests.plugins import write
 
 Rows = list[dict[str, Any]]
@@ -21,7 +25,7 @@ Rows = list[dict[str, Any]]
 def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, Any]]:
     """The rows read from a JSON Lines file, without nulls."""
     path = write(folder / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    answers = read_answers(RowSource(path, "json"), AnswerColumns(**columns))
+    answers = read_answers(RowFile(path, "json"), AnswerColumns(**columns))
     assert [answer.place for answer in answers] == [f"{path}:{line}" for line in range(1, len(rows) + 1)]
     return [
         {
@@ -117,22 +121,22 @@ def test_a_named_column_of_seconds_silences_milliseconds(tmp_path: Path) -> None
 
 def test_an_empty_field_of_csv_gives_way_to_the_answer_under_another_name(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,response,output\nq1,,x\nq2,y,z\nq3,,\n")
-    assert [answer.row.answer for answer in read_answers(RowSource(path, "csv"), AnswerColumns())] == ["x", "y", ""]
+    assert [answer.row.answer for answer in read_answers(RowFile(path, "csv"), AnswerColumns())] == ["x", "y", ""]
 
 
 def test_a_table_whose_answers_are_all_empty_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,input,actual_output\n1,why?,\n2,how?,\n")
     with pytest.raises(DataError, match=r"a\.csv: every answer in 'actual_output' is empty"):
-        read_answers(RowSource(path), AnswerColumns())
+        read_answers(RowFile(path), AnswerColumns())
     write(tmp_path / "a.csv", "id,input,actual_output\n1,why?,\n2,how?,so\n")
-    assert [answer.row.answer for answer in read_answers(RowSource(path), AnswerColumns())] == ["", "so"]
+    assert [answer.row.answer for answer in read_answers(RowFile(path), AnswerColumns())] == ["", "so"]
 
 
 @pytest.mark.parametrize("cell", ["d1;d2", "['d1' 'd2']", '["d1", "d2"]'])
 def test_ids_of_contexts_in_one_cell_are_several(tmp_path: Path, cell: str) -> None:
     quoted = cell.replace('"', '""')
     path = write(tmp_path / "a.csv", f'id,answer,context_ids\n1,so,"{quoted}"\n')
-    assert read_answers(RowSource(path), AnswerColumns())[0].row.context_ids == ("d1", "d2")
+    assert read_answers(RowFile(path), AnswerColumns())[0].row.context_ids == ("d1", "d2")
 
 
 def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
@@ -142,7 +146,7 @@ def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
 def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": ["q1", "q2"], "answer": ["x", "y"], "cost": [float("nan"), 0.5]})
     frame.write_parquet(tmp_path / "a.parquet")
-    rows = read_answers(RowSource(tmp_path / "a.parquet"), AnswerColumns())
+    rows = read_answers(RowFile(tmp_path / "a.parquet"), AnswerColumns())
     assert [answer.row.cost for answer in rows] == [None, 0.5]
 
 
@@ -187,3 +191,186 @@ def test_any_rows_are_answers_or_are_refused_with_a_place(rows: Rows, tmp_path_f
     else:
         assert len(found) == len(rows)
         assert all(not ("answer" in row and "error" in row) for row in found)
+
+
+FILE = Path("answers.jsonl")
+ASKED = {"q1": "why?", "q2": "who?"}
+FIVE = {str(number): f"What is {number}?" for number in range(1, 6)}
+MatchedRows = Sequence[tuple[str | None, str | None, str]]
+"""The id, the question and the answer of each row."""
+
+
+def match(rows: MatchedRows, asked: Mapping[str, str] = ASKED, *, trusts_ids: bool = False) -> Matched:
+    answers = [
+        FileAnswer(f"{FILE}:{line}", query_id, question, AnswerRow(answer=text))
+        for line, (query_id, question, text) in enumerate(rows, 1)
+    ]
+    queries = pl.DataFrame(
+        {"query_id": list(asked), "text": list(asked.values())}, schema=dict.fromkeys(("query_id", "text"), pl.String)
+    )
+    return match_answers(FILE, answers, queries, trusts_ids=trusts_ids)
+
+
+def pairs(matched: Matched) -> list[tuple[str, str | None]]:
+    return [(query_id, row.answer) for query_id, row in matched.rows]
+
+
+def test_ids_come_first_and_the_rows_follow_the_queries() -> None:
+    matched = match([("q2", None, "two"), ("q1", None, "one")])
+    assert pairs(matched) == [("q1", "one"), ("q2", "two")]
+    assert (matched.unknown, matched.differing, matched.remark) == (0, 0, "")
+
+
+def test_answers_without_ids_belong_to_the_queries_with_their_text() -> None:
+    assert pairs(match([(None, " who? ", "2"), (None, "why?", "1")])) == [("q1", "1"), ("q2", "2")]
+
+
+def test_unknown_ids_are_matched_by_text() -> None:
+    assert pairs(match([("row-0", "who?", "2"), ("row-1", "why?", "1")])) == [("q1", "1"), ("q2", "2")]
+
+
+def test_rows_with_neither_belong_by_their_number() -> None:
+    rows: MatchedRows = [(None, None, "a"), (None, None, "b"), (None, None, "c")]
+    assert pairs(match(rows[:2], {"2": "who?", "1": "why?"})) == [("2", "b"), ("1", "a")]
+    matched = match(rows, {"1": "why?", "3": "who?"})
+    assert (pairs(matched), matched.unknown) == ([("1", "a"), ("3", "c")], 1)
+
+
+def test_row_numbers_must_exist() -> None:
+    with pytest.raises(DataError, match=r"the file \(1 row\) has neither ids nor questions, .* \('1', '2', \.\.\.\)"):
+        match([(None, None, "a")], {"1": "why?", "2": "who?"})
+
+
+def test_equal_questions_get_answers_in_order_or_the_same_answer() -> None:
+    asked = {"q1": "same", "q2": "other", "q3": "same"}
+    both: MatchedRows = [(None, "same", "a"), (None, "other", "o"), (None, "same", "b")]
+    assert pairs(match(both, asked)) == [("q1", "a"), ("q2", "o"), ("q3", "b")]
+    assert pairs(match(both[:2], asked)) == [("q1", "a"), ("q2", "o"), ("q3", "a")]
+
+
+def test_more_answers_than_equal_texts_are_an_answer_too_many() -> None:
+    with pytest.raises(DataError, match=r"^answers\.jsonl:2: the query 'q1' is answered twice, first at answers"):
+        match([(None, "same", text) for text in "abc"], {"q1": "same", "q2": "same"})
+
+
+def test_answers_to_other_queries_are_counted() -> None:
+    matched = match([("q1", None, "x"), ("q7", None, "y"), ("q8", None, "z")])
+    assert (pairs(matched), matched.unknown) == ([("q1", "x")], 2)
+
+
+def test_a_query_that_is_answered_twice_is_refused_with_both_places() -> None:
+    with pytest.raises(DataError) as caught:
+        match([("q1", None, "x"), ("q2", None, "y"), ("q1", None, "x")])
+    assert str(caught.value) == "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1"
+
+
+def test_a_row_without_an_id_among_others_is_refused() -> None:
+    with pytest.raises(DataError, match=r"^answers\.jsonl:2: no query_id, although other rows have one$"):
+        match([("q1", None, "x"), (None, None, "y")])
+
+
+def test_the_message_about_unmatched_answers_shows_ids_from_both_files() -> None:
+    with pytest.raises(DataError) as caught:
+        match([(f"x{number}", None, "a") for number in range(5)])
+    shown = "'x0', 'x1', 'x2', ..., but the dataset has 'q1', 'q2', ..."
+    assert str(caught.value) == f"answers.jsonl: no row belongs to a query of the dataset: the file has {shown}"
+
+
+def test_a_long_id_is_cut_in_the_message() -> None:
+    with pytest.raises(DataError) as caught:
+        match([("x" * 10_000, None, "a")])
+    assert len(str(caught.value)) < 300
+
+
+SHIFTED: MatchedRows = [(str(number - 1), f"What is {number}?", str(number)) for number in range(1, 6)]
+"""Rows numbered from 0, of queries numbered from 1."""
+
+
+def test_questions_win_over_ids_that_they_contradict() -> None:
+    matched = match(SHIFTED, FIVE)
+    assert pairs(matched) == [(number, number) for number in FIVE]
+    assert matched.differing == 4
+    assert matched.remark == (
+        "4 of 4 answers have a question that differs from the query with the same id, first at answers.jsonl:2: query "
+        "'1' asks 'What is 1?', but the answer is to 'What is 2?'; the questions are used instead of the ids"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(query_id, f"Where was {text}?", text) for query_id, _, text in SHIFTED],
+        [*SHIFTED[:3], *SHIFTED[2:]],
+        [*SHIFTED[:2], ("2", "What was 3?", "3"), ("3", "What was 4?", "4"), *SHIFTED[4:]],
+    ],
+    ids=["nobody's", "one of them twice", "fewer than the ids"],
+)
+def test_contradicting_questions_that_leave_doubt_are_refused(rows: MatchedRows) -> None:
+    with pytest.raises(DataError) as caught:
+        match(rows, FIVE)
+    assert str(caught.value).startswith("answers.jsonl:2: 4 of 4" if len(rows) == 5 else "answers.jsonl:2: ")
+    assert "confirm the ids with 'columns.query_id'" in str(caught.value)
+
+
+def test_ids_that_the_spec_confirms_hold_whatever_the_questions_are() -> None:
+    matched = match(SHIFTED, FIVE, trusts_ids=True)
+    assert pairs(matched) == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
+    assert (matched.unknown, matched.differing) == (1, 4)
+    assert matched.remark.endswith("the answer is to 'What is 2?'; the ids are used")
+
+
+def test_a_few_other_questions_are_a_remark() -> None:
+    rows = [(number, text, number) for number, text in FIVE.items()]
+    matched = match([*rows[:3], ("4", "What was 4?", "4"), rows[4]], FIVE)
+    assert pairs(matched) == [(number, number) for number in FIVE]
+    assert matched.differing == 1
+    assert matched.remark == (
+        "1 of 5 answers has a question that differs from the query with the same id, first at answers.jsonl:4: query "
+        "'4' asks 'What is 4?', but the answer is to 'What was 4?'; the ids are used"
+    )
+
+
+@pytest.mark.parametrize("prompt", ["Answer shortly.\n{} Think first.", " {} ", "{}"])
+def test_a_question_can_differ_in_spacing_or_be_inside_a_prompt(prompt: str) -> None:
+    rows = [(n, prompt.format(text.upper().replace(" ", "  ")), n) for n, text in FIVE.items()]
+    assert match(rows, FIVE).remark == ""
+
+
+def test_rows_whose_question_is_blank_contradict_nothing() -> None:
+    assert match([("q1", " ", "x"), ("q2", None, "y")]).differing == 0
+
+
+def test_long_questions_are_cut_in_the_remark() -> None:
+    asked = {"q1": "why " * 1000, "q2": "who?", "q3": "how?"}
+    matched = match([("q1", "what " * 1000, "x"), ("q2", "who?", "y"), ("q3", "how?", "z")], asked)
+    assert matched.differing == 1
+    assert len(matched.remark) < 500
+
+
+TEXTS = st.sampled_from(["a", "b", "c", " a ", ""])
+
+
+@given(
+    asked=st.dictionaries(st.sampled_from("1234"), TEXTS, min_size=1),
+    rows=st.lists(st.tuples(st.none() | st.sampled_from("1234x"), st.none() | TEXTS, st.just("said")), min_size=1),
+    trusts_ids=st.booleans(),
+)
+def test_a_query_has_one_answer_or_all_are_refused(asked: dict[str, str], rows: MatchedRows, trusts_ids: bool) -> None:
+    try:
+        matched = match(rows, asked, trusts_ids=trusts_ids)
+    except DataError as error:
+        assert str(error).startswith(str(FILE))
+        return
+    found = [query_id for query_id, _ in matched.rows]
+    assert found == [query_id for query_id in asked if query_id in found]
+    assert 0 <= matched.unknown < len(rows)
+    assert bool(matched.remark) == bool(matched.differing)
+
+
+def test_rows_are_taken_once_in_their_order() -> None:
+    matched = match([("q1", None, "a"), ("q2", None, "b")])
+    taken = matched.take_rows()
+    assert next(taken)[0] == "q1"
+    assert [query_id for query_id, _ in matched.rows] == ["q2"]
+    assert [query_id for query_id, _ in taken] == ["q2"]
+    assert matched.rows == []

@@ -12,8 +12,10 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import read_answers
-from rageval_spec.reading.questions import QuestionColumns
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.question_files import QuestionColumns
+from rageval_spec.reading.row_sources import RowFile, Unfolding, fold_names, has_foldable, list_aliases, open_text
+from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.recorded.tool_layouts import find_layout, name_layout
 from tests.exchange.peers import run_peer
 from tests.plugins import build_dataset
 
@@ -166,7 +168,7 @@ ANSWERS: dict[str, Row] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_export_with_answers_is_read_without_a_mapping(tmp_path: Path, name: str, form: str) -> None:
     path = (write_jsonl if form == "jsonl" else write_csv)(tmp_path / f"export.{form}", ANSWERS[name])
-    (found,) = read_answers(RowSource(path), AnswerColumns())
+    (found,) = read_answers(RowFile(path), AnswerColumns())
     assert (found.question, found.row.answer, found.row.contexts) == ("why?", "so", ("t",))
 
 
@@ -188,7 +190,7 @@ def test_contexts_that_deepeval_joins_are_several(tmp_path: Path, write: Any, wo
     collection = build_dataset(form if word == "own" else word, tmp_path, path=path.name).open()
     assert collection.references is not None
     assert collection.references["reference_contexts"].to_list() == [["c1", "c2"]]
-    (answer,) = read_answers(RowSource(path), AnswerColumns())
+    (answer,) = read_answers(RowFile(path), AnswerColumns())
     assert answer.row.contexts == ("r1", "r2")
 
 
@@ -196,15 +198,15 @@ def test_contexts_that_deepeval_joins_are_several(tmp_path: Path, write: Any, wo
 def test_a_bar_in_the_context_of_another_tool_stays(tmp_path: Path, write: Any) -> None:
     row = {"user_input": "why?", "response": "so", "reference": "x", "retrieved_contexts": "a|b", "context": "c|d"}
     path = write(tmp_path / f"rows.{'jsonl' if write is write_jsonl else 'csv'}", row)
-    (answer,) = read_answers(RowSource(path), AnswerColumns())
+    (answer,) = read_answers(RowFile(path), AnswerColumns())
     assert answer.row.contexts == ("a|b",)
-    (plain,) = read_answers(RowSource(write_jsonl(tmp_path / "p.jsonl", DEEPEVAL), layout="none"), AnswerColumns())
+    (plain,) = read_answers(RowFile(write_jsonl(tmp_path / "p.jsonl", DEEPEVAL), layout="none"), AnswerColumns())
     assert plain.row.contexts == ("r1|r2",)
 
 
 def test_the_spec_overrides_the_layout(tmp_path: Path) -> None:
     row = {"inputs": {"question": "why?", "hint": "think"}, "outputs": {"answer": "so", "short": "s"}}
-    source = RowSource(write_jsonl(tmp_path / "export.jsonl", row))
+    source = RowFile(write_jsonl(tmp_path / "export.jsonl", row))
     named = QuestionColumns(text="$.inputs.hint", reference="$.outputs.short")
     resolved = source.resolve(named)
     assert (resolved.text, resolved.reference) == ("$.inputs.hint", "$.outputs.short")
@@ -214,21 +216,21 @@ def test_the_spec_overrides_the_layout(tmp_path: Path) -> None:
 def test_a_part_in_later_rows_only_is_found(tmp_path: Path) -> None:
     rows: list[Row] = [{"id": str(n), "inputs": {"question": f"{n}?"}, "outputs": {}} for n in range(30)]
     rows[29]["outputs"] = {"answer": "so"}
-    resolved = RowSource(write_jsonl(tmp_path / "export.jsonl", *rows)).resolve(QuestionColumns())
+    resolved = RowFile(write_jsonl(tmp_path / "export.jsonl", *rows)).resolve(QuestionColumns())
     assert (resolved.text, resolved.reference) == ("$.inputs.question", "$.outputs.answer")
 
 
 def test_columns_of_records_are_text_and_placed(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "rows.jsonl", {"a": {"b": "x"}}, {"a": {"b": ["y"]}})
-    source, columns = RowSource(path), QuestionColumns(text="$.a.b")
+    source, columns = RowFile(path), QuestionColumns(text="$.a.b")
     with pytest.raises(DataError, match=r"rows\.jsonl:2: '\$\.a\.b' must be text, not \[\"y\"\]"):
         source.records(columns, columns.over((build_dataset("golden", tmp_path, path="x")._wanted[1],), "columns"))  # type: ignore[attr-defined]
 
 
 def test_an_unreadable_file_has_no_tool(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"inputs"')
-    assert RowSource(tmp_path / "rows.jsonl").tool is None
-    assert RowSource(tmp_path / "none.xlsx").tool is None
+    assert RowFile(tmp_path / "rows.jsonl").tool is None
+    assert RowFile(tmp_path / "none.xlsx").tool is None
 
 
 PEER = """
@@ -255,7 +257,7 @@ def test_contexts_are_those_that_deepeval_itself_reads(tmp_path: Path) -> None:
     for kind in ("json", "csv", "jsonl"):
         collection = build_dataset("golden", tmp_path, path=f"theirs.{kind}").open()
         assert collection.references is not None
-        answers = read_answers(RowSource(tmp_path / f"theirs.{kind}"), AnswerColumns())
+        answers = read_answers(RowFile(tmp_path / f"theirs.{kind}"), AnswerColumns())
         ours = zip(collection.references["reference_contexts"].to_list(), answers, strict=True)
         assert [[gold or [], list(answer.row.contexts or ())] for gold, answer in ours] == theirs[kind]
         assert theirs[kind] == [[["c1", "c2"], ["r1"]], [[], []]]
@@ -291,3 +293,101 @@ def test_what_the_sdks_themselves_dump_is_read(tmp_path: Path, name: str, requir
     assert collection.queries.rows() == [(row["id"], "why?")]
     assert collection.references["references"].to_list() == [["so"]]
     assert json.loads(collection.columns["columns"][0])["difficulty"] == "easy"
+
+
+DEEPEVAL_OF_UNFOLDING = find_layout(
+    ("input", "actual_output", "expected_output", "retrieval_context", "context"), keeps_lists=False
+)
+
+
+def test_a_path_is_a_column_with_what_it_finds() -> None:
+    paths = tuple(map(parse_path, ("$.inputs.question", "$.docs[*].id", "$.none")))
+    row = {"inputs": {"question": "why?"}, "docs": [{"id": "a"}, {"id": "b"}]}
+    assert Unfolding(paths=paths).apply("f:1", row) == {
+        **row,
+        "$.inputs.question": "why?",
+        "$.docs[*].id": ["a", "b"],
+    }
+
+
+@pytest.mark.parametrize("text", ['{"question": "why?"}', "{'question': 'why?'}"])
+def test_a_path_leads_into_objects_that_csv_holds_as_text(text: str) -> None:
+    found = Unfolding(paths=(parse_path("$.inputs.question"),)).apply("f:1", {"inputs": text})
+    assert found["$.inputs.question"] == "why?"
+
+
+def test_items_of_which_some_lack_the_value_are_an_error_with_their_place() -> None:
+    unfolding = Unfolding(paths=(parse_path("$.docs[*].id"),))
+    assert unfolding.apply("f:1", {"docs": []}) == {"docs": [], "$.docs[*].id": []}
+    assert "$.docs[*].id" not in unfolding.apply("f:1", {"docs": [{"name": "a"}]})
+    with pytest.raises(DataError, match=r"f:7: \$\.docs\[\*\]\.id finds nothing: the row\['docs'\]|f:7: .*has no 'id'"):
+        unfolding.apply("f:7", {"docs": [{"id": "a"}, {"name": "b"}]})
+
+
+def test_contexts_of_deepeval_are_split_and_lists_stay() -> None:
+    row: dict[str, Any] = {"input": "a|b", "context": "c1|c2", "retrieval_context": ["r1|still r1"]}
+    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", row) == {**row, "context": ["c1", "c2"]}
+    listed = '["a|b", "c"]'  # a list of another writer, as JSON
+    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", {"context": listed})["context"] == listed
+    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", {"context": "", "retrieval_context": None})["context"] == ""
+
+
+def test_metadata_becomes_columns_but_gives_no_question_and_no_answer() -> None:
+    layout = name_layout("langfuse", (), keeps_lists=False)
+    row = {
+        "input": "why?",
+        "metadata": {"category": "a", "input": "other", "answer": "x", "difficulty": 2},
+        "difficulty": 1,
+    }
+    assert Unfolding(layout).apply("f:1", row) == {**row, "category": "a"}
+
+
+@pytest.mark.parametrize(
+    ("row", "given"),
+    [
+        ({"assert": [{"type": "equals", "value": "x"}, {"type": "contains", "value": "y"}]}, ["x"]),
+        ({"assert": [{"type": "not-equals", "value": "x"}]}, None),
+        ({"__expected": "x"}, ["x"]),
+        ({"__expected1": "similar(0.8): x", "__expected2": "contains: y"}, ["x"]),
+        ({"__expected": "llm-rubric: is polite"}, None),
+        ({"__expected": "At 12: the gate"}, ["At 12: the gate"]),
+        ({"assert": "none"}, None),
+    ],
+)
+def test_gold_answers_of_promptfoo_are_what_must_be_equal_or_similar(
+    row: dict[str, Any], given: list[str] | None
+) -> None:
+    layout = name_layout("promptfoo", (), keeps_lists=True)
+    assert Unfolding(layout).apply("f:1", row).get("assert.value") == given
+
+
+def test_names_that_differ_in_case_and_spaces_are_known() -> None:
+    row = {"Question": "why?", "Ground Truth": "so", "Region": "EU", "ID": 7}
+    assert fold_names(row) == {"question": "why?", "ground_truth": "so", "Region": "EU", "id": 7}
+    assert fold_names({"Answer": 1, "answer": 2}) == {"Answer": 1, "answer": 2}
+    assert fold_names(row, frozenset({"Question"}))["Question"] == "why?"
+    assert has_foldable(["Question", "Region"])
+    assert not has_foldable(["question", "Ground Truth"])
+    assert not has_foldable(["ID", "answer", "Contexts"])
+    assert not has_foldable(["Frage", "Antwort"])
+
+
+@pytest.mark.parametrize("value", ["text", "[see below]", "{not json", 7, None, ["a"], "[" * 10_000])
+def test_what_is_no_object_stays_as_it_is(value: object) -> None:
+    assert open_text(value) == value
+
+
+def test_an_alias_stands_beside_its_column_and_never_for_a_part_that_has_an_exact_name() -> None:
+    assert list_aliases(("ID", "question", "groundTruth", "Group")) == {"id", "ground_truth"}
+    assert list_aliases(("query_id", "ID", "question", "reference", "Ground Truth")) == frozenset()
+    assert list_aliases(("ID", "question"), named=("query_id",)) == frozenset()
+    row = {"ID": 7, "question": "why?"}
+    assert Unfolding(aliases=frozenset({"id"})).apply("f:1", row) == {**row, "id": 7}
+
+
+def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
+    assert fold_names({"ID": 1, "Id": 2}) == {"id": 1, "Id": 2}
+
+
+def test_a_list_that_numpy_printed_stays_several_texts() -> None:
+    assert open_text("['c1'\n 'c2']") == ["c1", "c2"]

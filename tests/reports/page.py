@@ -9,19 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from rageval_spec.data.diagnosis import Advice, CauseCount, Diagnosis
-from rageval_spec.data.evaluation import (
-    Aggregate,
-    Comparison,
-    Evaluation,
-    GateOutcome,
-    Interval,
-    JudgingCost,
-    SliceGap,
-    SliceResult,
-)
-from rageval_spec.data.note import Note
-from rageval_spec.data.reply_counts import ReplyCounts
+from rageval_spec.data.chat import ReplyCounts
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost, SliceGap, SliceResult
+from rageval_spec.data.outcomes import Advice, CauseCount, Diagnosis, GateOutcome, Interval, Note
 from rageval_spec.data.tables import empty_samples
 
 ATTACK = '</script><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}'

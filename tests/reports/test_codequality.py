@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.drop import SEVERITIES
-from rageval_spec.data.evaluation import Counted, Evaluation
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import SEVERITIES, Counted
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.context import Origin
+from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.reports.codequality import CodequalityNode, CodequalityReport
 from tests.command_line import invoke
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 from tests.tiny import write_spec
 
-ORIGIN = Origin("evals/support.yaml", (21, 22, 24))
+ORIGIN = SpecOrigin("evals/support.yaml", (21, 22, 24))
 
 
-def render(evaluation: Evaluation, origin: Origin | None = ORIGIN, **keys: Any) -> bytes:
+def render(evaluation: Evaluation, origin: SpecOrigin | None = ORIGIN, **keys: Any) -> bytes:
     node = CodequalityNode(use="codequality", **keys)
     return CodequalityReport(node, Context("codequality", origin=origin)).render(evaluation)
 

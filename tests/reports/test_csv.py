@@ -11,13 +11,13 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
-from rageval_spec.reports.csv import CsvNode, CsvReport
+from rageval_spec.reports.csv import CsvReport, CsvReportNode
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import HOSTILE, make_evaluation, make_hostile_evaluation
 
 
 def render(evaluation: Evaluation) -> bytes:
-    return CsvReport(CsvNode(use="csv"), Context("csv")).render(evaluation)
+    return CsvReport(CsvReportNode(use="csv"), Context("csv")).render(evaluation)
 
 
 def test_golden() -> None:

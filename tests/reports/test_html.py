@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from rageval_spec.data.bands import Level, Scale
-from rageval_spec.data.comparability import Change
-from rageval_spec.data.evaluation import Evaluation, Interval
+from rageval_spec.data.bands import BandScale, Level
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import BaselineChange, Interval
+from rageval_spec.drawing import html_shell
+from rageval_spec.drawing.page.page import write_files
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
-from rageval_spec.reports.shared.page import shell
-from rageval_spec.reports.shared.page.files import write_files
 from tests.browser import Opened, open_page
 from tests.reports.page import ARABIC, ATTACK, make_full_evaluation, make_page_evaluation
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
@@ -124,7 +124,7 @@ def test_changes_are_drawn_against_each_earlier_evaluation_that_a_gate_names(bro
             == "faithfulness v1 against last week +0.100 ▲ better [+0.050, +0.150] p = 0.0020"
         )
         assert plots.nth(1).locator("tbody tr").count() == 2
-    changes = (Change("references", "the references of 3 queries changed"),)
+    changes = (BaselineChange("references", "the references of 3 queries changed"),)
     unlike = replace(evaluation, baselines=(replace(earlier, changes=changes),))
     (tmp_path / "page.html").write_bytes(render(unlike))
     with open_page(browser, tmp_path / "page.html") as opened:
@@ -222,7 +222,10 @@ def test_evidence_is_in_view_even_in_a_long_document(browser: Browser, tmp_path:
 
 def test_a_value_bears_the_word_of_its_scale(browser: Browser, tmp_path: Path) -> None:
     levels = (Level("good", 0.85), Level("poor", 0.7, "look at its claims"), Level("critical", None))
-    scales = {"faithfulness": Scale("custom", levels), "latency": Scale("custom", levels[:1] + levels[2:], True)}
+    scales = {
+        "faithfulness": BandScale("custom", levels),
+        "latency": BandScale("custom", levels[:1] + levels[2:], True),
+    }
     (tmp_path / "page.html").write_bytes(render(replace(make_page_evaluation(), bands=scales)))
     with open_page(browser, tmp_path / "page.html") as opened:
         page = opened.page
@@ -471,7 +474,7 @@ def test_the_shell_is_small_and_a_thousand_questions_are_too() -> None:
 
 def test_functions_of_the_pages_scripts_have_names_of_their_own() -> None:
     """They share one scope, in which the last function of a name replaces the others without a word."""
-    assets = Path(shell.__file__).parent / "assets"
+    assets = Path(html_shell.__file__).parent / "assets"
     scripts = [path.read_text() for path in assets.glob("*.js")]
     names = [name for script in scripts for name in re.findall(r"(?m)^(?:async )?function (\w+)", script)]
     assert names

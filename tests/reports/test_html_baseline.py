@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rageval_spec.data.base_values import collect_base_values
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import collect_base_values
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from tests.browser import Opened, open_page

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.diagnosis import CauseCount
-from rageval_spec.data.evaluation import Interval
+from rageval_spec.data.outcomes import CauseCount, Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from tests.browser import open_page

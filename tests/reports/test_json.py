@@ -7,13 +7,13 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
-from rageval_spec.reports.json import JsonNode, JsonReport
+from rageval_spec.reports.json import JsonReport, JsonReportNode
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import HOSTILE, make_evaluation, make_hostile_evaluation
 
 
 def render(evaluation: Evaluation) -> bytes:
-    return JsonReport(JsonNode(use="json"), Context("json")).render(evaluation)
+    return JsonReport(JsonReportNode(use="json"), Context("json")).render(evaluation)
 
 
 def test_golden() -> None:

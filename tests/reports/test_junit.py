@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.plugin import Context
 from rageval_spec.reports.junit import JunitNode, JunitReport
 from tests.reports.golden import assert_golden

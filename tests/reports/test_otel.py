@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.plugin import Context
-from rageval_spec.reports.otel import OtelNode, OtelReport
+from rageval_spec.reports.otel import OtelReport, OtelReportNode
 from tests.exchange.otel.collector import collecting
 from tests.exchange.otel.test_source import record_trace
 from tests.exchange.traced_evaluation import evaluate
 
 
 def _report(url: str, folder: Path) -> OtelReport:
-    return OtelReport(OtelNode(use="otel", endpoint=url), Context("otel", folder, output=folder))
+    return OtelReport(OtelReportNode(use="otel", endpoint=url), Context("otel", folder, output=folder))
 
 
 def test_the_report_says_what_was_sent(tmp_path: Path) -> None:

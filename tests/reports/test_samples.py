@@ -90,7 +90,7 @@ def test_an_unknown_suffix_is_refused() -> None:
 
 
 def test_a_missing_library_is_named_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.reports.shared.sheets.find_spec", lambda name: None)
+    monkeypatch.setattr("rageval_spec.drawing.question_tables.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'rageval-spec\[xlsx\]'"):
         report("questions.xlsx")
     report("questions.csv")

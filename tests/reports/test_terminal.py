@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
+from rageval_spec.drawing.terminal import chop_name
 from rageval_spec.plugin import Context
-from rageval_spec.reports.shared.console import chop_name
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation

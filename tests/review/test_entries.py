@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.review.entries import Entry, FilledForm, read_form
-from rageval_spec.review.forms.label_studio import write_tasks
+from rageval_spec.review.entries import FilledForm, FormEntry, read_form
+from rageval_spec.review.form_files import write_tasks
 from rageval_spec.review.tasks import ReviewSheet
-from tests.review.forms.filling import fill_csv, fill_xlsx
-from tests.review.forms.sheets import CLAIMS, FLUENCY, make_hostile_sheet, make_sheet
+from tests.review.filling import fill_csv, fill_xlsx
+from tests.review.form_sheets import CLAIMS, FLUENCY, make_hostile_sheet, make_sheet
 
 GIVEN = {"faithfulness [yes/no]": "Yes ", "fluency [1..5]": 4, "annotator": "ann", "comment": "ä, ok"}
 
@@ -137,7 +137,7 @@ def write(folder: Path, content: object) -> Path:
     return path
 
 
-def read_saved(folder: Path, **changes: Any) -> Entry:
+def read_saved(folder: Path, **changes: Any) -> FormEntry:
     (entry,) = read_form(write(folder, saved(**changes))).entries
     return entry
 

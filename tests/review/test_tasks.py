@@ -11,11 +11,11 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import digest_answer
 from rageval_spec.errors import DataError
 from rageval_spec.review.criteria import make_criterion
-from rageval_spec.review.tasks import Chosen, ReviewSheet, build_sheet, to_payload
+from rageval_spec.review.tasks import ChosenAnswer, ReviewSheet, build_sheet, to_payload
 from tests.answered_evaluation import ANSWER, answered, bridges, sample, value
 
-FIRST = Chosen(("golden", "v1", "q1"), ("random", "low"), 0.25)
-SECOND = Chosen(("golden", "v1", "q2"), ("random",), 0.03)
+FIRST = ChosenAnswer(("golden", "v1", "q1"), ("random", "low"), 0.25)
+SECOND = ChosenAnswer(("golden", "v1", "q2"), ("random",), 0.03)
 
 
 def build(evaluation: Evaluation | None = None, scale: str = "yes_no", **more: Any) -> ReviewSheet:
@@ -41,7 +41,7 @@ def test_a_task_has_all_that_a_person_needs() -> None:
 
 
 def test_tasks_keep_the_order_in_which_they_were_chosen_and_unknown_ones_are_left_out() -> None:
-    sheet = build_sheet(bridges(), [Chosen(("golden", "v1", "q9"), ("random",), 1.0), SECOND, FIRST], ())
+    sheet = build_sheet(bridges(), [ChosenAnswer(("golden", "v1", "q9"), ("random",), 1.0), SECOND, FIRST], ())
     assert [task.query_id for task in sheet.tasks] == ["q2", "q1"]
 
 

@@ -34,7 +34,7 @@ from rageval_spec.plugin import (
     SystemName,
     SystemNode,
 )
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 
 
 class FolderNode(DatasetNode):

@@ -11,8 +11,8 @@ import pytest
 from rageval_spec import spec as spec_room
 from rageval_spec.spec import json_schema
 from rageval_spec.spec.json_schema import build_schema, render_schema
-from rageval_spec.spec.places import Source
-from rageval_spec.spec.reading import read_yaml, to_data
+from rageval_spec.spec.text.places import SourceText
+from rageval_spec.spec.text.yaml_tree import read_yaml, to_data
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def test_the_published_schema_is_up_to_date() -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "specs").glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_specs_of_this_repository_fit_the_published_schema(path: Path) -> None:
     schema = json.loads((ROOT / json_schema.PUBLISHED).read_text(encoding="utf-8"))
-    root, _ = read_yaml(Source(path.name, path.read_text(encoding="utf-8")))
+    root, _ = read_yaml(SourceText(path.name, path.read_text(encoding="utf-8")))
     assert root is not None
     jsonschema.Draft7Validator(schema).validate(to_data(root))
     assert spec_room.load(path).warnings == ()

@@ -1,7 +1,10 @@
+"""The statistics of cells, worked by hand."""
+
 from __future__ import annotations
 
 import itertools
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +16,12 @@ from scipy import stats
 
 from rageval_spec.statistics.percentiles import (
     bootstrap_difference,
-    find_interval,
     find_percentile,
+    find_percentile_interval,
     find_ranks,
     permute_difference,
     read_percentile,
+    summarize,
 )
 
 PERCENTS = st.integers(1, 99)
@@ -80,7 +84,7 @@ def test_the_interval_covers_the_percentile_with_at_least_its_confidence(
 @given(NUMBERS, PERCENTS, CONFIDENCES)
 def test_the_interval_contains_the_percentile(numbers: list[float], percent: int, confidence: float) -> None:
     values = np.array(numbers)
-    interval = find_interval(values, percent, confidence)
+    interval = find_percentile_interval(values, percent, confidence)
     if interval is not None:
         assert interval[0] <= find_percentile(values, percent) <= interval[1]
         assert min(numbers) <= interval[0] <= interval[1] <= max(numbers)
@@ -88,8 +92,8 @@ def test_the_interval_contains_the_percentile(numbers: list[float], percent: int
 
 def test_the_ends_of_the_interval_are_two_of_the_numbers() -> None:
     numbers = np.array([float(number) for number in range(100, 0, -1)])
-    assert find_interval(numbers, 50, 0.95) == (40.0, 61.0)
-    assert find_interval(numbers[:20], 95, 0.95) is None
+    assert find_percentile_interval(numbers, 50, 0.95) == (40.0, 61.0)
+    assert find_percentile_interval(numbers[:20], 95, 0.95) is None
 
 
 def slow_percentile(numbers: Sequence[float], percent: int) -> float:
@@ -181,3 +185,17 @@ def test_p_values_of_a_difference_are_not_too_often_small() -> None:
     samples = (random.exponential(1.0, (2, 80)) for _ in range(400))
     found = [permute_difference(one, other, 90, permutations=99, seed=at) for at, (one, other) in enumerate(samples)]
     assert np.mean([p <= 0.05 for p in found]) <= 0.08
+
+
+@pytest.mark.parametrize(
+    ("statistic", "numbers", "expected"),
+    [
+        ("mean", [1.0, 0.0, 0.5], 0.5),
+        ("sum", [3.0, 4.0], 7.0),
+        ("geometric mean", [math.log(0.5), math.log(0.125)], 0.25),
+        ("p50", [3.0, 1.0, 2.0], 2.0),
+        ("p75", [0.0, 1.0], 0.75),
+    ],
+)
+def test_statistics(statistic: str, numbers: list[float], expected: float) -> None:
+    assert summarize(statistic, array("d", numbers)) == pytest.approx(expected)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rageval_spec.store.folder import FolderStore
+from rageval_spec.store.store import FolderStore
 
 DAY = 86_400.0
 OLD_RUN, RUN = "a1" * 32, "b2" * 32

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import os
@@ -6,15 +8,28 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread, Timer
 
 import pytest
 
+from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.plugin import Answers
-from rageval_spec.store.folder import open_store
-from rageval_spec.store.replies import FILE, FileAnswers, MemoryAnswers
+from rageval_spec.store.inventory import list_entries
+from rageval_spec.store.replies import (
+    CHAT_MODELS_FILE,
+    CLAIMS_FILE,
+    REPLIES_FILE,
+    REPLIES_FOLDER,
+    Claims,
+    FileAnswers,
+    MemoryAnswers,
+    add_asked,
+    list_asked,
+)
+from rageval_spec.store.store import open_store
 
 MODEL, OTHER = "a" * 64, "b" * 64
 
@@ -66,7 +81,7 @@ def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
 
 def test_answers_survive_a_killed_process(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from rageval_spec.store.folder import open_store\n"
+        "import os, signal, sys; from pathlib import Path; from rageval_spec.store.store import open_store\n"
         f"open_store(Path(sys.argv[1])).answers.keep({MODEL!r}, {{b'q': b'kept'}})\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -96,7 +111,7 @@ def test_several_threads_and_connections_can_write(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_set_aside_and_kept(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"this is no database" * 100)
+    (tmp_path / REPLIES_FILE).write_bytes(b"this is no database" * 100)
     answers = open_file(tmp_path)
     with pytest.warns(StoreWarning, match="is damaged .* it was renamed to answers"):
         assert answers.find(MODEL, [b"q"]) == {}
@@ -111,7 +126,7 @@ def test_a_full_disk_is_reported_and_stored_answers_stay(tmp_path: Path) -> None
     answers = open_file(tmp_path)
     answers.keep(MODEL, {b"q": b"kept"})
     answers.close()
-    with sqlite3.connect(tmp_path / FILE) as connection:
+    with sqlite3.connect(tmp_path / REPLIES_FILE) as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.close()
     answers._use(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages + 2}"))
@@ -144,7 +159,7 @@ def hold(path: Path) -> sqlite3.Connection:
 
 
 def test_opening_waits_for_a_process_that_is_creating_the_file(tmp_path: Path) -> None:
-    holder = hold(tmp_path / FILE)
+    holder = hold(tmp_path / REPLIES_FILE)
     release = Timer(0.2, lambda: holder.execute("COMMIT"))
     release.start()
     answers = open_file(tmp_path)
@@ -157,7 +172,7 @@ def test_opening_waits_for_a_process_that_is_creating_the_file(tmp_path: Path) -
 
 def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.store.replies.PATIENCE", 0.05)
-    holder = hold(tmp_path / FILE)
+    holder = hold(tmp_path / REPLIES_FILE)
     with pytest.raises(
         RagevalError, match=r"answers\.sqlite cannot be used: database is locked; choose another folder"
     ):
@@ -181,7 +196,7 @@ def damage_behind_the_back_of(answers: FileAnswers, path: Path) -> list[bytes]:
 
 def test_a_process_with_the_damaged_file_open_switches_to_the_new_one(tmp_path: Path) -> None:
     late = open_file(tmp_path)
-    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    questions = damage_behind_the_back_of(late, tmp_path / REPLIES_FILE)
     early = open_file(tmp_path)
     with pytest.warns(StoreWarning, match="is damaged"):
         assert early.find(MODEL, questions) == {}
@@ -196,7 +211,7 @@ def test_a_process_with_the_damaged_file_open_switches_to_the_new_one(tmp_path: 
 
 def test_two_processes_that_find_a_damaged_file_set_it_aside_once(tmp_path: Path) -> None:
     late = open_file(tmp_path)
-    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    questions = damage_behind_the_back_of(late, tmp_path / REPLIES_FILE)
     early = open_file(tmp_path)
     counts: list[int] = []
 
@@ -214,3 +229,106 @@ def test_two_processes_that_find_a_damaged_file_set_it_aside_once(tmp_path: Path
     early.close()
     late.close()
     assert len([*tmp_path.glob("*.damaged-*")]) == 1
+
+
+MODEL_OF_CLAIMS, QUESTION = "a" * 64, b"why?"
+HOLDER = """
+import sys
+from pathlib import Path
+from rageval_spec.store.replies import Claims
+claims = Claims(Path(sys.argv[1]), lambda: None)
+print(claims.claim("a" * 64, b"why?"), flush=True)
+sys.stdin.readline()
+claims.release("a" * 64, b"why?")
+print("released", flush=True)
+sys.stdin.readline()
+"""
+
+
+def start_holder(folder: Path) -> subprocess.Popen[str]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "True\n"
+    return holder
+
+
+def say(holder: subprocess.Popen[str]) -> str:
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    return holder.stdout.readline()
+
+
+def test_a_claimed_question_is_free_when_the_other_process_ends(tmp_path: Path) -> None:
+    claims = Claims(tmp_path, lambda: None)
+    with start_holder(tmp_path) as holder:
+        assert not claims.claim(MODEL_OF_CLAIMS, QUESTION)
+        assert claims.claim(MODEL_OF_CLAIMS, b"another?")
+        assert claims.claim("b" * 64, QUESTION)
+        assert say(holder) == "released\n"
+        assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
+        holder.kill()
+    claims.close()
+
+
+def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
+    claims = Claims(tmp_path, lambda: None)
+    with start_holder(tmp_path) as holder:
+        assert not claims.claim(MODEL_OF_CLAIMS, QUESTION)
+        holder.kill()
+    assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
+    claims.close()
+
+
+def test_claims_are_granted_if_the_file_cannot_be_locked(tmp_path: Path) -> None:
+    (tmp_path / CLAIMS_FILE).mkdir()
+    claims = Claims(tmp_path, lambda: None)
+    assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
+    claims.release(MODEL_OF_CLAIMS, QUESTION)
+    claims.close()
+
+
+FAST = AskedModel("fast", "http://a/v1", 40, 20.0, ReplyCounts(38, 1, 1, 3))
+SLOW = AskedModel("slow", "http://a/v1", 2, 9.0, ReplyCounts(2))
+
+
+def test_evaluations_add_up_for_each_model_and_endpoint(tmp_path: Path) -> None:
+    elsewhere = AskedModel("fast", "http://b/v1", 1, 0.5, ReplyCounts(1))
+    assert add_asked(tmp_path, [FAST, SLOW])
+    assert add_asked(tmp_path, [FAST, elsewhere])
+    twice = AskedModel("fast", "http://a/v1", 80, 40.0, ReplyCounts(76, 2, 2, 6))
+    assert list_asked(tmp_path) == [twice, elsewhere, SLOW]
+    assert (tmp_path / ".gitignore").read_text() == "*\n"
+
+
+def test_a_store_that_does_not_exist_knows_no_model_and_stays_absent(tmp_path: Path) -> None:
+    assert list_asked(tmp_path / "none") == []
+    assert add_asked(tmp_path / "none", [])
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_damaged_file_is_ignored(tmp_path: Path) -> None:
+    add_asked(tmp_path, [FAST])
+    (tmp_path / REPLIES_FOLDER / CHAT_MODELS_FILE).write_bytes(b"no database" * 100)
+    assert list_asked(tmp_path) == []
+    assert not add_asked(tmp_path, [FAST])
+
+
+def test_a_folder_that_cannot_be_made_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not add_asked(tmp_path / "file", [FAST])
+
+
+def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: add_asked(tmp_path, [SLOW]), range(20)))
+    (found,) = list_asked(tmp_path)
+    assert (found.calls, found.seconds, found.replies.first) == (40, 180.0, 40)
+
+
+def test_it_is_no_reply_in_the_list_of_what_a_store_holds(tmp_path: Path) -> None:
+    add_asked(tmp_path, [FAST])
+    assert list_entries(tmp_path) == []

@@ -17,7 +17,7 @@ from rageval_spec import registry
 from rageval_spec.data.tables import Collection
 from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.reading.other_columns import other_columns_table
+from rageval_spec.reading.question_files import other_columns_table
 from rageval_spec.store.replies import MemoryAnswers
 
 

@@ -12,7 +12,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval
-from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.block_names import names_in
 from rageval_spec.spec import loads
 from tests.plugins import build_system
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
-from rageval_spec.datasets.langfuse import Langfuse as Questions
-from rageval_spec.datasets.langfuse import LangfuseNode as QuestionsNode
+from rageval_spec.data.traces import TraceLink
+from rageval_spec.datasets.langfuse import LangfuseDataset as Questions
+from rageval_spec.datasets.langfuse import LangfuseDatasetNode as QuestionsNode
 from rageval_spec.plugin import Context
-from rageval_spec.systems.langfuse import Langfuse, LangfuseNode
+from rageval_spec.systems.langfuse import LangfuseSystem, LangfuseSystemNode
 from tests.exchange.langfuse.server import LangfuseServer, rag_trace, set_keys
 
 
@@ -27,7 +27,7 @@ def test_answers_come_with_their_contexts_and_their_trace(server: LangfuseServer
     context = Context("prod", tmp_path)
     settings: dict[str, Any] = {"use": "langfuse", "url": server.url, "since": "2026-01-01"}
     collection = Questions(QuestionsNode(**settings), context).open()
-    answers = Langfuse(LangfuseNode(**settings), context).answer(collection).answers
+    answers = LangfuseSystem(LangfuseSystemNode(**settings), context).answer(collection).answers
     row = answers.sort("query_id").row(0, named=True)
     assert {key: row[key] for key in ("query_id", "answer", "contexts", "context_ids", "input_tokens", "cost")} == {
         "query_id": "t1",
@@ -44,4 +44,4 @@ def test_answers_come_with_their_contexts_and_their_trace(server: LangfuseServer
 
 def test_a_dataset_has_no_answers() -> None:
     with pytest.raises(ValueError, match="a dataset of Langfuse has no answers; write it under 'datasets:'"):
-        LangfuseNode(use="langfuse", dataset="golden")
+        LangfuseSystemNode(use="langfuse", dataset="golden")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_spec.history.folder import load_record
+from rageval_spec.history.saved_evaluations import load_record
 from tests.command_line import invoke
 from tests.exchange.mlflow.conftest import mlflow as mlflow
 from tests.exchange.mlflow.server import MlflowServer

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rageval_spec.exchange.shared.otlp.protobuf_spans import encode_spans
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans
 from tests.command_line import invoke
 from tests.exchange.otel.test_source import record_trace
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
-from rageval_spec.history.folder import load_record
+from rageval_spec.data.traces import TraceLink
+from rageval_spec.history.saved_evaluations import load_record
 from tests.command_line import invoke
 from tests.exchange.phoenix.conftest import phoenix as phoenix
 from tests.exchange.phoenix.server import PhoenixServer

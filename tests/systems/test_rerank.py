@@ -25,7 +25,7 @@ from rageval_spec.plugin import (
     Role,
     System,
 )
-from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.block_names import names_in
 
 COLUMNS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 Row = tuple[str, str, float]

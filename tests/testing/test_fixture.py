@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.api.finished import FinishedEvaluation
+from rageval_spec.api.finished_evaluation import FinishedEvaluation
 from rageval_spec.errors import UsageError
 from rageval_spec.testing.fixture import Rageval
 from tests.answered_evaluation import answered, save, value

@@ -1,1 +1,1 @@
-"""The functions for other programs: `evaluate` and `compare`."""
+"""What other programs call: `evaluate` and `compare` for runs, `run` and `judge` for specs and answers."""

@@ -1,34 +1,49 @@
-"""Checks for questions that nothing can score: without text, gold answer or relevant document."""
+"""Checks for questions that nothing can score, and for questions older than the documents that answer them.
+
+Nothing can score a question without text, gold answer or relevant document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.finding import Check, Finding, Row, Severity
-from rageval_spec.audit.question_set import QuestionSet
+from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity
+from rageval_spec.audit.question_set import AuditedQuestion, AuditedQuestions
+from rageval_spec.errors import DataError
+from rageval_spec.reading.rows import read_rows
+
+if TYPE_CHECKING:
+    from rageval_spec.generation.documents import DocumentSet
+    from rageval_spec.plugin import Dataset
+
 
 _MOST_NAMED = 3
 
 
-def check_questions(questions: QuestionSet) -> Check:
+def check_questions(questions: AuditedQuestions) -> AuditCheck:
     """The check `questions`: empty questions, and judgements of questions that are not there."""
-    return Check("questions", "Questions without text", tuple(_find_without_text(questions)))
+    return AuditCheck("questions", "Questions without text", tuple(_find_without_text(questions)))
 
 
-def _find_without_text(questions: QuestionSet) -> Iterator[Finding]:
+def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     if not any(question.text for question in questions.questions):
         return
     for question in questions.questions:
         if not question.text.strip() and question.query_id not in questions.lost:
             advice = "write the question, or remove the row"
-            yield Finding("empty_question", "error", "the question is empty", advice, (question.row,), removes=True)
+            yield AuditFinding(
+                "empty_question", "error", "the question is empty", advice, (question.row,), removes=True
+            )
     for query_id in questions.lost:
         message = f"query {query_id} has judgements, but no question has this id"
         advice = "add the question, or remove its judgements; it counts as failed until then"
-        yield Finding("unknown_query", "error", message, advice, (Row(query_id),))
+        yield AuditFinding("unknown_query", "error", message, advice, (AuditedRow(query_id),))
 
 
-def check_references(questions: QuestionSet) -> Check:
+def check_references(questions: AuditedQuestions) -> AuditCheck:
     """The check `references`: questions without a gold answer, in a dataset that has some.
 
     A question that its dataset calls unanswerable needs none.
@@ -36,10 +51,10 @@ def check_references(questions: QuestionSet) -> Check:
     title = "Questions without a reference"
     if not questions.has_references:
         skipped = "the dataset has no references; metrics that compare answers with them have nothing to compare with"
-        return Check("references", title, skipped=skipped)
+        return AuditCheck("references", title, skipped=skipped)
     lacking = [one for one in questions.questions if not one.references and one.answerable is not False]
     findings = [
-        Finding(
+        AuditFinding(
             "no_reference",
             "warning",
             "no reference" + ("" if one.relevant_ids else ", and no relevant document either"),
@@ -48,27 +63,27 @@ def check_references(questions: QuestionSet) -> Check:
         )
         for one in lacking
     ]
-    return Check("references", title, tuple(findings))
+    return AuditCheck("references", title, tuple(findings))
 
 
-def check_judgements(questions: QuestionSet) -> Check:
+def check_judgements(questions: AuditedQuestions) -> AuditCheck:
     """The check `judgements`: questions without a relevant document, and relevant ones that the corpus lacks."""
     title = "Questions without a relevant document"
     if not questions.has_judgements:
         skipped = "the dataset has no relevance judgements, so retrieval cannot be scored"
-        return Check("judgements", title, skipped=skipped)
+        return AuditCheck("judgements", title, skipped=skipped)
     known = _list_documents(questions)
     findings = [*_find_unjudged(questions), *(() if known is None else _find_absent(questions, known))]
     remark = "" if known is not None else "The dataset has no corpus, so nobody knows whether judged documents exist."
-    return Check("judgements", title, tuple(findings), remark=remark)
+    return AuditCheck("judgements", title, tuple(findings), remark=remark)
 
 
-def _list_documents(questions: QuestionSet) -> set[str] | None:
+def _list_documents(questions: AuditedQuestions) -> set[str] | None:
     corpus = questions.collection.corpus
     return None if corpus is None else set(corpus["doc_id"].to_list())
 
 
-def _find_unjudged(questions: QuestionSet) -> Iterator[Finding]:
+def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     for question in questions.questions:
         if question.relevant_ids or question.answerable is False:
             continue
@@ -77,10 +92,10 @@ def _find_unjudged(questions: QuestionSet) -> Iterator[Finding]:
         else:
             message = "no judged document is relevant"
             advice = "judge more documents, or set 'answerable' to false; rank metrics cannot score it"
-        yield Finding("no_relevant", "warning", message, advice, (question.row,))
+        yield AuditFinding("no_relevant", "warning", message, advice, (question.row,))
 
 
-def _find_absent(questions: QuestionSet, known: set[str]) -> Iterator[Finding]:
+def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[AuditFinding]:
     for question in questions.questions:
         relevant = question.relevant_ids
         absent = sorted(relevant - known)
@@ -94,4 +109,172 @@ def _find_absent(questions: QuestionSet, known: set[str]) -> Iterator[Finding]:
         advice = "no system can find them; judge the documents that the corpus has, or add these"
         details = {"absent": absent, "relevant": len(relevant)}
         severity: Severity = "error" if every else "warning"
-        yield Finding("absent_document", severity, message, advice, (question.row,), details=details)
+        yield AuditFinding("absent_document", severity, message, advice, (question.row,), details=details)
+
+
+TITLE = "Outdated questions"
+_CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")
+_CREATED = ("created", "created_at", "generated_at", "reviewed", "reviewed_at")
+_READ_AGAIN = "read the document again, correct the reference if it no longer holds, and date the question anew"
+_DIGEST = "blake2b:"
+"""Begins the version of a document that names none itself."""
+_IDS = ("doc_id", "_id", "id")
+
+
+def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: DocumentSet | None = None) -> AuditCheck:
+    """The check `outdated`: documents that changed after a question about them was written.
+
+    Only versions and dates in the files count: the time at which a file was written is often that of a checkout.
+
+    Args:
+        questions: the test set. Rows that `generate` wrote name their documents' versions in `sources`.
+        dataset: the dataset, whose corpus may say when documents changed.
+        documents: the documents as they are now; None if they are not named.
+    """
+    sources = {one.query_id: named for one in questions.questions if (named := _list_sources(one))}
+    findings = [*_find_gone(questions)]
+    if sources and documents is not None:
+        return AuditCheck("outdated", TITLE, (*_compare_versions(questions, sources, documents), *findings))
+    late, reason = _find_late(questions, dataset)
+    if sources:
+        reason = "the questions name the versions of their documents; name the documents with --documents PATH"
+    findings = [*late, *findings]
+    return AuditCheck("outdated", TITLE, tuple(findings), skipped=None if findings else reason)
+
+
+def _list_sources(question: AuditedQuestion) -> dict[str, str]:
+    """The version of each document that a question was made from, by id."""
+    sources = question.read_columns().get("sources")
+    return {
+        str(one["document"]): str(one["version"])
+        for one in (sources if isinstance(sources, list) else ())
+        if isinstance(one, dict) and one.get("document") is not None and one.get("version") is not None
+    }
+
+
+def _compare_versions(
+    questions: AuditedQuestions, sources: Mapping[str, Mapping[str, str]], documents: DocumentSet
+) -> Iterator[AuditFinding]:
+    now = {document.doc_id: document.version for document in documents.documents}
+    for question in questions.questions:
+        named = sources.get(question.query_id, {})
+        gone = sorted(named.keys() - now.keys())
+        changed = sorted(doc_id for doc_id, version in named.items() if doc_id in now and now[doc_id] != version)
+        if gone:
+            message = f"its document '{gone[0]}' is no longer there"
+            advice = "remove the question, or name the document that answers it now"
+            details = {"gone": gone}
+            yield AuditFinding("document_gone", "warning", message, advice, (question.row,), details=details)
+        elif changed:
+            doc_id = changed[0]
+            message = f"its document '{doc_id}' has changed since the question was made"
+            if not named[doc_id].startswith(_DIGEST):
+                message += f": version {named[doc_id]} then, {now[doc_id]} now"
+            details = {"changed": changed}
+            yield AuditFinding("outdated", "warning", message, _READ_AGAIN, (question.row,), details=details)
+
+
+def _find_late(questions: AuditedQuestions, dataset: Dataset[Any]) -> tuple[list[AuditFinding], str | None]:
+    """Relevant documents that changed after their question was written, and why nothing can be said, if so."""
+    made = read_date(questions.collection.about, _CREATED)
+    written = {one.query_id: read_date(one.read_columns(), _CREATED) or made for one in questions.questions}
+    if not any(written.values()):
+        return [], "neither the set nor its questions say when they were written ('created')"
+    changed = _read_changes(dataset)
+    if not changed:
+        return [], f"the documents do not say when they changed ({', '.join(_CHANGED[:3])})"
+    late = [_describe(one, written[one.query_id], changed) for one in questions.questions]
+    return [found for found in late if found is not None], None
+
+
+def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
+    """The date under the first of these names that has one; those of `metadata` count too."""
+    inner = values.get("metadata")
+    for source in (values, inner if isinstance(inner, Mapping) else {}):
+        for name in names:
+            value = source.get(name)
+            if isinstance(value, date):
+                return value.date() if isinstance(value, datetime) else value
+            if isinstance(value, str) and (found := _parse(value)) is not None:
+                return found
+    return None
+
+
+def _parse(text: str) -> date | None:
+    try:
+        return datetime.fromisoformat(text.strip()).date()
+    except ValueError:
+        return None
+
+
+def _read_changes(dataset: Dataset[Any]) -> dict[str, date]:
+    """When each document changed, by its id, as far as the corpus says it."""
+    changed: dict[str, date] = {}
+    for file in dataset.inputs():
+        if "corpus" in (*file.key, Path(file.path.name).name.split(".")[0]) and file.path.is_file():
+            changed.update(_read_corpus(file.path))
+    return changed
+
+
+def _read_corpus(path: Path) -> Iterator[tuple[str, date]]:
+    try:
+        for _, row in read_rows(path):
+            doc_id = next((str(row[name]) for name in _IDS if row.get(name) is not None), None)
+            changed = read_date(row, _CHANGED)
+            if doc_id is not None and changed is not None:
+                yield doc_id, changed
+    except DataError:
+        return
+
+
+def _describe(question: AuditedQuestion, written: date | None, changed: Mapping[str, date]) -> AuditFinding | None:
+    later = {
+        doc_id: changed[doc_id]
+        for doc_id in sorted(question.relevant_ids)
+        if written is not None and doc_id in changed and changed[doc_id] > written
+    }
+    if not later:
+        return None
+    doc_id, newest = max(later.items(), key=lambda item: item[1])
+    more = f" (and {len(later) - 1} more)" if len(later) > 1 else ""
+    return AuditFinding(
+        "outdated",
+        "warning",
+        f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}",
+        _READ_AGAIN,
+        (question.row,),
+        details={"documents": {name: str(day) for name, day in later.items()}, "written": str(written)},
+    )
+
+
+def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
+    """Reference contexts that no longer stand in any document of the corpus.
+
+    If hardly any do, the corpus was cut or cleaned in another way, and nothing can be said.
+    """
+    corpus = questions.collection.corpus
+    asked = [question for question in questions.questions if question.reference_contexts]
+    if corpus is None or not asked:
+        return
+    relevant = {doc_id for question in asked for doc_id in question.relevant_ids}
+    texts = {
+        doc_id: _squeeze(f"{title or ''} {text}")
+        for doc_id, title, text in corpus.iter_rows()
+        if not relevant or doc_id in relevant
+    }
+    gone = []
+    for question in asked:
+        own = [texts[doc_id] for doc_id in question.relevant_ids if doc_id in texts]
+        if own and not any(_squeeze(context) in text for context in question.reference_contexts for text in own):
+            gone.append(question)
+    judged = [question for question in asked if any(doc_id in texts for doc_id in question.relevant_ids)]
+    if 2 * len(gone) > len(judged):
+        return
+    for question in gone:
+        message = "its reference context no longer stands in its relevant documents"
+        advice = "read the document again, and correct the reference and its context"
+        yield AuditFinding("context_gone", "warning", message, advice, (question.row,))
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.casefold().split())

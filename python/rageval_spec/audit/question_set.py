@@ -1,30 +1,39 @@
-"""The questions of one dataset with everything that the dataset says about them, and where each is written."""
+"""The questions of one dataset, with all that the dataset says about them and what systems made of them.
+
+Each question has the place where it is written. What systems made of it are the values, rankings and answers of one
+or more evaluations. Words of questions and gold answers are compared without case, accents of form, and punctuation.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.finding import Row
+from rageval_spec.audit.audit_findings import AuditedRow
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from rageval_spec.data.tables import Collection
     from rageval_spec.plugin import Dataset
+
 
 _LONGEST = 300
 """Characters of a question that findings quote."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AuditedQuestion:
     """One question.
 
     Attributes:
@@ -49,11 +58,11 @@ class Question:
     columns: str | None = None
 
     @property
-    def row(self) -> Row:
+    def row(self) -> AuditedRow:
         """The row as findings name it."""
         text = self.text.strip()
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-        return Row(self.query_id, self.place, text)
+        return AuditedRow(self.query_id, self.place, text)
 
     @property
     def relevant_ids(self) -> frozenset[str]:
@@ -67,7 +76,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class QuestionSet:
+class AuditedQuestions:
     """The questions of a dataset that are evaluated.
 
     Attributes:
@@ -78,19 +87,19 @@ class QuestionSet:
     """
 
     name: str
-    questions: tuple[Question, ...]
+    questions: tuple[AuditedQuestion, ...]
     collection: Collection
     has_references: bool
     has_judgements: bool
     lost: tuple[str, ...] = field(default=())
 
     @cached_property
-    def by_id(self) -> Mapping[str, Question]:
+    def by_id(self) -> Mapping[str, AuditedQuestion]:
         """The questions by their ids."""
         return {question.query_id: question for question in self.questions}
 
 
-def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequence[str]) -> QuestionSet:
+def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequence[str]) -> AuditedQuestions:
     """Some questions of a dataset.
 
     Args:
@@ -107,7 +116,7 @@ def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequenc
     columns = {} if collection.columns is None else dict(collection.columns.select("query_id", "columns").iter_rows())
     known = {} if collection.queries is None else dict(collection.queries.select("query_id", "text").iter_rows())
     questions = tuple(
-        Question(
+        AuditedQuestion(
             query_id,
             known.get(query_id) or "",
             places.get(query_id, ""),
@@ -119,7 +128,7 @@ def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequenc
     )
     lost = tuple(query_id for query_id in judged if query_id not in known) if known else ()
     has_references = any(question.references for question in questions)
-    return QuestionSet(collection.name, questions, collection, has_references, bool(judged), lost)
+    return AuditedQuestions(collection.name, questions, collection, has_references, bool(judged), lost)
 
 
 def _find_places(dataset: Dataset[Any], collection: Collection) -> dict[str, str]:
@@ -153,3 +162,194 @@ def _read_references(references: pl.DataFrame) -> Iterator[tuple[str, dict[str, 
                 "group": row["group"],
             },
         )
+
+
+_ROUNDING = 1e-9
+NO_SAMPLES = (
+    "these results hold values, but not what systems found; name a results folder that a run wrote: --results FOLDER"
+)
+"""Why nothing can be said of what systems found: records in the history database have no samples."""
+
+
+@dataclass(frozen=True)
+class MetricValues:
+    """The values of one metric.
+
+    Attributes:
+        metric: its name.
+        systems: the systems, one for each column of `values`.
+        query_ids: the questions that every system has a value for, one for each row.
+        values: shape (questions, systems); high values are good.
+        best: the highest possible value; None if there is none.
+        fails_at: a system fails a question if its value is at most this.
+    """
+
+    metric: str
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    values: NDArray[np.float64]
+    best: float | None
+    fails_at: float
+
+    @property
+    def failed(self) -> list[int]:
+        """The rows of the questions that every system fails."""
+        return _list_rows(self.values <= self.fails_at)
+
+    @property
+    def solved(self) -> list[int]:
+        """The rows of the questions that every system solves: all have the highest possible value."""
+        if self.best is None:
+            return []
+        return _list_rows(self.values >= self.best - _ROUNDING)
+
+
+def _list_rows(holds: NDArray[np.bool_]) -> list[int]:
+    """The rows in which something holds for every system."""
+    import numpy as np
+
+    return [int(row) for row in np.flatnonzero(holds.all(axis=1))]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one system made of one question.
+
+    Attributes:
+        doc_ids: the first documents that it found or was given, best first; None if it does not say.
+        answer: its answer; None if it only retrieves or failed.
+        ranks: the rank of each judged document that it found, by id, from 1.
+        relevant: the judged documents, as they were when it was evaluated.
+    """
+
+    system: str
+    doc_ids: tuple[str, ...] | None
+    answer: str | None
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    relevant: Mapping[str, int] = field(default_factory=dict)
+
+
+Outputs = Mapping[str, Sequence[Output]]
+"""What the systems made of each question, by query id."""
+
+
+def read_outputs(samples: Iterable[tuple[str, pl.DataFrame]]) -> dict[str, list[Output]]:
+    """The outputs in samples of one dataset.
+
+    Args:
+        samples: the ends of systems' names, and rows with `system, query_id, answer, context_ids, relevant`.
+    """
+    found: dict[str, list[Output]] = {}
+    for end, block in samples:
+        columns = ("system", "query_id", "answer", "context_ids", "relevant")
+        for system, query_id, answer, doc_ids, judged in block.select(columns).iter_rows():
+            ranks = {one["doc_id"]: one["rank"] for one in judged or () if one["rank"] is not None}
+            relevant = {one["doc_id"]: one["relevance"] for one in judged or ()}
+            ids = None if doc_ids is None else tuple(doc_ids)
+            found.setdefault(query_id, []).append(Output(f"{system}{end}", ids, answer, ranks, relevant))
+    return found
+
+
+def count_rejudged(outputs: Outputs, judged: Mapping[str, Mapping[str, int]]) -> int:
+    """The number of questions whose judgements are no longer those of the evaluation.
+
+    Args:
+        outputs: what systems made of the questions.
+        judged: the judgements of each question as they are now, by query id.
+    """
+    return sum(
+        any(output.relevant and output.relevant != judged[query_id] for output in given)
+        for query_id, given in outputs.items()
+        if query_id in judged
+    )
+
+
+def combine(
+    metric: str, columns: Mapping[str, Mapping[str, float]], best: float | None, fails_at: float
+) -> MetricValues:
+    """The values of the questions that every system has one for.
+
+    Args:
+        metric: the name of the metric.
+        columns: the values by query id of each system; high values are good.
+        best: the highest possible value; None if there is none.
+        fails_at: a system fails a question if its value is at most this.
+    """
+    import numpy as np
+
+    shared = set.intersection(*(set(column) for column in columns.values())) if columns else set()
+    first = next(iter(columns.values()), {})
+    ids = tuple(query_id for query_id in first if query_id in shared)
+    values = np.array([[column[query_id] for column in columns.values()] for query_id in ids], dtype=float)
+    return MetricValues(metric, tuple(columns), ids, values.reshape(len(ids), len(columns)), best, fails_at)
+
+
+_WORD = re.compile(
+    r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"  # scripts without spaces: each sign
+    r"|\d+(?:[.,:]\d+)*%?"
+    r"|(?:[^\W\d_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\u0300-\u036f\u0900-\u0dff]*)+"
+    r"(?:['\u2019](?=\w)(?:[^\W\d_])+)?"
+)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
+_ARTICLES = (
+    "a an the please pls kindly der die das den dem des ein eine einen einem einer eines bitte le la les un une des "
+    "el los las una unos unas il lo gli o os um uma uns umas de het een"
+)
+FILLERS = frozenset(_ARTICLES.split())
+"""Articles and courtesies, which a question can have or lack and stay the same."""
+_TRUTHS = (
+    "yes no true false ja nein wahr falsch oui non vrai faux si sì sí sim não nee tak nie evet hayır да нет 是 否 是的"
+)
+_YES_NO = frozenset(_TRUTHS.split())
+_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS.split())}
+
+
+@lru_cache(maxsize=200_000)
+def split_compared_words(text: str) -> tuple[str, ...]:
+    """The words of a text, in lower case and without punctuation. Numbers keep their value: `1,200` is `1200`."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return tuple(_tidy(found) for found in _WORD.findall(folded))
+
+
+def _tidy(word: str) -> str:
+    if word[0].isdigit():
+        return word.replace(",", "") if _GROUPED.fullmatch(word) else word
+    return word[:-2] if word.endswith(("'s", "\u2019s")) and len(word) > 2 else word
+
+
+def drop_fillers(words: Sequence[str]) -> tuple[str, ...]:
+    """The words without articles and courtesies; all of them if nothing else is there."""
+    return tuple(word for word in words if word not in FILLERS) or tuple(words)
+
+
+def find_numbers(words: Sequence[str]) -> frozenset[str]:
+    """The numbers among words; small ones can be written as English words."""
+    return frozenset(word for word in write_digits(words) if word[0].isdigit())
+
+
+def write_digits(words: Sequence[str]) -> tuple[str, ...]:
+    """The words, with small English numbers in digits."""
+    return tuple(_NUMBER_WORDS.get(word, word) for word in words)
+
+
+def is_yes_or_no(words: Sequence[str]) -> bool:
+    """Whether a text begins with yes or no, or true or false."""
+    return bool(words) and words[0] in _YES_NO
+
+
+def contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether `part` stands in `words`, in order and without gaps. An empty part stands nowhere."""
+    length = len(part)
+    first = part[0] if part else None
+    return any(
+        word == first and tuple(words[at : at + length]) == tuple(part) for at, word in enumerate(words)
+    )  # fmt: skip
+
+
+def find_overlap(first: Sequence[str], second: Sequence[str]) -> float:
+    """The F1 score of the words that two texts share, each counted as often as it occurs; 0 if either is empty."""
+    from collections import Counter
+
+    shared = sum((Counter(first) & Counter(second)).values())
+    return 2 * shared / (len(first) + len(second)) if shared else 0.0

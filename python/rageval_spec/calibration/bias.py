@@ -1,18 +1,30 @@
-"""What makes a judge more generous, or stricter, than people: its error regressed on what the answers are like."""
+"""What makes a judge more generous, or stricter, than people: its error regressed on what the answers are like.
+
+One question is whether a judge favours the answers of its own model; another, how close the wording of answers is to
+the judge's own. Wording is described by the 300 most frequent character trigrams of all texts. The most frequent ones
+are those of function words, endings and punctuation, so that they tell how something is written rather than what it
+is about; they work in every language and in texts of a sentence or two, which have too few words to count. Each
+trigram is standardized over the answers, so that rare ones count like frequent ones, and profiles are compared by
+their cosine ("cosine delta", the usual measure of who wrote a text).
+
+A judge's reason quotes the answer that it is about. So an answer is compared with what the judge wrote about other
+questions only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import kernels
-from rageval_spec.calibration.joining import Joined
-from rageval_spec.calibration.labelled_samples import read_samples
-from rageval_spec.calibration.own_model import compare_own_model, find_own_systems
-from rageval_spec.calibration.properties import LeftOut, Property, compare_slices, list_properties
-from rageval_spec.calibration.style import compare_style
-from rageval_spec.data.interval import Interval
+from rageval_spec.calibration.labelled_items import Item, Joined, read_item_samples
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.history.metric_definitions import find_kinships, read_recorded_spec
+from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.plugin import ChatModel
 from rageval_spec.statistics.regression import Effect, find_determined, regress
 from rageval_spec.wording import count_noun, format_interval, format_number, format_p_value, list_names
 
@@ -20,8 +32,215 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.chat import Kinship
     from rageval_spec.data.evaluation import Evaluation
 
+
+OWN_MODEL = "own model"
+_THAN = " than answers of other models that people rate the same"
+
+
+def compare_own_model(evaluation: Evaluation, joined: Joined) -> Iterator[Property | LeftOut]:
+    """Whether each labelled answer is of the judge's own model, or of one of the same family.
+
+    Systems whose generator the spec does not name are neither own nor others: a second property, which is not shown,
+    keeps them apart.
+    """
+    kinships = find_kinships(evaluation, joined.metric)
+    systems = [item[1] for item in joined.items]
+    own = [kinships.get(system) is not None for system in systems]
+    others = [system in kinships and kinships[system] is None for system in systems]
+    if not any(one in kinships for one in systems):
+        yield LeftOut(OWN_MODEL, "the spec names no `generator` of a labelled system, or the judge asks no model")
+        return
+    for which, whose in ((own, "the judge's own model"), (others, "other models")):
+        if sum(which) < FEWEST:
+            yield LeftOut(OWN_MODEL, f"only {count_noun(sum(which), 'labelled item')} of {whose}; {FEWEST} are needed")
+            return
+    yield Property(OWN_MODEL, f"Answers of {_say_own(systems, kinships)} make", [float(one) for one in own], _THAN)
+    unknown = [system not in kinships for system in systems]
+    yield Property("unknown generator", "", [float(one) for one in unknown], is_shown=False)
+
+
+def find_own_systems(evaluation: Evaluation, metric: str) -> frozenset[str]:
+    """The systems whose answers the judge's own model wrote; not those of other models of its family."""
+    return frozenset(name for name, kinship in find_kinships(evaluation, metric).items() if kinship == "same")
+
+
+def _say_own(systems: list[str], kinships: Mapping[str, Kinship | None]) -> str:
+    own = [name for name in dict.fromkeys(systems) if kinships.get(name) is not None]
+    model = "model" if all(kinships[name] == "same" for name in own) else "model or its family"
+    return f"its own {model} ({list_names(own)})"
+
+
+FEWEST = 10
+"""The fewest labelled items with, and without, a property that is compared: a system, a language, a slice."""
+LANGUAGE_COLUMN = "language"
+"""The column of the questions that says their language."""
+_UNITS = (100, 10, 1)
+"""By how many words lengths are compared: the most of which the longest answer has twice as many."""
+_KEY = ("dataset", "system", "query_id")
+
+Samples: TypeAlias = Mapping[Item, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One number for each labelled item.
+
+    Attributes:
+        name: `length`, `contexts`, `evidence`, `system v2`, `language de`, `style`, `slice difficulty=hard`.
+        change: what one unit more is, in words: `100 more words make`.
+        numbers: in the order of the items.
+        than: what is compared, behind the effect: ` than others`.
+        tells_models_apart: whether it is another name for the model that wrote the answer: its system, or its style.
+        is_shown: False for a group of rests, which only keeps them out of the group that others are compared with.
+    """
+
+    name: str
+    change: str
+    numbers: Sequence[float]
+    than: str = ""
+    tells_models_apart: bool = False
+    is_shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A property that could not be compared, and why not."""
+
+    name: str
+    reason: str
+
+
+def list_properties(evaluation: Evaluation, joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
+    """The properties of the labelled items but their slices, those that matter most first."""
+    rows = [samples[item] for item in joined.items]
+    claims = _read_claims(evaluation, joined)
+    yield _measure_length(joined, rows, claims)
+    yield from _compare_systems(evaluation, joined)
+    yield Property("contexts", "One more context makes", [float(len(row.get("contexts") or ())) for row in rows])
+    yield from _place_evidence(joined, claims)
+    yield from _compare_languages(rows)
+
+
+def _measure_length(
+    joined: Joined, rows: Sequence[Mapping[str, Any]], claims: Mapping[Item, tuple[str, int | None]]
+) -> Property:
+    """The number of words, of the claims if claims are labelled."""
+    of_claims = joined.items[0][3] is not None
+    texts = [claims[item][0] for item in joined.items] if of_claims else [row.get("answer") or "" for row in rows]
+    words = [len(text.split()) for text in texts]
+    unit = next((unit for unit in _UNITS if max(words, default=0) >= 2 * unit), _UNITS[-1])
+    what = f"{count_noun(unit, 'more word')}{' in a claim' if of_claims else ''}"
+    return Property("length", f"{what} {_make(unit)}", [count / unit for count in words])
+
+
+def _make(count: int) -> str:
+    return "makes" if count == 1 else "make"
+
+
+def _compare_systems(evaluation: Evaluation, joined: Joined) -> Iterator[Property | LeftOut]:
+    systems = [item[1] for item in joined.items]
+    present = set(systems)
+    first = next((name for name in evaluation.systems if name in present), systems[0])
+    yield from _compare_groups("system", systems, first, lambda name: f"Answers of {name} instead of {first} make")
+
+
+def _compare_languages(rows: Sequence[Mapping[str, Any]]) -> Iterator[Property | LeftOut]:
+    languages = [_read_language(row) for row in rows]
+    known = Counter(language for language in languages if language is not None)
+    if not known:
+        yield LeftOut("language", "it is not clear for any answer")
+        return
+    ((first, _),) = known.most_common(1)
+    if len(known) == 1:
+        yield LeftOut("language", f"all answers whose language is clear are in {_name(first)}")
+        return
+    than = _name(first)
+    yield from _compare_groups("language", languages, first, lambda name: f"{_name(name)} instead of {than} makes")
+
+
+def _read_language(row: Mapping[str, Any]) -> str | None:
+    """What the questions' column says, else the language of the answer, else that of the question."""
+    column = json.loads(row.get("columns") or "{}").get(LANGUAGE_COLUMN)
+    if isinstance(column, str) and column.strip():
+        return column.strip()
+    return find_language(row.get("answer") or "") or find_language(row.get("question") or "")
+
+
+def _name(language: str) -> str:
+    return NAMES.get(language.lower(), language)
+
+
+def _compare_groups(
+    kind: str, groups: Sequence[str | None], first: str, describe: Callable[[str], str]
+) -> Iterator[Property | LeftOut]:
+    """Each group against the first. Small groups, and items without one, are a group of their own that is not shown."""
+    counts = Counter(groups)
+    is_system = kind == "system"
+    compared = [name for name in dict.fromkeys(groups) if name not in (None, first)]
+    rest = [name is None for name in groups]
+    for name in compared:
+        assert name is not None
+        if counts[name] < FEWEST or len(groups) - counts[name] < FEWEST:
+            rest = [one or group == name for one, group in zip(rest, groups, strict=True)]
+            yield LeftOut(f"{kind} {name}", _say_few(counts[name], len(groups)))
+        else:
+            numbers = [float(group == name) for group in groups]
+            yield Property(f"{kind} {name}", describe(name), numbers, tells_models_apart=is_system)
+    numbers = [float(one) for one in rest]
+    yield Property(f"other {kind}", "", numbers, tells_models_apart=is_system, is_shown=False)
+
+
+def compare_slices(joined: Joined, samples: Samples) -> Iterator[Property | LeftOut]:
+    """Each slice against the other questions."""
+    rows = [samples[item] for item in joined.items]
+    for name, count in Counter(name for row in rows for name in row.get("slices") or ()).items():
+        if FEWEST <= count <= len(rows) - FEWEST:
+            numbers = [float(name in (row.get("slices") or ())) for row in rows]
+            yield Property(f"slice {name}", f"Questions of {name} make", numbers)
+        else:
+            yield LeftOut(f"slice {name}", _say_few(count, len(rows)))
+
+
+def _say_few(count: int, total: int) -> str:
+    if count == total:
+        return "all labelled items have it"
+    fewer, what = (count, "with") if count < FEWEST else (total - count, "without")
+    return f"only {count_noun(fewer, 'labelled item')} {what} it; {FEWEST} are needed"
+
+
+def _read_claims(evaluation: Evaluation, joined: Joined) -> dict[Item, tuple[str, int | None]]:
+    """The text of each claim of the labelled answers, and the place of the context that decided it, from 0."""
+    wanted = {item[:3] for item in joined.items}
+    claims: dict[Item, tuple[str, int | None]] = {}
+    for block in evaluation.iterate_findings():
+        rows = block.filter(metric=joined.metric).select(*_KEY, "claim", "text", "source")
+        for dataset, system, query_id, claim, text, source in rows.iter_rows():
+            if (dataset, system, query_id) in wanted:
+                claims[dataset, system, query_id, claim] = text or "", source
+    return claims
+
+
+def _place_evidence(joined: Joined, claims: Mapping[Item, tuple[str, int | None]]) -> Iterator[Property]:
+    """The place of the context that decided a claim, or its mean for the claims of an answer.
+
+    Items without one get the mean of the others.
+    """
+    found: dict[Item, list[int]] = defaultdict(list)
+    of_claims = joined.items[0][3] is not None
+    for item, (_, source) in claims.items():
+        if source is not None:
+            found[item if of_claims else (*item[:3], None)].append(source)
+    if found:
+        places = {item: sum(sources) / len(sources) for item, sources in found.items()}
+        mean = sum(places.values()) / len(places)
+        numbers = [places.get(item, mean) for item in joined.items]
+        yield Property("evidence", "Evidence that stands one context later makes", numbers)
+
+
+if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
@@ -112,7 +331,7 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     accordingly.
     """
 
-    samples = read_samples(evaluation, joined)
+    samples = read_item_samples(evaluation, joined)
     listed = [
         *list_properties(evaluation, joined, samples),
         compare_style(evaluation, joined, samples, find_own_systems(evaluation, joined.metric)),
@@ -202,3 +421,110 @@ def _adjust(fits: Sequence[Bias]) -> tuple[Bias, ...]:
     """The same with p-values that are Holm-adjusted for all of them."""
     adjusted = kernels.holm([one.effect.p_value for one in fits]) if fits else []
     return tuple(replace(one, p_adjusted=p_value) for one, p_value in zip(fits, adjusted, strict=True))
+
+
+Question: TypeAlias = tuple[str, str]
+"""Dataset and query."""
+OWN_STYLE = "style"
+_TRIGRAMS = 300
+_FEWEST_QUESTIONS = 10
+_FEWEST_CHARACTERS = 2000
+"""The least that the judge must have written, so that its profile is one of its style and not of a few sentences."""
+_BEGINNING = 2000
+"""Characters of a text that are read. More change a profile little."""
+
+
+def compare_style(
+    evaluation: Evaluation, joined: Joined, samples: Samples, own_systems: frozenset[str]
+) -> Property | LeftOut:
+    """How close each labelled answer is to the judge's own wording, in standard deviations.
+
+    Args:
+        evaluation: where the judge's reasons are.
+        joined: the labelled items.
+        samples: their answers.
+        own_systems: the systems whose answers the judge's own model wrote; they are its texts too.
+    """
+    if not _asks_chat_model(evaluation, joined.metric):
+        return LeftOut(OWN_STYLE, "no chat model is known behind the judge")
+    texts = _collect_reasons(evaluation, joined.metric)
+    for item in joined.items:
+        if item[1] in own_systems:
+            texts.setdefault((item[0], item[2]), []).append(samples[item].get("answer") or "")
+    written = {question: text for question, of in texts.items() if (text := "\n".join(dict.fromkeys(of)).strip())}
+    if len(written) < _FEWEST_QUESTIONS or sum(map(len, written.values())) < _FEWEST_CHARACTERS:
+        return LeftOut(OWN_STYLE, f"the judge wrote reasons for only {count_noun(len(written), 'question')}")
+    answers = [samples[item].get("answer") or "" for item in joined.items]
+    closeness = measure_closeness(answers, joined.questions, written)
+    spread = float(closeness.std())
+    numbers = (closeness / spread if spread > 0 else closeness).tolist()
+    return Property(
+        OWN_STYLE, "Wording closer to its own by one standard deviation makes", numbers, tells_models_apart=True
+    )
+
+
+def _asks_chat_model(evaluation: Evaluation, metric: str) -> bool:
+    recorded = read_recorded_spec(evaluation)
+    if recorded is None or metric not in recorded.metrics:
+        return False
+    used = recorded.list_used(recorded.metrics[metric].node)
+    return any(section == "models" and isinstance(recorded.models.get(name), ChatModel) for section, name in used)
+
+
+def _collect_reasons(evaluation: Evaluation, metric: str) -> dict[Question, list[str]]:
+    """What the judge wrote about each question: about claims, or about whole answers."""
+    reasons: dict[Question, list[str]] = defaultdict(list)
+    for block in evaluation.iterate_findings():
+        rows = block.filter(metric=metric).select("dataset", "query_id", "reason").drop_nulls("reason")
+        for dataset, query_id, reason in rows.iter_rows():
+            reasons[dataset, query_id].append(reason)
+    if not reasons:
+        rows = evaluation.values.filter(metric=metric, status="scored").drop_nulls("reason")
+        for dataset, query_id, reason in rows.select("dataset", "query_id", "reason").iter_rows():
+            reasons[dataset, query_id].append(reason)
+    return dict(reasons)
+
+
+def measure_closeness(answers: Sequence[str], questions: Sequence[Question], written: Mapping[Question, str]) -> Floats:
+    """The cosine of each answer's profile and that of the texts that were written about other questions."""
+    import numpy as np
+
+    counted = [_count(answer) for answer in answers]
+    own = {question: _count(text) for question, text in written.items()}
+    total: Counter[str] = Counter()
+    for one in (*counted, *own.values()):
+        total.update(one)
+    places = {trigram: place for place, (trigram, _) in enumerate(total.most_common(_TRIGRAMS))}
+    profiles = np.stack([_share(_place(one, places)) for one in counted])
+    by_question = {question: _place(one, places) for question, one in own.items()}
+    everything = np.sum([*by_question.values()], axis=0)
+    nothing = np.zeros(len(places))
+    others = np.stack([_share(everything - by_question.get(question, nothing)) for question in questions])
+    mean, spread = profiles.mean(axis=0), profiles.std(axis=0)
+    scale = np.where(spread > 0, spread, np.inf)
+    one, two = (profiles - mean) / scale, (others - mean) / scale
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
+    closeness: Floats = np.einsum("ij,ij->i", one, two) / np.where(lengths > 0, lengths, 1.0)
+    return closeness
+
+
+def _count(text: str) -> Counter[str]:
+    folded = f" {' '.join(text[:_BEGINNING].lower().split())} "
+    return Counter([folded[place : place + 3] for place in range(len(folded) - 2)])
+
+
+def _place(counts: Mapping[str, int], places: Mapping[str, int]) -> Floats:
+    import numpy as np
+
+    row = np.zeros(len(places))
+    for trigram, count in counts.items():
+        place = places.get(trigram)
+        if place is not None:
+            row[place] = count
+    return row
+
+
+def _share(counts: Floats) -> Floats:
+    total = counts.sum()
+    shares: Floats = counts / total if total > 0 else counts
+    return shares

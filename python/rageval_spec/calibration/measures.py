@@ -1,19 +1,28 @@
-"""One number of a calibration with its interval."""
+"""The numbers of a calibration with their intervals, and how many labels to buy for a wanted width.
+
+One of these numbers is the mean of what people would say, from joined labels and values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from rageval_spec.data.interval import Interval
-from rageval_spec.statistics.association import Association
-from rageval_spec.statistics.discrimination import Decision, Discrimination
-from rageval_spec.statistics.reliability import Loss
-from rageval_spec.statistics.resampling import RESAMPLES, find_interval
+from rageval_spec.calibration.labelled_items import Item, Joined
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.errors import DataError
+from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval
+from rageval_spec.statistics.raters.corrected_means import CorrectedMean, correct_mean, respect_bounds
+from rageval_spec.statistics.raters.discrimination import Decision, Discrimination
+from rageval_spec.statistics.raters.label_counts import Spread, find_spread
+from rageval_spec.statistics.raters.reliability_curves import Loss
+from rageval_spec.statistics.regression import Association
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.resampling import Statistic
+    from rageval_spec.statistics.intervals import Floats, Statistic
+
 
 Name = Association | Discrimination | Decision | Loss
 BETWEEN = 0.5
@@ -21,7 +30,7 @@ BETWEEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class CalibrationMeasure:
     """One number of a calibration. `reason` says why `value` is None, or why only `interval` is."""
 
     name: Name
@@ -44,7 +53,7 @@ class Measuring:
     resamples: int = RESAMPLES
     seed: int = 42
 
-    def measure(self, name: Name, statistic: Statistic) -> Measure:
+    def measure(self, name: Name, statistic: Statistic) -> CalibrationMeasure:
         """The number that a function of weights gives, with its interval.
 
         A perfect value has no interval: the resamples all have it, which does not make it certain.
@@ -54,8 +63,244 @@ class Measuring:
         rows = len(self.questions)
         value = float(statistic(np.ones((1, rows)))[0])
         if not np.isfinite(value):
-            return Measure(name, None, None, "the values, or the labels, are all the same")
-        interval = find_interval(statistic, rows, clusters=self.questions, resamples=self.resamples, seed=self.seed)
+            return CalibrationMeasure(name, None, None, "the values, or the labels, are all the same")
+        interval = bootstrap_interval(
+            statistic, rows, clusters=self.questions, resamples=self.resamples, seed=self.seed
+        )
         if interval is not None and interval.low == interval.high and name != "bias" and abs(value) in (0.0, 1.0):
-            return Measure(name, value, None, "not known: without a mistake, no resample has one")
-        return Measure(name, value, interval)
+            return CalibrationMeasure(name, value, None, "not known: without a mistake, no resample has one")
+        return CalibrationMeasure(name, value, interval)
+
+
+def correct_judge(joined: Joined) -> CorrectedMean:
+    """The corrected mean of all labels, with intervals that respect the bounds 0 and 1 (see `respect_bounds`)."""
+    import numpy as np
+
+    if not joined.counts(range(len(joined.items))):
+        raise DataError(
+            f"by the spec's weights, none of the questions with labels of {joined.metric} counts; label others"
+        )
+    mean = correct_with(joined, range(len(joined.items)))
+    counting = [place for place in range(len(joined.items)) if joined.counts([place])]
+    mean = respect_bounds(mean, np.array(joined.labelled)[counting], (0.0, 1.0), 0.95)
+    return replace(
+        mean,
+        value=min(max(mean.value, 0.0), 1.0),
+        interval=_clip(mean.interval),
+        labelled_interval=_clip(mean.labelled_interval),
+    )
+
+
+def correct_with(joined: Joined, kept: Sequence[int]) -> CorrectedMean:
+    """The corrected mean if only some of the items, by their places, had labels. It may lie outside 0 and 1.
+
+    Questions count as the spec's weights say. Items that do not count at all are left out; one of those with labels
+    must count.
+    """
+    import numpy as np
+
+    counting = {item for item, share in joined.shares.items() if share > 0} or {*joined.items, *joined.others}
+    with_labels = {*kept}
+    kept = [place for place in kept if joined.items[place] in counting]
+    dropped = [place for place, item in enumerate(joined.items) if place not in with_labels and item in counting]
+    items = [joined.items[place] for place in kept]
+    others = [item for item in joined.others if item in counting]
+    rest = [*others, *(joined.items[place] for place in dropped)]
+    judged, labelled = np.array(joined.judged), np.array(joined.labelled)
+    return correct_mean(
+        judged[kept],
+        labelled[kept],
+        np.array([*(joined.others[item] for item in others), *judged[dropped]], dtype=float),
+        weights=None if joined.weights is None else np.array(joined.weights)[kept],
+        clusters=[joined.cluster_of(item) for item in items],
+        other_clusters=[joined.cluster_of(item) for item in rest],
+        shares=_share(joined, [*items, *rest]),
+    )
+
+
+def _share(joined: Joined, items: Sequence[Item]) -> Floats | None:
+    """How much each item counts, adding up to 1; None if all count the same."""
+    import numpy as np
+
+    if not joined.shares:
+        return None
+    shares = np.array([joined.shares[item] for item in items])
+    found: Floats = shares / shares.sum()
+    return found
+
+
+def _clip(interval: Interval | None) -> Interval | None:
+    """The part within 0 and 1, which loses nothing: no mean lies outside them."""
+    if interval is None:
+        return None
+    low, high = (min(max(end, 0.0), 1.0) for end in (interval.low, interval.high))
+    return replace(interval, low=low, high=high)
+
+
+Quantity = Literal["corrected_mean", "labels_alone", "auroc", "kappa"]
+WIDTH = 0.1
+"""The wanted width of intervals, if none is named: plus or minus 0.05."""
+_PARTS = (4, 2)
+_TIMES = (1, 2, 4, 8)
+_DRAWS = 30
+_RESAMPLES = 1000
+_MEASURED: tuple[Quantity, ...] = ("auroc", "kappa")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The labels that an interval of a wanted width needs.
+
+    Attributes:
+        quantity: what the interval is of. `corrected_mean` needs this judge, `labels_alone` none.
+        labels: how many; None if not even labels of all answers would do.
+            For measures other than means, at least as many as there are.
+        now: how wide the interval is now; None if there is none.
+        labels_interval: the interval of the number of labels; None if it is not known.
+    """
+
+    quantity: Quantity
+    labels: int | None
+    now: float | None
+    labels_interval: Interval | None = None
+
+    def is_met(self, width: float) -> bool:
+        """Whether the interval is as narrow already."""
+        return self.now is not None and self.now <= width
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPoint:
+    """How wide intervals are with a number of labels.
+
+    Attributes:
+        labels: the number of labelled items.
+        widths: the width of each interval. Those of means are measured, on random parts of the labels that there are.
+            The others, and all for more labels than there are, are expected.
+        is_measured: whether these labels are there.
+    """
+
+    labels: int
+    widths: Mapping[Quantity, float]
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What more labels would bring.
+
+    Attributes:
+        width: the wanted width.
+        rows: the number of judged answers, which is the most that can be labelled.
+        needs: the labels that each interval needs.
+        curve: how widths shrink with labels.
+    """
+
+    width: float
+    rows: int
+    needs: tuple[Need, ...]
+    curve: tuple[LearningPoint, ...]
+
+    def find(self, quantity: Quantity) -> Need | None:
+        """The need of one interval; None if it is not known."""
+        return next((need for need in self.needs if need.quantity == quantity), None)
+
+
+def plan_labels(
+    joined: Joined, mean: CorrectedMean, measures: Sequence[CalibrationMeasure], width: float = WIDTH, seed: int = 42
+) -> Learning | None:
+    """How many labels intervals of a wanted width need.
+
+    The width of the corrected mean's interval follows from how well the judge's values go with the labels. Those of
+    other measures shrink with the square root of the number of labels.
+
+    Args:
+        joined: the judge's values and the labels.
+        mean: the corrected mean of these.
+        measures: the judge's AUROC and kappa, with their intervals.
+        width: the wanted width of the intervals, from end to end.
+        seed: the seed of the parts of the labels that are drawn.
+
+    Returns:
+        The plan; None if there is no interval to start from.
+    """
+    spread = find_spread(mean, len(set(joined.clusters)))
+    if spread is None or spread.variance <= 0:
+        return None
+    widths: dict[str, float | None] = {one.name: _measure_width(one.interval) for one in measures}
+    needs = [
+        _find_need(joined, spread, "corrected_mean", mean.interval, width, seed),
+        _find_need(joined, spread, "labels_alone", mean.labelled_interval, width, seed),
+    ]
+    needs += [
+        Need(name, max(len(joined.items), math.ceil(len(joined.items) * (now / width) ** 2)), now)
+        for name in _MEASURED
+        if (now := widths.get(name)) is not None
+    ]
+    return Learning(width, mean.rows, tuple(needs), _trace(joined, spread, needs, seed))
+
+
+def _find_need(
+    joined: Joined, spread: Spread, quantity: Quantity, interval: Interval | None, width: float, seed: int
+) -> Need:
+    """The need of a mean with the interval of that number."""
+    import numpy as np
+
+    judged = quantity == "corrected_mean"
+    rate = spread.rate_need(np.array(joined.judged), np.array(joined.labelled), width, with_judge=judged)
+    bounds = bootstrap_interval(rate, len(joined.items), clusters=joined.clusters, resamples=_RESAMPLES, seed=seed)
+    return Need(quantity, spread.count_labels(width, judged=judged), _measure_width(interval), bounds)
+
+
+def _measure_width(interval: Interval | None) -> float | None:
+    """How wide an interval is; None if there is none, or if it is a point, which says nothing about other labels."""
+    return None if interval is None or interval.high <= interval.low else interval.high - interval.low
+
+
+def _trace(joined: Joined, spread: Spread, needs: Sequence[Need], seed: int) -> tuple[LearningPoint, ...]:
+    """The curve from a quarter of the labels to eight times as many, as far as there are answers to label."""
+    now = len(joined.items)
+    fewer = [now // part for part in _PARTS if now // part >= 10]
+    more = [now * times for times in _TIMES if now * times <= max(spread.rows, now)]
+    return tuple(
+        LearningPoint(labels, _find_widths(joined, spread, needs, labels, seed), labels <= now)
+        for labels in (*fewer, *more)
+    )
+
+
+def _find_widths(
+    joined: Joined, spread: Spread, needs: Sequence[Need], labels: int, seed: int
+) -> dict[Quantity, float]:
+    now = len(joined.items)
+    known = {need.quantity: need.now for need in needs if need.now is not None}
+    widths: dict[Quantity, float] = {
+        "corrected_mean": spread.expect_width(labels),
+        "labels_alone": spread.expect_width(labels, judged=False),
+        **{name: known[name] * math.sqrt(now / labels) for name in _MEASURED if name in known},
+    }
+    if labels < now:
+        widths |= measure_part(joined, labels, seed)
+    elif labels == now:
+        widths |= known
+    return {name: width for name, width in widths.items() if math.isfinite(width)}
+
+
+def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float]:
+    """The mean widths of the intervals of means with random parts of the labels; the other answers lose theirs."""
+    import numpy as np
+
+    random = np.random.Generator(np.random.PCG64(seed))
+    found: list[tuple[Interval | None, Interval | None]] = []
+    for _ in range(_DRAWS):
+        kept = random.permutation(len(joined.items))[:labels].tolist()
+        if joined.counts(kept):
+            mean = correct_with(joined, kept)
+            found.append((mean.interval, mean.labelled_interval))
+    corrected, alone = (_average([_measure_width(one[side]) for one in found]) for side in (0, 1))
+    return {"corrected_mean": corrected, "labels_alone": alone}
+
+
+def _average(widths: Sequence[float | None]) -> float:
+    """The mean of the widths that there are; infinite without one."""
+    known = [width for width in widths if width is not None]
+    return sum(known) / len(known) if known else math.inf

@@ -1,23 +1,35 @@
-"""Whether a judge's values mean what they say, and the map that would make them."""
+"""Whether a judge's values mean what they say, and the map that would make them.
+
+The map goes from the judge's values to what people would say. It is chosen only if it is really better than none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from rageval_spec.calibration.measures import Measure, Measuring
-from rageval_spec.statistics.reliability import (
+from rageval_spec.calibration.labelled_items import Joined
+from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
+from rageval_spec.calibration.thresholds import deal_folds
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.statistics.intervals import bootstrap_interval
+from rageval_spec.statistics.raters.reliability_curves import (
     Bin,
     BrierParts,
     CalibrationError,
+    ValueMap,
+    fit_isotonic,
+    fit_platt,
     list_bins,
+    list_losses,
     measure_error,
     rate_values,
     split_brier,
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.resampling import Floats
+    from rageval_spec.statistics.intervals import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,7 @@ class Reliability:
     bins: tuple[Bin, ...]
     error: CalibrationError
     error_by_mass: CalibrationError
-    losses: tuple[Measure, ...]
+    losses: tuple[CalibrationMeasure, ...]
     brier_parts: BrierParts
 
     @property
@@ -56,3 +68,123 @@ def rate_reliability(values: Floats, labels: Floats, how: Measuring) -> Reliabil
         losses=tuple(how.measure(name, loss) for name, loss in rate_values(values, labels).items()),
         brier_parts=split_brier(values, labels),
     )
+
+
+Kind = Literal["none", "platt", "isotonic"]
+_FITS: Mapping[Kind, Callable[[Floats, Floats], ValueMap | None]] = {"platt": fit_platt, "isotonic": fit_isotonic}
+_CONFIDENCE = 1 - 0.05 / len(_FITS)
+"""The level of the intervals of the gains: each of the maps that are tried takes its part of the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapTrial:
+    """What a map does to values of questions that had no part in fitting it.
+
+    Attributes:
+        kind: the map; `none` for the values as they are.
+        error: the expected calibration error.
+        brier: the mean squared difference of the mapped value and the label; `log_loss` the mean cross-entropy.
+        gain: by how much the map lowers the Brier score; None for `none`.
+        gain_interval: the interval of the gain, at 97.5%, because two maps are tried.
+    """
+
+    kind: Kind
+    error: CalibrationError
+    brier: float
+    log_loss: float
+    gain: float | None = None
+    gain_interval: Interval | None = None
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the map is really better than none: the interval of its gain lies above 0."""
+        return self.gain_interval is not None and self.gain_interval.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class MapChoice:
+    """The map to use.
+
+    Attributes:
+        chosen: the map, fitted to all labels; None if the values are best left as they are.
+        trials: the values as they are, and each map, on questions held out; empty if that cannot be tried.
+        reason: why there is no map; None if there is one.
+    """
+
+    chosen: ValueMap | None
+    trials: tuple[MapTrial, ...]
+    reason: str | None = None
+
+
+def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapChoice:
+    """Choose between Platt's map, the isotonic one, and none, by cross-validation with folds of questions.
+
+    Each fold's values are mapped by the map that is fitted to the other folds. A map is used only if the interval of
+    what it takes off the Brier score lies above 0; of two such maps, the one with the lower Brier score.
+
+    Args:
+        joined: the judge's values and the labels.
+        resamples: the number of bootstrap resamples of the intervals of the gains.
+        seed: the seed of the folds and the resamples.
+    """
+    import numpy as np
+
+    values, labels = np.array(joined.judged), np.array(joined.labelled)
+    if values.min() < 0 or values.max() > 1:
+        return MapChoice(None, (), "the judge's values are not all between 0 and 1")
+    folds = deal_folds(joined.clusters, seed)
+    if folds is None:
+        return MapChoice(None, (), "there are too few questions to hold some out")
+    before = _try("none", values, labels, joined.clusters, seed)
+    trials = [before]
+    for kind, fit in _FITS.items():
+        mapped = _map_outside(values, labels, folds, fit)
+        if mapped is not None:
+            trial = _try(kind, mapped, labels, joined.clusters, seed)
+            gains = (values - labels) ** 2 - (mapped - labels) ** 2
+            trials.append(_add_gain(trial, gains, joined.clusters, resamples, seed))
+    better = [trial for trial in trials if trial.is_better]
+    if not better:
+        return MapChoice(None, tuple(trials), _explain(trials))
+    best = min(better, key=lambda trial: trial.brier)
+    return MapChoice(_FITS[best.kind](values, labels), tuple(trials))
+
+
+def _explain(trials: Sequence[MapTrial]) -> str:
+    if len(trials) == 1:
+        return "the judge's values do not rise with the labels"
+    return "no map is certain to bring the values closer to the labels"
+
+
+def _map_outside(
+    values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], ValueMap | None]
+) -> Floats | None:
+    """Each fold's values, mapped by the map of the other folds; None if there is a fold without one."""
+    import numpy as np
+
+    mapped = np.empty_like(values)
+    for fold in np.unique(folds):  # type: ignore[call-overload]
+        inside = folds == fold
+        found = fit(values[~inside], labels[~inside])
+        if found is None:
+            return None
+        mapped[inside] = found.apply(values[inside].tolist())
+    return mapped
+
+
+def _try(kind: Kind, values: Floats, labels: Floats, questions: Sequence[Hashable], seed: int) -> MapTrial:
+    losses = list_losses(values, labels)
+    error = measure_error(values, labels, clusters=questions, seed=seed)
+    return MapTrial(kind, error, float(losses["brier"].mean()), float(losses["log_loss"].mean()))
+
+
+def _add_gain(trial: MapTrial, gains: Floats, questions: Sequence[Hashable], resamples: int, seed: int) -> MapTrial:
+    interval = bootstrap_interval(
+        lambda weights: weights @ gains / weights.sum(axis=1),
+        len(gains),
+        clusters=questions,
+        confidence=_CONFIDENCE,
+        resamples=resamples,
+        seed=seed,
+    )
+    return MapTrial(trial.kind, trial.error, trial.brier, trial.log_loss, float(gains.mean()), interval)

@@ -1,28 +1,54 @@
-"""Where to draw the line between yes and no, and how good decisions by such a line are."""
+"""Finds where to draw the line between yes and no, and where the steps of a judge decide by themselves.
+
+The bounds of a cascade are chosen so that its steps agree with labels or with the last step. Bounds of a judge of
+several steps can also be chosen so that few of the answers that it sends are wrong.
+
+Questions are divided into folds, so that what is chosen on some of them can be judged on the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rageval_spec.calibration.folds import deal_folds
-from rageval_spec.calibration.measures import BETWEEN, Measure, Measuring
-from rageval_spec.statistics.discrimination import (
-    Choice,
+from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
+from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
+from rageval_spec.errors import UsageError
+from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
+from rageval_spec.statistics.raters.discrimination import (
+    ChosenThreshold,
     Decision,
+    StepChoice,
+    choose_bands,
     choose_for_precision,
     choose_threshold,
     decide,
     find_highest_precision,
 )
-from rageval_spec.statistics.proportions import find_exact_interval
+from rageval_spec.statistics.raters.risk_control import (
+    Guarantee,
+    RiskPoint,
+    Rule,
+    find_best_limit,
+    find_controlled,
+    find_guarantee,
+    learn_path,
+    level_path,
+    trace_risk,
+)
 from rageval_spec.wording import format_number
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.outcomes import Interval
+
+
+if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
 
@@ -30,7 +56,7 @@ _DECISIONS: tuple[Decision, ...] = ("balanced_accuracy", "f1", "precision", "rec
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class ThresholdCriterion:
     """What the best threshold is: the one with the highest F1 or Youden's index, or the lowest that is precise enough.
 
     Attributes:
@@ -45,7 +71,7 @@ class Criterion:
         """As the command line has it: `f1`, `precision>=0.95`."""
         return self.name if self.wanted is None else f"{self.name}>={self.wanted:g}"
 
-    def choose(self, values: Floats, is_yes: Bools) -> Choice | None:
+    def choose(self, values: Floats, is_yes: Bools) -> ChosenThreshold | None:
         """The best threshold; None if only one class is there, or if no threshold reaches the wanted precision."""
         if self.name == "precision":
             return choose_for_precision(values, is_yes, self.wanted or 0.0)
@@ -53,7 +79,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class BestThreshold:
     """Where to draw the line.
 
     Attributes:
@@ -67,15 +93,15 @@ class Threshold:
     reason: str | None = None
 
 
-def find_threshold(values: Floats, is_yes: Bools, criterion: Criterion) -> Threshold | None:
+def find_threshold(values: Floats, is_yes: Bools, criterion: ThresholdCriterion) -> BestThreshold | None:
     """The best threshold on these labels; None if only one class is there."""
     if not 0 < is_yes.sum() < len(is_yes):
         return None
     choice = criterion.choose(values, is_yes)
     if choice is not None:
-        return Threshold(str(criterion), choice.threshold)
+        return BestThreshold(str(criterion), choice.threshold)
     best = find_highest_precision(values, is_yes)
-    return Threshold(
+    return BestThreshold(
         str(criterion),
         None,
         f"no threshold reaches a precision of {criterion.wanted:g} on these labels; the highest is "
@@ -83,7 +109,9 @@ def find_threshold(values: Floats, is_yes: Bools, criterion: Criterion) -> Thres
     )
 
 
-def rate_decisions(values: Floats, is_yes: Bools, criterion: Criterion, how: Measuring) -> tuple[Measure, ...]:
+def rate_decisions(
+    values: Floats, is_yes: Bools, criterion: ThresholdCriterion, how: Measuring
+) -> tuple[CalibrationMeasure, ...]:
     """How good decisions are by thresholds that are best on other questions.
 
     Each fold's rows are decided by the threshold of the other folds. Empty if there are fewer questions than folds, or
@@ -98,16 +126,16 @@ def rate_decisions(values: Floats, is_yes: Bools, criterion: Criterion, how: Mea
     return tuple(_bound_perfect(one, among[one.name], how.questions) if one.name in among else one for one in found)
 
 
-def _bound_perfect(found: Measure, among: Bools, questions: Sequence[Hashable]) -> Measure:
+def _bound_perfect(found: CalibrationMeasure, among: Bools, questions: Sequence[Hashable]) -> CalibrationMeasure:
     """A share that is 0 or 1 with its exact interval (Clopper and Pearson), as if each question had one row."""
     if found.value not in (0.0, 1.0):
         return found
     total = len({question for question, counts in zip(questions, among, strict=True) if counts})
-    return Measure(found.name, found.value, find_exact_interval(total if found.value else 0, total))
+    return CalibrationMeasure(found.name, found.value, find_exact_interval(total if found.value else 0, total))
 
 
 def decide_outside(
-    values: Floats, is_yes: Bools, questions: Sequence[Hashable], criterion: Criterion, seed: int
+    values: Floats, is_yes: Bools, questions: Sequence[Hashable], criterion: ThresholdCriterion, seed: int
 ) -> Bools | None:
     """Which rows are taken as yes, each by the threshold that is best on the questions of the other folds.
 
@@ -128,3 +156,214 @@ def decide_outside(
         if choice is not None:
             taken[inside] = values[inside] >= choice.threshold
     return taken
+
+
+_YES = 0.5
+
+
+@dataclass(frozen=True)
+class StepScores:
+    """What all steps of a cascade said of the same answers.
+
+    Attributes:
+        items: dataset, system and query of each answer.
+        scores: the scores of each step, in the order of the answers, from 0 to 1; None where it has none.
+        together: the cluster of each question that belongs together with others, by dataset and query.
+    """
+
+    items: Sequence[tuple[str, str, str]]
+    scores: Sequence[Sequence[float | None]]
+    together: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> list[tuple[str, str | int]]:
+        """What of each answer is independent of the others: its question, or the question's cluster."""
+        return [self.together.get(question, question) for question in self.questions]
+
+    @property
+    def questions(self) -> list[tuple[str, str]]:
+        """The question of each answer."""
+        return [(dataset, query_id) for dataset, _, query_id in self.items]
+
+    def find_last(self) -> tuple[list[int], list[float]]:
+        """The places of the answers that the last step has a score for, and these scores."""
+        known = [(place, score) for place, score in enumerate(self.scores[-1]) if score is not None]
+        return [place for place, _ in known], [score for _, score in known]
+
+    def take(self, places: Sequence[int]) -> StepScores:
+        """Only the answers at these places."""
+        scores = [[one[place] for place in places] for one in self.scores]
+        return StepScores([self.items[place] for place in places], scores, self.together)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Where the steps of a cascade decide by themselves.
+
+    Attributes:
+        wanted: the agreement that was wanted.
+        items: the answers.
+        steps: one for each step but the last.
+        spared: the places of the answers about which the last step need not be asked.
+    """
+
+    wanted: float
+    items: int
+    steps: tuple[StepChoice, ...]
+    spared: tuple[int, ...]
+
+    def list_bounds(self) -> tuple[StepBounds, ...]:
+        """The bounds, as a calibration has them."""
+        return tuple(StepBounds(place, one.band.low, one.band.high) for place, one in enumerate(self.steps))
+
+    def list_figures(self, names: Sequence[str]) -> Iterator[Figure]:
+        """What each step decides and how often it agrees, on questions held out."""
+        for name, one in zip(names, self.steps, strict=False):
+            ends = _list_ends(one.interval)
+            yield Figure(f"decided by {name}", one.decided / self.items)
+            yield Figure(f"agreement of {name}", one.agreement, *ends)
+
+
+def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: int = 42) -> Bands:
+    """Choose the bands of a cascade's steps.
+
+    Args:
+        asked: what the steps said.
+        labels: what people, or the last step, say of each answer, from 0 to 1; above 0.5 is yes.
+        wanted: the share of its decisions with which each step must agree, from 0.5 to 1.
+        seed: the seed of the folds.
+
+    Raises:
+        UsageError: there are fewer questions than folds.
+    """
+    import numpy as np
+
+    folds = deal_folds(asked.clusters, seed)
+    if folds is None:
+        raise UsageError(
+            f"{len(asked.items)} answers are too few to hold questions out; label at least {FOLDS} questions"
+        )
+    scores = np.array([[np.nan if one is None else one for one in step] for step in asked.scores[:-1]]).T
+    steps = choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.clusters)
+    waiting = np.ones(len(labels), dtype=bool)
+    for place, step in enumerate(steps):
+        waiting &= step.band.decide(scores[:, place]) == 0
+    return Bands(wanted, len(labels), steps, tuple(np.flatnonzero(~waiting).tolist()))
+
+
+def count_decisions(asked: StepScores, decisions: Sequence[float]) -> CalibrationLabels:
+    """The last step's own decisions, counted as labels."""
+    rows = [[*item, decision] for item, decision in zip(asked.items, decisions, strict=True)]
+    yes = sum(decision > _YES for decision in decisions)
+    digest = hashlib.sha256(json.dumps(sorted(rows)).encode()).hexdigest()
+    count = len(rows)
+    return CalibrationLabels("last step", digest, count, yes, count - yes, len({*asked.questions}), count, 1)
+
+
+def _list_ends(interval: Interval | None) -> tuple[float, float] | tuple[None, None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+Control = Literal["ltt", "crc"]
+ENOUGH_TO_LEARN = 150
+"""With fewer labels, none can be spared to find out which bounds to relax first."""
+_PART = 4
+"""One label in so many is used for that."""
+
+
+@dataclass(frozen=True)
+class StepsPromise:
+    """Whether bounds of several steps can keep a promise about wrong answers.
+
+    Attributes:
+        control: how the risk is controlled.
+        bounds: the bounds that keep the wanted limit, one for each step; None if the labels cannot show any.
+        wanted: what these promise.
+        best: the smallest limit that the labels can show; None if they can show none, and for crc.
+        best_bounds: the bounds that keep it.
+        curve: what bounds from strict to loose do.
+        labels: the labelled answers that count: one of each question.
+        learnt: how many of them found out which bounds to relax first, and were not used to test.
+    """
+
+    control: Control
+    bounds: tuple[float, ...] | None
+    wanted: Guarantee | None
+    best: Guarantee | None
+    best_bounds: tuple[float, ...] | None
+    curve: tuple[RiskPoint, ...]
+    labels: int
+    learnt: int
+
+
+def promise_steps(
+    values: Sequence[Sequence[float | None]],
+    labelled: Sequence[float],
+    questions: Sequence[Hashable],
+    rule: Rule,
+    limit: float,
+    confidence: float,
+    *,
+    together: bool,
+    control: Control = "ltt",
+    seed: int = 42,
+    find_best: bool = True,
+) -> StepsPromise:
+    """Find bounds that send as many answers as possible and keep the promise.
+
+    An answer is wrong unless most of its labels say that it is right. One answer of each question counts. With 150
+    labels or more, a quarter of them says which bounds to relax first; with fewer, all bounds go down together.
+
+    Args:
+        values: the value of each answer at each step, from 0 to 1; None where it has none.
+        labelled: the mean of the labels of each answer, from 0 to 1.
+        questions: the question of each answer.
+        rule: which answers are sent with which bounds.
+        limit: the largest share of wrong answers among those that are sent (of all answers, for crc).
+        confidence: the probability with which the promise must be kept; crc does not use it.
+        together: whether an answer must reach all bounds, as in a waterfall; else one is enough, as in a cascade.
+        control: `ltt` for Learn then Test, `crc` for conformal risk control.
+        seed: the seed of the draws.
+        find_best: whether to look for the best promise if the wanted one cannot be kept, which takes a while.
+    """
+    import numpy as np
+
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(labelled))
+    rows = np.array([*{questions[place]: int(place) for place in order}.values()])
+    table = np.array([[np.nan if one is None else one for one in row] for row in values])[rows]
+    is_wrong = np.array(labelled)[rows] <= 0.5
+    learnt = len(rows) // _PART if len(rows) >= ENOUGH_TO_LEARN else 0
+    path = level_path(table.shape[1], rule)
+    if learnt:
+        path = learn_path(table[:learnt], is_wrong[:learnt], rule, together=together)
+    scores, tested = path.score(table[learnt:]), is_wrong[learnt:]
+    if control == "crc":
+        wanted, best = find_controlled(scores, tested, limit), None
+    else:
+        wanted = find_guarantee(scores, tested, limit, confidence)
+        best = wanted or (find_best_limit(scores, tested, confidence) if find_best else None)
+    return StepsPromise(
+        control,
+        None if wanted is None else path.find(wanted.threshold),
+        wanted,
+        best,
+        None if best is None else path.find(best.threshold),
+        trace_risk(scores, tested, confidence),
+        len(rows),
+        learnt,
+    )
+
+
+FOLDS = 5
+
+
+def deal_folds(questions: Sequence[Hashable], seed: int) -> NDArray[np.int64] | None:
+    """The fold of each row, from 0: all rows of a question have the same one. None for fewer questions than folds."""
+    import numpy as np
+
+    members = number_clusters(questions, len(questions))
+    count = int(members.max()) + 1 if len(members) else 0
+    if count < FOLDS:
+        return None
+    folds: NDArray[np.int64] = np.random.Generator(np.random.PCG64(seed)).permutation(count)[members] % FOLDS
+    return folds

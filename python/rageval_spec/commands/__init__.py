@@ -1,1 +1,1 @@
-"""What each command does. Its options and its help are in `cli.py`."""
+"""One file or folder for each command: its options, its help and its work."""

@@ -11,27 +11,20 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.data.sample import Sample
-from rageval_spec.diagnostics import dump_visible
+from rageval_spec.data.samples import Sample
+from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.wording import (
-    count_noun,
-    format_interval,
-    format_percent,
-    format_probability,
-    format_signed,
-    make_visible,
-)
+from rageval_spec.wording import count_noun, format_interval, format_percent, format_probability, format_signed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rageval_spec.data.anchors import AnchorSet
-    from rageval_spec.pipeline.asking import AskedJudge
-    from rageval_spec.pipeline.estimate import ModelCalls
-    from rageval_spec.pipeline.parts import Parts
-    from rageval_spec.statistics.drift import Flips, Shift
+    from rageval_spec.data.labels import AnchorSet
+    from rageval_spec.pipeline.cost_estimate import ModelCalls
+    from rageval_spec.pipeline.execution.sample_judging import AskedJudge
+    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+    from rageval_spec.statistics.raters.judge_drift import Flips, Shift
 
 _TESTS = 3
 """Each test of drift takes its part of the error: changed decisions, changed values, and agreement with people."""
@@ -64,7 +57,7 @@ class Drift:
     has_drifted: bool
 
 
-class Rendered(NamedTuple):
+class DriftOutput(NamedTuple):
     """The text or JSON, and the exit code: 0 without drift, 1 with it, 3 if most answers got no value."""
 
     content: bytes
@@ -73,7 +66,7 @@ class Rendered(NamedTuple):
 
 def show_drift(
     anchors: Path, spec: Path, metric: str | None, form: str, *, alpha: float = 0.05, overrides: Sequence[str] = ()
-) -> Rendered:
+) -> DriftOutput:
     """Ask the judge of a spec about frozen answers, and compare with what it said before.
 
     Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
@@ -92,11 +85,11 @@ def show_drift(
         UsageError: the spec has no such metric, or its judge is asked something else.
         LimitError: the limits of the spec allow no further call.
     """
-    from rageval_spec.judging.calibrated import find_surroundings
-    from rageval_spec.judging.repetition import asks_chat
-    from rageval_spec.pipeline.asking import find_asked, open_parts
-    from rageval_spec.plugin.identity import digest_criterion, explain_difference, identify_judge
-    from rageval_spec.reports.shared.console import render_text
+    from rageval_spec.drawing.terminal import render_text
+    from rageval_spec.judging.calibrated_judge import find_surroundings
+    from rageval_spec.judging.composition import asks_chat
+    from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
+    from rageval_spec.plugin.judge_identity import digest_criterion, explain_difference, identify_judge
     from rageval_spec.spec import load
 
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
@@ -118,13 +111,13 @@ def show_drift(
     found = _compare(frozen, asked, values, difference, alpha)
     if found is None:
         failed = f"{asked.judge.context.name} gave a value to fewer than half of the {len(frozen.anchors)} anchors"
-        return Rendered(f"{make_visible(failed)}, so drift cannot be told.\n".encode(), BROKEN)
+        return DriftOutput(f"{make_visible(failed)}, so drift cannot be told.\n".encode(), BROKEN)
     content = dump_visible(asdict(found)).encode() if form == "json" else render_text(lambda _: _draw(found))
-    return Rendered(content, GATE_FAILED if found.has_drifted else PASSED)
+    return DriftOutput(content, GATE_FAILED if found.has_drifted else PASSED)
 
 
 def _read(path: Path) -> AnchorSet:
-    from rageval_spec.data.anchors import AnchorSet
+    from rageval_spec.data.labels import AnchorSet
 
     try:
         return AnchorSet.parse(path.read_bytes(), str(path))
@@ -132,18 +125,18 @@ def _read(path: Path) -> AnchorSet:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _tell_cost(asked: AskedJudge, parts: Parts, display: ProgressDisplay, frozen: AnchorSet, times: int) -> None:
-    from rageval_spec.pipeline.asking import expect_calls
-    from rageval_spec.pipeline.estimate import Expectation
+def _tell_cost(asked: AskedJudge, parts: SpecPlugins, display: ProgressDisplay, frozen: AnchorSet, times: int) -> None:
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
+    from rageval_spec.pipeline.execution.sample_judging import expect_calls
 
     asked.judge.expect([asked.criterion])
     if calls := expect_calls(parts, [asked.judge], asked.criterion, _build_all(frozen)):
-        display.tell(Expectation(tuple(_multiply(one, times) for one in calls)).render().rstrip())
+        display.tell(ExpectedCalls(tuple(_multiply(one, times) for one in calls)).render().rstrip())
 
 
 def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list[float | None]:
     """The judge's score of each anchor, from 0 to 1; None where it gives none."""
-    from rageval_spec.judging.grading import list_scores
+    from rageval_spec.judging.grade_scores import list_scores
 
     asked.judge.expect([asked.criterion])
     display.announce(f"ask {asked.judge.context.name}")
@@ -152,7 +145,7 @@ def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list
 
 
 def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
-    from rageval_spec.pipeline.estimate import ModelCalls
+    from rageval_spec.pipeline.cost_estimate import ModelCalls
 
     tokens = type(calls.tokens)(calls.tokens.input * times, calls.tokens.output * times)
     return ModelCalls(calls.model, calls.calls * times, tokens, None if calls.cost is None else calls.cost * times)
@@ -182,7 +175,7 @@ def _compare(
     """The drift on the anchors that got a value each time; None if these are fewer than half."""
     import numpy as np
 
-    from rageval_spec.statistics.drift import compare_agreement, count_flips
+    from rageval_spec.statistics.raters.judge_drift import compare_agreement, count_flips
 
     kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]
     if 2 * len(kept) < len(frozen.anchors):
@@ -216,7 +209,7 @@ def _compare(
 def _draw(found: Drift) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from rageval_spec.reports.shared.console import tabulate
+    from rageval_spec.drawing.terminal import tabulate
 
     times = "asked twice" if found.asked == 2 else "asked once"
     head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"

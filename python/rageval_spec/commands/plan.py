@@ -1,19 +1,34 @@
-"""`rageval-spec plan`: the steps of an evaluation, what is stored, and what the rest would cost."""
+"""`rageval-spec plan`: the steps of an evaluation, what is stored, and what the rest would cost.
+
+`plan --power` shows the smallest drop that the questions reveal, and how many questions `max_drop` needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Command
-from rageval_spec.commands.power import plan_power
+from rageval_spec.commands.console import OutputCommand
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.progress import ProgressDisplay
+from rageval_spec.wording import count_noun, format_number, format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.results_argument import NamedResults
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.data.outcomes import Drop
+    from rageval_spec.runner import Options
+    from rageval_spec.spec.blocks.gates import GateNode
+    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 def show_plan(
@@ -46,7 +61,7 @@ def show_plan(
         return planned.to_json() if form == "json" else planned.render()
 
 
-@click.command(cls=Command)
+@click.command(cls=OutputCommand)
 @shared.spec_argument
 @shared.selection_options
 @shared.store_options
@@ -64,3 +79,302 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     """
     console.write_form(show_plan(spec, form, **options), form)
     return PASSED
+
+
+_HEADER = (
+    "dataset",
+    "system",
+    "metric",
+    "compared with",
+    "questions",
+    "sd",
+    "alpha",
+    "smallest drop",
+    "max_drop needs",
+)
+_UNPAIRED = (
+    "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated.\n"
+    "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B\n"
+)
+_EQUAL = (
+    "An sd of 0 says nothing about the spread: all differences are the same. Give evaluations that "
+    "differ,\nor state a spread with --sd\n"
+)
+_UNKNOWN_DESIGN = (
+    "The stated sd says nothing of the spec's clusters and weights. If it is of single questions, multiply it by the "
+    "square\nroot of the design effect, which --from shows.\n"
+)
+
+
+_Cell: TypeAlias = tuple[str, str, str]
+"""A dataset, a system and a metric."""
+
+
+class _Spread(NamedTuple):
+    """How much the paired differences of one cell vary: their standard deviation, over so many queries.
+
+    With clusters or weights, `sd` is that of as many independent questions that all count the same and give as wide an
+    interval. `effect` is then the design effect: how many times larger the variance of the mean is.
+
+    `base` is the mean of the baseline, of which a `max_drop` can be a share; None if it is not known.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    baseline: str
+    queries: int
+    sd: float
+    base: float | None = None
+    effect: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerRow:
+    """What the questions can show of one cell.
+
+    `smallest_drop` is None if the questions are too few for any. `max_drop` is an amount; it and
+    `needed` are None if no gate has one, or if it is a share of a mean that is not known. `design_effect` is None
+    without clusters and weights.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    baseline: str
+    queries: int
+    sd: float
+    alpha: float
+    smallest_drop: float | None
+    max_drop: float | None
+    needed: int | None
+    design_effect: float | None = None
+
+
+def plan_power(
+    path: Path, options: Options, form: Literal["text", "json"], sources: Sequence[str], sd: float | None
+) -> str:
+    """The table as text or JSON.
+
+    Args:
+        path: the spec.
+        options: of the evaluation; only its overrides and limit count.
+        form: the form of the table.
+        sources: one or two earlier evaluations, by label or results folder, whose values tell the spread. With two,
+            the differences between them count. None means the last results.
+        sd: the standard deviation of the paired differences, in place of earlier values; None if it is not stated.
+
+    Raises:
+        UsageError: both `sources` and `sd` are given, or three sources, or the earlier values tell nothing.
+    """
+    from rageval_spec.spec import load
+
+    if sources and sd is not None:
+        raise UsageError("use --from or --sd, not both")
+    if len(sources) > 2:
+        raise UsageError("--from takes one or two evaluations")
+    spec = load(path, overrides=options.overrides)
+    spreads = [*_state(spec, sd, options)] if sd is not None else [*_measure(spec, _open(sources))]
+    if not spreads:
+        raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
+    rows = [row for spread in spreads for row in _find_rows(spec, spread)]
+    return _dump(rows) if form == "json" else _draw(spec, rows, _name(sources) if sd is None else "the stated sd")
+
+
+def measure_power(spec: Spec, opened: NamedResults) -> list[PowerRow]:
+    """What the questions of an earlier evaluation can show, as `plan_power` tells it.
+
+    Raises:
+        UsageError: the spec has clusters or weights, and the results know nothing of them.
+    """
+    return [row for spread in _measure(spec, [opened]) for row in _find_rows(spec, spread)]
+
+
+def _name(sources: Sequence[str]) -> str:
+    return " and ".join(sources) or "the last results"
+
+
+def _open(sources: Sequence[str]) -> list[NamedResults]:
+    from rageval_spec.commands.results_argument import open_results
+
+    return [open_results(name) for name in sources] or [open_results()]
+
+
+def _measure(spec: Spec, opened: Sequence[NamedResults]) -> Iterator[_Spread]:
+    """The spread of each cell, from the values of earlier evaluations: one, or two whose differences count."""
+    cells, designs = _list_cells(opened[0], spec), _list_designs(opened[0], spec)
+    if len(opened) == 2:
+        base = _list_cells(opened[1], spec)
+        for cell, values in cells.items():
+            yield from _pair(cell, opened[1].name, values, base.get(cell, {}), designs)
+        return
+    for cell, values in cells.items():
+        baselines = _list_baselines(spec, cell)
+        for baseline in baselines:
+            yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}), designs)
+        if not baselines and len(values) > 1:
+            sd, mean, effect = _spread_out(values, designs.get(cell[0]))
+            yield _Spread(*cell, "another evaluation", len(values), math.sqrt(2) * sd, mean, effect)
+
+
+def _list_designs(opened: NamedResults, spec: Spec) -> dict[str, Design]:
+    """The clusters and weights that the results have, of the datasets for which the spec wants them.
+
+    Raises:
+        UsageError: the results have none.
+    """
+    known = opened.evaluation.question_designs
+    wanted = [name for name in spec.designs if name in opened.evaluation.datasets]
+    lacking = next((name for name in wanted if name not in known), None)
+    if lacking is not None:
+        raise UsageError(
+            f"{opened.name} knows no clusters or weights of '{lacking}', which this spec has; run the spec first, or "
+            "name results that have them with --from"
+        )
+    return {name: known[name] for name in wanted}
+
+
+def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[float, float, float | None]:
+    """The standard deviation of values by query, their mean, and the design effect; see `_Spread`."""
+    import statistics
+
+    from rageval_spec.statistics.weighted_clusters import lay_out
+
+    sd, mean = statistics.stdev(values.values()), statistics.fmean(values.values())
+    if design is None:
+        return sd, mean, None
+    layout, numbers = lay_out(design, [*values], [*values]), [*values.values()]
+    variance = layout.find_variance(numbers)
+    if math.isnan(variance):
+        raise UsageError("all questions belong to one cluster, so nothing can be shown")
+    effective = math.sqrt(variance * len(numbers))
+    return effective, layout.average(numbers), (effective / sd) ** 2 if sd else 1.0
+
+
+def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
+    """The other systems of the spec with which gates compare a cell."""
+    _, system, metric = cell
+    named = dict.fromkeys(gate.baseline for gate in spec.gates if gate.metric == metric)
+    return [name for name in named if name is not None and name in spec.systems and name != system]
+
+
+def _pair(
+    cell: _Cell, baseline: str, values: dict[str, float], base: dict[str, float], designs: Mapping[str, Design]
+) -> Iterator[_Spread]:
+    shared = [query for query in values if query in base]
+    if len(shared) > 1:
+        design = designs.get(cell[0])
+        sd, _, effect = _spread_out({query: values[query] - base[query] for query in shared}, design)
+        _, mean, _ = _spread_out({query: base[query] for query in shared}, design)
+        yield _Spread(*cell, baseline, len(shared), sd, mean, effect)
+
+
+def _list_cells(opened: NamedResults, spec: Spec) -> dict[_Cell, dict[str, float]]:
+    """The scored values of each cell by query, for the metrics of the spec that are means."""
+    evaluation = opened.evaluation
+    metrics = {metric.name for metric in spec.metrics}
+    means = {(a.dataset, a.system, a.metric) for a in evaluation.aggregates if a.statistic == "mean"}
+    cells: dict[_Cell, dict[str, float]] = {}
+    scored = evaluation.values.filter(evaluation.values["status"] == "scored")
+    for dataset, system, metric, query, value in scored.select(
+        "dataset", "system", "metric", "query_id", "value"
+    ).iter_rows():
+        if metric in metrics and (dataset, system, metric) in means:
+            cells.setdefault((dataset, system, metric), {})[query] = value
+    return cells
+
+
+def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
+    """The same spread for every metric, with the number of questions that each dataset has."""
+    from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts
+
+    for name, dataset in build_parts(spec).datasets.items():
+        asked = queries_to_ask(dataset.foresee(), options.limit).queries
+        assert asked is not None, "queries_to_ask refuses a collection without queries"
+        for metric in spec.metrics:
+            yield _Spread(name, "any", metric.name, "any", asked.height, sd)
+
+
+def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
+    """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
+    from rageval_spec.data.outcomes import read_drop
+    from rageval_spec.statistics.aggregation import ALPHA, count_queries, find_smallest_drop
+
+    asked = {
+        (gate.alpha or ALPHA, None if gate.max_drop is None else _resolve(read_drop(gate.max_drop), spread))
+        for gate in spec.gates
+        if _concerns(gate, spread, spec)
+    }
+    where = spread[:-2]
+    for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
+        smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
+        needed = None if drop is None else count_queries(spread.sd, drop, alpha)
+        yield PowerRow(*where, alpha, smallest, drop, needed, spread.effect)
+
+
+def _resolve(drop: Drop, spread: _Spread) -> float | None:
+    """The drop as an amount; None for a share of a mean that is not known."""
+    return None if drop.is_share and spread.base is None else drop.resolve(spread.base or 0.0)
+
+
+def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
+    return (
+        gate.metric == spread.metric
+        and gate.baseline is not None
+        and gate.dataset in (None, spread.dataset)
+        and (spread.system == "any" or gate.system in (None, spread.system))
+        and (gate.baseline == spread.baseline or spread.baseline not in spec.systems)
+    )
+
+
+def _dump(rows: Sequence[PowerRow]) -> str:
+    from rageval_spec.statistics.aggregation import POWER
+
+    listed = [dataclasses.asdict(row) for row in rows]
+    for row in listed:
+        if row["design_effect"] is None:
+            del row["design_effect"]
+    content = {"version": 1, "power": POWER, "rows": listed}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _draw(spec: Spec, rows: Sequence[PowerRow], source: str) -> str:
+    from rageval_spec.statistics.aggregation import POWER
+
+    cells = [_HEADER, *(_draw_row(row) for row in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(_HEADER))]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    title = f"{spec.name}: the smallest drop that can be shown ({format_percent(POWER)} power, paired test, {source})"
+    remark = _UNPAIRED if any(row.baseline == "another evaluation" for row in rows) else ""
+    remark += _EQUAL if any(row.sd == 0 for row in rows) else ""
+    remark += _describe_effects(rows)
+    remark += _UNKNOWN_DESIGN if spec.designs and all(row.design_effect is None for row in rows) else ""
+    return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
+
+
+def _describe_effects(rows: Sequence[PowerRow]) -> str:
+    """How much clusters and weights widen intervals; "" without them."""
+    effects = [row.design_effect for row in rows if row.design_effect is not None]
+    if not effects:
+        return ""
+    low, high = f"{min(effects):.1f}", f"{max(effects):.1f}"
+    times = low if low == high else f"{low} to {high}"
+    return (
+        f"Clusters and weights count: the variance of a mean is {times} times that of independent questions\n"
+        "(the design effect), which is part of the sd. Further questions are expected to come in like clusters.\n"
+    )
+
+
+def _draw_row(row: PowerRow) -> tuple[str, ...]:
+    smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
+    needs = "" if row.max_drop is None else "a max_drop above 0"
+    if row.needed is not None:
+        needs = f"{_show_amount(row.max_drop or 0)}: {count_noun(row.needed, 'question')}"
+    counts = (str(row.queries), format_number(row.sd), f"{row.alpha:g}")
+    return (row.dataset, row.system, row.metric, row.baseline, *counts, smallest, needs)
+
+
+def _show_amount(drop: float) -> str:
+    """An amount as it was written; that of a share of a mean with at most four digits."""
+    return f"{float(f'{drop:.4g}'):g}"

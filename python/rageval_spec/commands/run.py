@@ -1,8 +1,15 @@
-"""`rageval-spec run`: compute an evaluation, show its reports, return its exit code."""
+"""`rageval-spec run`: compute an evaluation, show its reports, return its exit code.
+
+With `--annotations`, gates that did not pass and errors in the spec become workflow commands, which GitHub shows at
+the lines of the spec. A runner obeys every line that begins with `::`, also where it is the text of a question or an
+answer. So commands are switched off, with a word that no text can know, until the annotations are written.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,14 +17,16 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.annotations import annotate, annotate_diagnostics, stop_commands
-from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.front import Command
-from rageval_spec.diagnostics import SpecError
+from rageval_spec.commands.console import PROGRAM, OutputCommand
+from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
 
 if TYPE_CHECKING:
-    from rageval_spec.runner import Options, Outcome
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.outcomes import Counted, GateOutcome
+    from rageval_spec.diagnostics import Diagnostic
+    from rageval_spec.plugin.plugin import SpecOrigin
+    from rageval_spec.runner import Options, RunOutcome
 
 
 def run_spec(spec: Path, options: Options, annotations: Literal["github"] | None = None) -> int:
@@ -41,7 +50,7 @@ def run_spec(spec: Path, options: Options, annotations: Literal["github"] | None
     return outcome.exit_code
 
 
-def _run(spec: Path, options: Options) -> Outcome:
+def _run(spec: Path, options: Options) -> RunOutcome:
     """Evaluate, and show everything that a person reads."""
     from rageval_spec import runner
 
@@ -61,7 +70,7 @@ def _run(spec: Path, options: Options) -> Outcome:
     return outcome
 
 
-def _show(outcome: Outcome, options: Options) -> None:
+def _show(outcome: RunOutcome, options: Options) -> None:
     from rageval_spec.history.results_folder import ALL_FILES
 
     for shown in outcome.shown:
@@ -79,7 +88,7 @@ def _show(outcome: Outcome, options: Options) -> None:
         console.tell(advice)
 
 
-@click.command(cls=Command)
+@click.command(cls=OutputCommand)
 @shared.spec_argument
 @shared.selection_options
 @shared.store_options
@@ -97,3 +106,69 @@ def run(spec: Path, annotations: Any, **options: Any) -> int:
     from rageval_spec.runner import Options
 
     return run_spec(spec, Options(**options), annotations)
+
+
+MOST = 10
+"""GitHub shows at most ten annotations of each level for a step."""
+_LEVELS: dict[Counted, str] = {"fail": "error", "warn": "warning", "pass": "notice"}
+
+
+@contextmanager
+def stop_commands() -> Iterator[None]:
+    """Let GitHub's runner obey nothing that is written until the end of the block."""
+    from secrets import token_hex
+
+    word = token_hex(16)
+    console.write(f"::stop-commands::{word}\n")
+    try:
+        yield
+    finally:
+        console.write(f"::{word}::\n")
+
+
+def annotate(evaluation: Evaluation, origin: SpecOrigin | None) -> str:
+    """Workflow commands, one line each: failures, then gates that did not pass, worst first; at most ten.
+
+    Args:
+        evaluation: what was evaluated.
+        origin: where the spec is written; without it, the annotations belong to no file.
+    """
+    from rageval_spec.drawing.verdict import worst_first
+
+    lines = [_write("error", evaluation.name, failure, origin, 1) for failure in evaluation.failures]
+    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
+    lines += [_annotate_gate(gate, origin) for gate in gates]
+    return "".join(f"{line}\n" for line in lines[:MOST])
+
+
+def annotate_diagnostics(diagnostics: Iterable[Diagnostic]) -> str:
+    """Workflow commands for what is wrong with a spec, one line each; at most ten."""
+    from rageval_spec.spec.spec_file import name_in_repository
+
+    lines = []
+    for one in diagnostics:
+        level = "error" if one.severity == "error" else "warning"
+        path = Path(one.path)
+        place = f"file={_escape(name_in_repository(path))},line={one.position.line}," if path.is_file() else ""
+        told = one.message + (f"; {one.hint}" if one.hint else "")
+        lines.append(f"::{level} {place}title=spec::{_escape_message(told)}")
+    return "".join(f"{line}\n" for line in lines[:MOST])
+
+
+def _annotate_gate(gate: GateOutcome, origin: SpecOrigin | None) -> str:
+    lines = () if origin is None else origin.gate_lines
+    line = lines[gate.gate] if gate.gate < len(lines) else 1
+    return _write(_LEVELS[gate.counted], f"{gate.metric} {gate.bound}", gate.reason, origin, line)
+
+
+def _write(level: str, title: str, told: str, origin: SpecOrigin | None, line: int) -> str:
+    place = "" if origin is None else f"file={_escape(origin.path)},line={line},"
+    return f"::{level} {place}title={_escape(title)}::{_escape_message(told)}"
+
+
+def _escape_message(text: str) -> str:
+    return make_visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")

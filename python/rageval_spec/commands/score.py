@@ -12,14 +12,14 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Command
+from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, NothingScoredError
 from rageval_spec.kernels import RankingOptions, parse_measure
 from rageval_spec.progress import ProgressDisplay
 
 if TYPE_CHECKING:
-    from rageval_spec.api.results import Results
+    from rageval_spec.api.rankings import Results
 
 
 TREC_EVAL_MEASURES = (
@@ -34,7 +34,7 @@ LOGARITHMS = frozenset({"gm_map"})
 
 
 @dataclass(frozen=True)
-class Scores:
+class RunScores:
     """The values of one run.
 
     Attributes:
@@ -99,7 +99,7 @@ def read_options(*, ties: str, complete: bool, **settings: Any) -> RankingOption
 
 def score_run(
     qrels: Path, run: Path, measures: Sequence[str], options: RankingOptions, *, per_query: bool = False
-) -> Scores:
+) -> RunScores:
     """Score a run in trec_eval's format against judgements in trec_eval's or BEIR's format.
 
     Args:
@@ -114,19 +114,19 @@ def score_run(
         DataError: a file cannot be read (the message gives `file:line`), or lists a document twice for a query.
         NothingScoredError: no query of the run is in the qrels.
     """
-    from rageval_spec.api.ranking import evaluate_with
+    from rageval_spec.api.rankings import evaluate_with
 
     results = evaluate_with(qrels, run, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)
     if not len(results):
         raise NothingScoredError(f"no query of {run} is in {qrels}")
-    return Scores(results, per_query, options.tie_range, header=not measures)
+    return RunScores(results, per_query, options.tie_range, header=not measures)
 
 
 def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in names if parse_measure(name).name in words)
 
 
-@click.command(cls=Command)
+@click.command(cls=OutputCommand)
 @click.argument("qrels", type=click.Path(path_type=Path))
 @click.argument("run_file", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("measures", metavar="[MEASURE]...", nargs=-1)

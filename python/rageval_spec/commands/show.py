@@ -11,19 +11,19 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Command
-from rageval_spec.diagnostics import dump_visible, suggest
+from rageval_spec.commands.console import OutputCommand
+from rageval_spec.diagnostics import dump_visible, make_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.wording import count_noun, make_visible
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-    from rageval_spec.commands.results import Opened
+    from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.reports.shared.cards import Baseline, Card, CardValue
-    from rageval_spec.reports.shared.worst import Filter
+    from rageval_spec.drawing.cards import Card, CardValue
+    from rageval_spec.drawing.question_order import BaselineValues, Filter
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
@@ -31,7 +31,7 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Request:
+class ShowRequest:
     """What to show.
 
     Attributes:
@@ -60,8 +60,8 @@ class Shown:
         total: the number of all questions of all systems.
     """
 
-    results: Opened
-    baseline: Baseline | None
+    results: NamedResults
+    baseline: BaselineValues | None
     query_id: str | None
     cards: tuple[Card, ...]
     deciding: Mapping[tuple[str, ...], str | None]
@@ -69,7 +69,7 @@ class Shown:
     total: int
 
 
-def show(request: Request, form: Form) -> bytes:
+def show(request: ShowRequest, form: Form) -> bytes:
     """The questions that a request chooses, as text, JSON or Markdown in UTF-8.
 
     JSON is an object with `format_version`, `name` (of the evaluation), `results`, `baseline` (or null), `total`,
@@ -83,23 +83,23 @@ def show(request: Request, form: Form) -> bytes:
     if form == "json":
         return _to_json(shown)
     if form == "markdown":
-        from rageval_spec.commands.card_markdown import write_card
-        from rageval_spec.reports.shared.markup import escape
+        from rageval_spec.drawing.card_text import write_card
+        from rageval_spec.drawing.escaping import escape
 
         heading = f"# {escape(_describe(shown))}\n"
         cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)
         origins = shown.results.evaluation.origins.items()
         told = [escape(f"Dataset {name}: {origin.describe()}") + "\n" for name, origin in origins]
         return "\n".join([heading, *told, *cards]).encode("utf-8", "backslashreplace")
-    from rageval_spec.reports.shared.console import render_text
+    from rageval_spec.drawing.terminal import render_text
 
     return render_text(lambda _: _draw(shown, full=request.full))
 
 
-def _choose(request: Request) -> Shown:
-    from rageval_spec.commands.results import open_baseline
-    from rageval_spec.reports.shared.cards import build_cards
-    from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
+def _choose(request: ShowRequest) -> Shown:
+    from rageval_spec.commands.results_argument import open_baseline
+    from rageval_spec.drawing.cards import build_cards
+    from rageval_spec.drawing.question_order import KEY, NoBaselineError, rank_questions
 
     query_id, results = _resolve(request)
     evaluation = results.evaluation
@@ -120,15 +120,15 @@ def _choose(request: Request) -> Shown:
 def _count(evaluation: Evaluation) -> int:
     import polars as pl
 
-    from rageval_spec.reports.shared.worst import KEY
+    from rageval_spec.drawing.question_order import KEY
 
     tables = (evaluation.select_samples(*KEY), evaluation.values.select(KEY))
     return int(pl.concat(tables).n_unique())
 
 
-def _resolve(request: Request) -> tuple[str | None, Opened]:
+def _resolve(request: ShowRequest) -> tuple[str | None, NamedResults]:
     """The query id and the results, whichever order the arguments are in."""
-    from rageval_spec.commands.results import is_results, open_results
+    from rageval_spec.commands.results_argument import is_results, open_results
 
     names = list(request.names)
     if request.results is not None:
@@ -147,11 +147,11 @@ def _resolve(request: Request) -> tuple[str | None, Opened]:
     return (names[0] if names else None), _open_last(names)
 
 
-def _open_last(names: Sequence[str]) -> Opened:
+def _open_last(names: Sequence[str]) -> NamedResults:
     """The last results. If there are none, and the argument is a file or folder, the error is about that."""
     from pathlib import Path
 
-    from rageval_spec.commands.results import is_results, open_results
+    from rageval_spec.commands.results_argument import is_results, open_results
     from rageval_spec.plugin.report import RESULTS_FOLDER
 
     if names and not is_results(RESULTS_FOLDER) and Path(names[0]).exists():
@@ -159,10 +159,10 @@ def _open_last(names: Sequence[str]) -> Opened:
     return open_results()
 
 
-def _require_question(results: Opened, query_id: str) -> None:
+def _require_question(results: NamedResults, query_id: str) -> None:
     import polars as pl
 
-    from rageval_spec.reports.shared.first import write_show
+    from rageval_spec.drawing.cards import write_show
 
     evaluation = results.evaluation
     tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
@@ -207,8 +207,8 @@ def _to_json(shown: Shown) -> bytes:
 def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from rageval_spec.reports.shared.card_text import draw_card, draw_entry
-    from rageval_spec.reports.shared.first import write_show
+    from rageval_spec.drawing.card_text import draw_card, draw_entry
+    from rageval_spec.drawing.cards import write_show
 
     yield Text(make_visible(_describe(shown)), "dim")
     for name, origin in shown.results.evaluation.origins.items():
@@ -283,7 +283,7 @@ def _question_options(command: shared.F) -> shared.F:
     return command
 
 
-@click.command("show", cls=Command)
+@click.command("show", cls=OutputCommand)
 @click.argument("names", metavar="[QUERY] [RESULTS]", nargs=-1)
 @_question_options
 @click.option("--full", is_flag=True, help="Show long texts in full, and cards instead of a list.")
@@ -300,8 +300,8 @@ def show_questions(names: Sequence[str], form: Any, full: bool, **options: Any) 
     rageval-spec show --metric faithfulness --below 0.5 --system v2 --slice difficulty=hard
     rageval-spec show --regressed --baseline main --format markdown
     """
-    from rageval_spec.reports.shared.worst import Filter
+    from rageval_spec.drawing.question_order import Filter
 
     results, baseline = options.pop("results"), options.pop("baseline")
-    console.write(show(Request(names, results, baseline, Filter(**options), full), form))
+    console.write(show(ShowRequest(names, results, baseline, Filter(**options), full), form))
     return PASSED

@@ -14,14 +14,14 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Front
+from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
-from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.diagnostics import make_json_visible, make_visible
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.wording import count_noun, make_visible
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.store.inventory import Entry
+    from rageval_spec.store.inventory import StoreEntry
 
 
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -69,8 +69,7 @@ def prune_store(
         UsageError: no rule is given, or an age or a size cannot be parsed.
         SpecError: a spec is wrong.
     """
-    from rageval_spec.store.inventory import list_entries
-    from rageval_spec.store.pruning import Rules, choose, remove
+    from rageval_spec.store.inventory import Rules, choose, list_entries, remove
 
     if older_than is None and max_size is None and not unused_by:
         raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, or --unused-by SPEC")
@@ -92,12 +91,12 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
     Raises:
         SpecError: a spec is wrong.
     """
-    from rageval_spec.pipeline.parts import build_parts
-    from rageval_spec.pipeline.plan import make_plan
-    from rageval_spec.pipeline.selection import select
+    from rageval_spec.pipeline.planning.plan import make_plan
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts
+    from rageval_spec.pipeline.planning.spec_selection import select
     from rageval_spec.spec import load
-    from rageval_spec.store.folder import FolderStore
-    from rageval_spec.systems.shared.asked import AnsweringSystem
+    from rageval_spec.store.store import FolderStore
+    from rageval_spec.systems.shared.answering_system import AnsweringSystem
 
     keys: set[str] = set()
     for path in specs:
@@ -132,11 +131,11 @@ def format_size(size: int) -> str:
     return count_noun(size, "byte")
 
 
-def _add_up(entries: Iterable[Entry]) -> int:
+def _add_up(entries: Iterable[StoreEntry]) -> int:
     return sum(entry.size for entry in entries)
 
 
-def _list_lines(entries: Sequence[Entry]) -> Iterator[str]:
+def _list_lines(entries: Sequence[StoreEntry]) -> Iterator[str]:
     from rageval_spec.store.inventory import KINDS
 
     sizes = [format_size(entry.size) for entry in entries]

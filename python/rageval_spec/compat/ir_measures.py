@@ -26,8 +26,7 @@ from ir_measures.providers.base import Any as AnyValue
 from ir_measures.util import QrelsConverter, RunConverter
 
 from rageval_spec import kernels
-from rageval_spec.api.forms import nest
-from rageval_spec.api.measure_objects import measure_text
+from rageval_spec.api.ranking_inputs import measure_text, nest
 
 _ANY, _SOME = AnyValue(), AnyValue(required=True)
 Qrels = Mapping[str, Mapping[str, int]]

@@ -16,7 +16,7 @@ from copy import copy
 from typing import Literal, TypeVar
 
 from rageval_spec import kernels
-from rageval_spec.api.forms import nest
+from rageval_spec.api.ranking_inputs import nest
 
 __version__ = "0.5.11"
 

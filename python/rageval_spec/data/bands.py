@@ -26,7 +26,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class BandScale:
     """The levels of one metric, best first.
 
     `name` is the word of a built-in scale, or "custom". `lower_is_better` turns the bounds into upper ones.
@@ -95,13 +95,13 @@ SCALES: Mapping[str, Mapping[str, tuple[Level, ...]]] = {
 """The built-in scales: for each, the levels of a metric, by its word (`faithfulness`) or its full name (`ndcg@10`)."""
 
 
-def find_scale(name: str, metrics: Iterable[str]) -> Scale | None:
+def find_scale(name: str, metrics: Iterable[str]) -> BandScale | None:
     """The built-in scale for the first of a metric's names (its word, its full name) that the scale covers, or None."""
-    return next((Scale(name, levels) for one in metrics if (levels := SCALES[name].get(one)) is not None), None)
+    return next((BandScale(name, levels) for one in metrics if (levels := SCALES[name].get(one)) is not None), None)
 
 
-def make_scale(bounds: Mapping[str, float], *, lower_is_better: bool = False, worst: str = "below") -> Scale:
+def make_scale(bounds: Mapping[str, float], *, lower_is_better: bool = False, worst: str = "below") -> BandScale:
     """A scale of one's own, from words and their bounds in any order. Values that meet no bound are `worst`."""
     ordered = sorted(bounds.items(), key=lambda pair: pair[1], reverse=not lower_is_better)
     levels = (*(Level(word, bound) for word, bound in ordered), Level(worst, None))
-    return Scale("custom", levels, lower_is_better)
+    return BandScale("custom", levels, lower_is_better)

@@ -1,13 +1,20 @@
-"""Requests to chat models, and their replies."""
+"""Requests to chat models, their replies, and why a call brought none.
+
+It also counts how often a model's replies could be read, and how long they took. It tells whether two names mean the
+same language model, or models of one family.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
+
+from rageval_spec.errors import RagevalError
 
 
 class Message(NamedTuple):
@@ -76,3 +83,171 @@ class ChatReply:
     def with_text(self, text: str) -> ChatReply:
         """A copy with another text and without token probabilities, which describe only the original text."""
         return replace(self, text=text, choices=None)
+
+
+class CallError(RagevalError):
+    """A call failed, and retries failed or would be useless. One sample has no verdict; the others are not affected.
+
+    Attributes:
+        is_temporary: True if the endpoint can be expected to answer if the question is rephrased: it was busy or broken
+            (429, 5xx), or its reply was incomplete. False if it refuses (401, 404) or is considered dead.
+        is_lasting: True if the next evaluation would fail in the same way: the endpoint refuses (401, 404).
+    """
+
+    def __init__(self, message: str, *, is_temporary: bool = True, is_lasting: bool = False) -> None:
+        """Create the error with the message that reports show."""
+        super().__init__(message)
+        self.is_temporary = is_temporary
+        self.is_lasting = is_lasting
+
+
+class UnfinishedError(RagevalError):
+    """The evaluation stopped before a reply came. This is not a failure of the model or the system."""
+
+
+class LimitError(UnfinishedError):
+    """The evaluation reached a limit of the spec and asks nothing more. The replies it already has are kept."""
+
+
+class InterruptedCallError(UnfinishedError):
+    """The evaluation was interrupted, for example by Ctrl-C, while a call was waiting or in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCounts:
+    """What became of the questions that a chat model was asked.
+
+    Attributes:
+        first: questions whose first reply could be read.
+        later: questions that were asked again, in other words, until a reply could be read.
+        never: questions without a reply that could be read.
+        repeats: how many replies it took beyond the first of each question.
+    """
+
+    first: int = 0
+    later: int = 0
+    never: int = 0
+    repeats: int = 0
+
+    @property
+    def questions(self) -> int:
+        """All questions that got any reply."""
+        return self.first + self.later + self.never
+
+    def __add__(self, other: ReplyCounts) -> ReplyCounts:
+        """The counts of both."""
+        return ReplyCounts(
+            self.first + other.first, self.later + other.later, self.never + other.never, self.repeats + other.repeats
+        )
+
+    @classmethod
+    def of(cls, replies: int, *, is_read: bool) -> ReplyCounts:
+        """One question that got this many replies; `is_read` if the last one could be read."""
+        repeats = max(replies - 1, 0)
+        if not is_read:
+            return cls(never=1, repeats=repeats)
+        return cls(later=1, repeats=repeats) if repeats else cls(first=1)
+
+    def __str__(self) -> str:
+        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again`."""
+        noun = "question" if self.questions == 1 else "questions"
+        parts = [f"readable replies to {_show(self.first, self.questions)} of {self.questions:,} {noun} at first"]
+        if self.later:
+            parts.append(f"{_show(self.later, self.questions)} after asking again")
+        if self.never:
+            parts.append(f"{_show(self.never, self.questions)} never")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """A chat model at an endpoint, and what was asked of it.
+
+    Attributes:
+        model, url: what it is called there, and where it was asked.
+        calls, seconds: the calls that gave a reply, and how long they took in total.
+        replies: how often the replies could be read.
+    """
+
+    model: str
+    url: str
+    calls: int
+    seconds: float
+    replies: ReplyCounts
+
+    def __str__(self) -> str:
+        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again; 0.84 seconds a call`."""
+        return f"{self.replies}; {self.seconds / max(self.calls, 1):.2g} seconds a call"
+
+
+def _show(count: int, total: int) -> str:
+    """A share as a percentage that is 0% or 100% only if it is exactly that."""
+    share = 100 * count / total if total else 0.0
+    rounded = f"{share:.1f}".removesuffix(".0")
+    if rounded == "100" and count < total:
+        return "99.9%"
+    return "0.1%" if rounded == "0" and count else f"{rounded}%"
+
+
+Kinship = Literal["same", "family"]
+"""`same`: one model, in whatever release, size of numbers or place. `family`: models of one maker's line."""
+
+_PROVIDER = re.compile(
+    r"^(?:(?:[a-z]{2,4}\.)?(?:anthropic|meta|amazon|mistral|cohere|ai21|deepseek|openai|qwen|google)\.|.*/)"
+)
+"""What hosts put before a name: `us.anthropic.`, `openai/`, `accounts/fireworks/models/`."""
+_RELEASE = re.compile(
+    r"@[\w.-]+$|-v\d+:\d+$|[-_:.]\d{4}-\d{2}-\d{2}|[-_@]20\d{6}|[-_](?:0\d{2}|\d{2}-\d{2}|[01]\d[0-3]\d|2[3-9](?:0[1-9]|1[0-2]))$"
+)
+"""Dates and numbers of releases: `-2024-08-06`, `@20240229`, `-v1:0`, `-002`, `-05-06`, `-0613`, `-2411`."""
+_TOKEN = re.compile(r"[a-z]+|\d+")
+_NOISE = frozenset(
+    (
+        *("meta", "hf", "instruct", "it", "chat", "latest", "preview", "exp", "experimental", "online", "free"),
+        *("gguf", "ggml", "awq", "gptq", "mlx", "bnb", "exl", "fp", "bf", "nf", "int", "bit", "f", "q", "k", "m", "s"),
+    )
+)
+"""Tokens that do not tell models apart: training for chats, formats, the size of numbers."""
+_SIZES = re.compile(r"(?:[-_:](?:i?q\d(?:_[a-z0-9]+)*|(?:fp|bf|int|f|nf)\d+|\d+bit|awq|gptq|gguf|mlx))+$")
+_FAMILIES: Mapping[str, str] = {
+    **{name: name for name in ("claude", "command", "deepseek", "falcon", "gemini", "gemma", "glm", "gpt", "granite")},
+    **{name: name for name in ("grok", "jamba", "kimi", "llama", "mistral", "nova", "olmo", "phi", "qwen", "yi")},
+    **dict.fromkeys(("chatgpt", "o", "davinci"), "gpt"),
+    **dict.fromkeys(("mixtral", "ministral", "codestral", "magistral", "pixtral", "devstral"), "mistral"),
+    **dict.fromkeys(("qwq", "qvq"), "qwen"),
+    "codellama": "llama",
+    "codegemma": "gemma",
+}
+"""The family of each line of models, by the first word of its name."""
+
+
+def compare_models(one: str, other: str) -> Kinship | None:
+    """How two models are related, by their names as people and endpoints write them; None if they are not.
+
+    >>> compare_models("gpt-4o-2024-08-06", "openai/gpt-4o")
+    'same'
+    >>> compare_models("llama3.1:8b", "meta-llama/Llama-3.1-70B-Instruct")
+    'family'
+    >>> compare_models("gpt-4o", "claude-3-5-sonnet") is None
+    True
+    """
+    if one.strip() and one.strip().casefold() == other.strip().casefold():
+        return "same"
+    first, second = _read(one), _read(other)
+    if first == second:
+        return "same" if first else None
+    families = _find_family(first), _find_family(second)
+    return "family" if families[0] is not None and families[0] == families[1] else None
+
+
+def _read(name: str) -> tuple[str, ...]:
+    """The tokens of a name that tell the model apart from others."""
+    text = _PROVIDER.sub("", name.strip().casefold())
+    text = text.removesuffix(":latest")
+    for pattern in (_SIZES, _RELEASE):
+        text = pattern.sub("", text)
+    return tuple(token for token in _TOKEN.findall(text) if token not in _NOISE)
+
+
+def _find_family(tokens: tuple[str, ...]) -> str | None:
+    return _FAMILIES.get(tokens[0]) if tokens else None

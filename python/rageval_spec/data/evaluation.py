@@ -7,25 +7,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from rageval_spec.data.bands import Scale
-from rageval_spec.data.base_values import empty_base_values
-from rageval_spec.data.cell import Cell
-from rageval_spec.data.comparability import Change, Overlap
-from rageval_spec.data.correction import Correction
-from rageval_spec.data.design import CellDesign, Design, DesignSummary
-from rageval_spec.data.diagnosis import Diagnosis
-from rageval_spec.data.documents import DocumentNumbers, empty_documents
+from rageval_spec.data.bands import BandScale
+from rageval_spec.data.chat import ReplyCounts
+from rageval_spec.data.datasets import CellDesign, DatasetOrigin, Design, DesignSummary, Fingerprints
 from rageval_spec.data.findings import empty_findings, stream_findings
-from rageval_spec.data.fingerprints import Fingerprints
-from rageval_spec.data.gate_outcome import Counted as Counted
-from rageval_spec.data.gate_outcome import GateOutcome as GateOutcome
-from rageval_spec.data.gate_outcome import Verdict as Verdict
-from rageval_spec.data.gate_outcome import rank_outcome as rank_outcome
-from rageval_spec.data.interval import Interval as Interval
-from rageval_spec.data.note import Note
-from rageval_spec.data.origin import Origin
-from rageval_spec.data.reply_counts import ReplyCounts
-from rageval_spec.data.stopping import Stopping
+from rageval_spec.data.outcomes import (
+    BaselineChange,
+    Cell,
+    Correction,
+    Diagnosis,
+    GateOutcome,
+    Interval,
+    Note,
+    Overlap,
+    Stopping,
+    empty_base_values,
+)
+from rageval_spec.data.tables import DocumentNumbers, empty_documents
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,7 +107,7 @@ class Comparison:
     wins: int
     losses: int
     slice: str | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[BaselineChange, ...] = ()
     baseline_mean: float | None = None
     design: CellDesign | None = None
     correction: Correction | None = None
@@ -199,7 +197,7 @@ class UsedCalibration:
 
 
 class StoredTable(Protocol):
-    """A table in a file that can be read in parts; `history/stored_samples.py` has one."""
+    """A table in a file that can be read in parts; `history/results_folder.py` has one."""
 
     def select(self, columns: Sequence[str]) -> pl.DataFrame:
         """Some columns."""
@@ -278,7 +276,7 @@ class Evaluation:
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     diagnosis: Diagnosis | None = None
-    bands: dict[str, Scale] = field(default_factory=dict)
+    bands: dict[str, BandScale] = field(default_factory=dict)
     summaries: dict[str, str] = field(default_factory=dict)
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
     judging: dict[str, JudgingCost] = field(default_factory=dict)
@@ -291,7 +289,7 @@ class Evaluation:
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-    origins: dict[str, Origin] = field(default_factory=dict)
+    origins: dict[str, DatasetOrigin] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

@@ -22,7 +22,7 @@ _ABSENT: tuple[object, ...] = (None, (), {})
 
 @dataclasses.dataclass(frozen=True)
 class ScoreMap:
-    """Turns a judge's score into the probability that people say yes; `statistics/maps.py` applies it.
+    """Turns a judge's score into the probability that people say yes; `reliability_curves.py` applies it.
 
     Attributes:
         kind: platt: the logistic function of `slope * score + intercept`; isotonic: a rising line through points,
@@ -38,7 +38,7 @@ class ScoreMap:
 
 
 @dataclasses.dataclass(frozen=True)
-class Threshold:
+class CalibratedThreshold:
     """From where on a score means yes, and the criterion that chose it: `youden`, `f1`, or `precision >= 0.9`."""
 
     value: float
@@ -96,7 +96,7 @@ class Figure:
 
 
 @dataclasses.dataclass(frozen=True)
-class Labelled:
+class CalibrationLabels:
     """The labels of a calibration.
 
     Attributes:
@@ -142,9 +142,9 @@ class JudgeCalibration:
     scale: tuple[float, float]
     identity: dict[str, Any]
     digest: str
-    labelled: Labelled
+    labelled: CalibrationLabels
     map: ScoreMap | None = None
-    threshold: Threshold | None = None
+    threshold: CalibratedThreshold | None = None
     guarantee: Guaranteed | None = None
     steps: tuple[StepBounds, ...] = ()
     held_out: tuple[Figure, ...] = ()
@@ -237,9 +237,10 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 _SHAPES = {
     shape.__name__: shape
     for shape in (
-        CalibrationFile, JudgeCalibration, Labelled, ScoreMap, Threshold, Guaranteed, StepBounds, Figure,
+        *(CalibrationFile, JudgeCalibration, CalibrationLabels, ScoreMap),
+        *(CalibratedThreshold, Guaranteed, StepBounds, Figure),
     )
-}  # fmt: skip
+}
 
 
 if __name__ == "__main__":

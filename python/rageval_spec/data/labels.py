@@ -1,11 +1,21 @@
-"""Labels: what people judged about answers."""
+"""Labels, what people judged about answers, and preferences, choices between two answers.
+
+Anchors are a frozen set of labelled answers, with what a judge said of them: asked about again, they show whether the
+judge changed.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
 CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
@@ -16,8 +26,8 @@ RANDOM_REASONS = frozenset({"random", "slice"})
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """The labels that stand for the worst and the best: `Scale(1, 5)`."""
+class LabelScale:
+    """The labels that stand for the worst and the best: `LabelScale(1, 5)`."""
 
     low: float = 0.0
     high: float = 1.0
@@ -75,7 +85,7 @@ class Label:
         """The words of `reason`."""
         return tuple(word for part in self.reason.split("+") if (word := part.strip()))
 
-    def put_on(self, scale: Scale) -> Label:
+    def put_on(self, scale: LabelScale) -> Label:
         """The label with yes as the best of the scale and no as the worst; on 0 to 1, and 1 to 0, they stay numbers.
 
         Raises:
@@ -109,7 +119,7 @@ def find_ends(low: float, high: float | None) -> tuple[float, float]:
     return worst, worst + 1 if high is None else high
 
 
-def average_labels(labels: Sequence[Label], scale: Scale | None = None, setting: str = "--scale 1..5") -> float:
+def average_labels(labels: Sequence[Label], scale: LabelScale | None = None, setting: str = "--scale 1..5") -> float:
     """What the labels of one item say, from 0 to 1: the adjudicated one if there is one, else the mean of all.
 
     Args:
@@ -121,10 +131,10 @@ def average_labels(labels: Sequence[Label], scale: Scale | None = None, setting:
         DataError: a label is not a number on the scale.
     """
     settled = [label for label in labels if label.adjudicated] or labels
-    return sum(_read(label, scale or Scale(), setting) for label in settled) / len(settled)
+    return sum(_read(label, scale or LabelScale(), setting) for label in settled) / len(settled)
 
 
-def _read(label: Label, scale: Scale, setting: str) -> float:
+def _read(label: Label, scale: LabelScale, setting: str) -> float:
     label = label.put_on(scale)
     value = CLASSES.get(label.value) if isinstance(label.value, str) else scale.place(label.value)
     if value is None:
@@ -138,3 +148,118 @@ def _read(label: Label, scale: Scale, setting: str) -> float:
             f"name the scale, worst first: {setting}"
         )
     return value
+
+
+Choice = Literal["first", "second", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What one person, or one judge, said of two answers that were shown in an order.
+
+    Attributes:
+        query_id: the question.
+        first, second: the texts of the answers, in the order in which they were shown.
+        choice: the better one, or `tie`.
+        annotator: who chose; "" if it is not said.
+        metric: what the better one is better at; "" if it is not said.
+        place: where the row stands: `pairs.csv:12`.
+    """
+
+    query_id: str
+    first: str
+    second: str
+    choice: Choice
+    annotator: str = ""
+    metric: str = ""
+    place: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str, str, frozenset[str]]:
+        """What was compared, whichever answer was shown first, and by whom."""
+        return self.query_id, self.metric, self.annotator, frozenset((self.first, self.second))
+
+    @property
+    def winner(self) -> str | None:
+        """The text of the better answer; None for a tie."""
+        return None if self.choice == "tie" else self.first if self.choice == "first" else self.second
+
+
+FORMAT_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Anchor:
+    """A labelled answer.
+
+    Attributes:
+        label: the mean of its labels, from 0 to 1.
+        value: the judge's score when the set was frozen, from 0 to 1.
+        columns: the question's other columns.
+    """
+
+    dataset: str
+    system: str
+    query_id: str
+    question: str
+    answer: str
+    label: float
+    value: float
+    contexts: tuple[str, ...] | None = None
+    context_ids: tuple[str, ...] | None = None
+    references: tuple[str, ...] = ()
+    reference_contexts: tuple[str, ...] | None = None
+    columns: dict[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class AnchorSet:
+    """The content of a file of anchors.
+
+    Attributes:
+        format_version: of this shape.
+        judge, metric: their names in the spec whose results were frozen.
+        criterion: the sha256 of what the metric asks the judge.
+        identity: what the judge's scores depend on.
+        digest: the sha256 of `identity`.
+        threshold: from which score on, of 0 to 1, the judge says yes.
+        anchors: the answers, in the order of the labels.
+    """
+
+    format_version: int
+    judge: str
+    metric: str
+    criterion: str
+    identity: dict[str, Any]
+    digest: str
+    threshold: float
+    anchors: tuple[Anchor, ...]
+
+    @classmethod
+    def parse(cls, content: bytes, path: str) -> AnchorSet:
+        """Read a file's content; `path` is its name in errors.
+
+        Raises:
+            DataError: the content is not JSON, not a set of anchors, or has another format version.
+        """
+        try:
+            data = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
+        version = data.get("format_version") if isinstance(data, dict) else None
+        if version != FORMAT_VERSION or "anchors" not in data:
+            raise DataError(
+                f"{path} is not a set of anchors of format_version {FORMAT_VERSION}; make one with: "
+                "rageval-spec calibrate --labels labels.csv --freeze anchors.json"
+            )
+        try:
+            found = TypeAdapter(cls).validate_python(data)
+        except ValidationError as error:
+            raise DataError(f"{path} is not a set of anchors: {describe_invalid(error)}") from error
+        if not found.anchors:
+            raise DataError(f"{path} has no anchors")
+        return found
+
+    def dump(self) -> bytes:
+        """The file as JSON text, in UTF-8."""
+        return dump_visible(dataclasses.asdict(self), sort_keys=True).encode("utf-8", "backslashreplace")

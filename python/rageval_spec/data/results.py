@@ -3,28 +3,30 @@
 Its schema is `schemas/results.schema.json`. Within a `format_version`, keys are only added. Numbers have all their
 digits and are never NaN, keys are sorted, and the same evaluation gives the same bytes. The tables (values, samples)
 are separate files.
+
+A saved evaluation also has the time, commit and label that an `Evaluation` itself must not hold. A `Trend` has the
+numbers of many evaluations over time, ready to be drawn.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from rageval_spec.data.bands import Scale
-from rageval_spec.data.base_values import empty_base_values
-from rageval_spec.data.comparability import Overlap
-from rageval_spec.data.design import Design, DesignSummary
-from rageval_spec.data.diagnosis import Diagnosis
+from rageval_spec.data.bands import BandScale
+from rageval_spec.data.chat import ReplyCounts
+from rageval_spec.data.datasets import DatasetOrigin, Design, DesignSummary, Fingerprints
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
     Aggregate,
     Comparison,
     Evaluation,
-    GateOutcome,
     JudgingCost,
     Overall,
     SliceGap,
@@ -32,16 +34,13 @@ from rageval_spec.data.evaluation import (
     UsedCalibration,
     no_samples,
 )
-from rageval_spec.data.fingerprints import Fingerprints
-from rageval_spec.data.note import Note
-from rageval_spec.data.origin import Origin
-from rageval_spec.data.reply_counts import ReplyCounts
-from rageval_spec.data.stopping import Stopping
+from rageval_spec.data.outcomes import Diagnosis, GateOutcome, Note, Overlap, Stopping, empty_base_values
 from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
@@ -57,7 +56,7 @@ _TABLES = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Results:
+class StoredResults:
     """The result of one execution of a rageval-spec evaluation.
 
     Attributes:
@@ -118,7 +117,7 @@ class Results:
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     diagnosis: Diagnosis | None = None
-    bands: dict[str, Scale] = dataclasses.field(default_factory=dict)
+    bands: dict[str, BandScale] = dataclasses.field(default_factory=dict)
     summaries: dict[str, str] = dataclasses.field(default_factory=dict)
     digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
@@ -131,10 +130,10 @@ class Results:
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
-    origins: dict[str, Origin] = dataclasses.field(default_factory=dict)
+    origins: dict[str, DatasetOrigin] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> Results:
+    def of(cls, evaluation: Evaluation) -> StoredResults:
         """The results of an evaluation."""
         shared = {name: getattr(evaluation, name) for name in _shared_fields()}
         return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
@@ -158,7 +157,7 @@ class Results:
         )
 
     @classmethod
-    def parse(cls, content: bytes, path: str) -> Results:
+    def parse(cls, content: bytes, path: str) -> StoredResults:
         """Read a JSON report; `path` is its name in errors.
 
         Raises:
@@ -201,7 +200,7 @@ def _shared_fields() -> Iterator[str]:
 
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the report; every key is required, except those that only some blocks have."""
-    schema = TypeAdapter(Results).json_schema(mode="serialization")
+    schema = TypeAdapter(StoredResults).json_schema(mode="serialization")
     for shape in (schema, *schema["$defs"].values()):
         shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL)
         for key in shape["properties"].values():
@@ -210,6 +209,99 @@ def build_schema() -> dict[str, Any]:
     schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Results of rageval-spec"}
     return schema | head
+
+
+@dataclass(frozen=True)
+class Record:
+    """An evaluation with its time, commit and label.
+
+    Attributes:
+        id: the unique id of this record.
+        time: when it was saved, in UTC; None if that was not recorded.
+        commit: the commit of the repository that holds the spec, followed by `-dirty` if files differed from it; None
+            outside a repository, or if it was not recorded.
+        label: the name that finds it again; None for a results folder.
+    """
+
+    id: str
+    time: datetime | None
+    commit: str | None
+    label: str | None
+    evaluation: Evaluation
+
+
+class TrendPoint(NamedTuple):
+    """One number of one record.
+
+    Attributes:
+        mean: the number; `low` and `high` are its interval, None if it has none.
+        commit: the commit of the record; None if it is not known.
+        outcome: what the evaluation came to.
+    """
+
+    record_id: str
+    time: datetime
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    commit: str | None = None
+    outcome: str = "pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place between two points that cannot be compared: before the point `index`, for this `reason`."""
+
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """A change of level that is not chance: from the point `index` on, the mean is `after` instead of `before`."""
+
+    index: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one system on one dataset or slice over time, oldest point first.
+
+    Attributes:
+        dataset, system: "" for what belongs to the whole evaluation: its cost and its duration.
+        bounds: the bounds of the newest record's gates on the metric: "min", "max" and "target".
+    """
+
+    metric: str
+    dataset: str
+    system: str
+    slice: str | None
+    points: tuple[TrendPoint, ...]
+    breaks: tuple[Break, ...] = ()
+    changes: tuple[LevelChange, ...] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """`golden, bm25, difficulty=hard`; "" for the whole evaluation."""
+        return ", ".join(filter(None, (self.dataset, self.system, self.slice)))
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The series of one evaluation's records.
+
+    Attributes:
+        name: the evaluation's name.
+        series: those of metrics, then those of costs and durations.
+        false_alarms: the probability that a stretch of points without a change gets a mark.
+    """
+
+    name: str
+    series: tuple[Series, ...]
+    false_alarms: float
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from rageval_spec.datasets.shared.tabular import TabularDataset, TabularNode
+from rageval_spec.datasets.shared.tabular_dataset import TabularDataset, TabularNode
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.reading.delimited import choose_separator, read_delimited
-from rageval_spec.reading.records import Column, Records
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.reading.formats.column_layouts import RecordColumn, Records
+from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
+from rageval_spec.reading.row_sources import RowFile
 
 
-class CsvNode(TabularNode):
+class CsvDatasetNode(TabularNode):
     """CSV or TSV files with a header line: judgements, and optionally queries and documents. Plain, `.gz` or `.zst`."""
 
     separator: str | None = Field(
@@ -29,17 +29,17 @@ class CsvNode(TabularNode):
     )
 
 
-class Csv(TabularDataset[CsvNode]):
+class Csv(TabularDataset[CsvDatasetNode]):
     """Reads CSV and TSV files. All values are text; an empty field is an empty text."""
 
-    node_type = CsvNode
+    node_type = CsvDatasetNode
     known_as = ("tsv",)
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """A file with the separator that the spec names or its header shows."""
-        return RowSource(path, "csv", self.node.separator, layout=self.node.layout)
+        return RowFile(path, "csv", self.node.separator, layout=self.node.layout)
 
-    def read_whole(self, path: Path, columns: Sequence[Column]) -> Records:
+    def read_whole(self, path: Path, columns: Sequence[RecordColumn]) -> Records:
         """The columns of one file."""
         return read_delimited(path, columns, self.node.separator or choose_separator(path))
 

@@ -12,28 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema, field_validator
 
 from rageval_spec import registry
-from rageval_spec.data.assessment import Estimate
+from rageval_spec.data.findings import Estimate
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.plugin import (
-    ChatModel,
-    Dataset,
-    DatasetNode,
-    EmbeddingModel,
-    InputFile,
-    JudgeName,
-    ModelName,
-)
-from rageval_spec.reading.layouts import CorpusColumns
+from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, JudgeName, ModelName
+from rageval_spec.reading.formats.column_layouts import CorpusColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rageval_spec.generation.asking import Asker, Models
-    from rageval_spec.generation.making import Order
-    from rageval_spec.generation.mixes import Mix
-    from rageval_spec.generation.question_sets import QuestionSet, Source
+    from rageval_spec.generation.model_requests import Asker, GeneratorModels
+    from rageval_spec.generation.question_mix import Mix
+    from rageval_spec.generation.question_production import Order
+    from rageval_spec.generation.question_sets import DocumentSource, GeneratedTestSet
     from rageval_spec.plugin import Judge
 
 TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural": 10.0}
@@ -138,21 +130,21 @@ class GeneratedNode(DatasetNode):
         """Shares as text: `factual:40,analytical:60`."""
         if not isinstance(value, str):
             return value
-        from rageval_spec.generation.mixes import read_shares
+        from rageval_spec.generation.question_mix import read_shares
 
         return _explain(lambda: read_shares(value, NAMES[info.field_name], info.field_name))
 
     @field_validator("types", "difficulty", "style")
     @classmethod
     def _check(cls, value: dict[str, float], info: Any) -> dict[str, float]:
-        from rageval_spec.generation.mixes import check_shares
+        from rageval_spec.generation.question_mix import check_shares
 
         return _explain(lambda: check_shares(value, NAMES[info.field_name], info.field_name))
 
     @property
     def mix(self) -> Mix:
         """The shares of everything."""
-        from rageval_spec.generation.mixes import Mix
+        from rageval_spec.generation.question_mix import Mix
 
         return Mix(self.types, self.difficulty, self.style, self.multi_hop, self.unanswerable)
 
@@ -198,7 +190,7 @@ class Generated(Dataset[GeneratedNode]):
 
     def inputs(self) -> Sequence[InputFile]:
         """The files of the documents; the folder if it is missing or has none."""
-        from rageval_spec.generation.files import list_files
+        from rageval_spec.generation.documents import list_files
 
         path = self.context.resolve(self.node.path)
         found = [InputFile(file, ("path",)) for file in list_files(path)]
@@ -206,7 +198,7 @@ class Generated(Dataset[GeneratedNode]):
 
     def content(self) -> dict[str, Any]:
         """The node, the prompts, and the questions once they are made: other questions have other results."""
-        from rageval_spec.generation.prompts import describe_prompts
+        from rageval_spec.generation.model_requests import describe_prompts
 
         content = super().content()
         content["node"].pop("path")
@@ -217,7 +209,7 @@ class Generated(Dataset[GeneratedNode]):
 
     def list_other_columns(self) -> Sequence[str]:
         """The columns of the rows that no part is read from."""
-        from rageval_spec.generation.rows import COLUMNS
+        from rageval_spec.generation.question_sets import COLUMNS
 
         return COLUMNS
 
@@ -236,7 +228,7 @@ class Generated(Dataset[GeneratedNode]):
 
     def foresee(self) -> Collection:
         """The collection, with supposed questions if the real ones are not made yet."""
-        from rageval_spec.generation.row_tables import suppose
+        from rageval_spec.generation.question_sets import suppose
 
         return self._collect(self.find() or suppose(self.node.count))
 
@@ -246,7 +238,7 @@ class Generated(Dataset[GeneratedNode]):
 
     def foresee_calls(self, *, embeds: bool = True) -> Estimate:
         """As `estimate`; with `embeds`, chunks are embedded first, so that all stored replies are found."""
-        from rageval_spec.generation.asking import ForeseeingAsker
+        from rageval_spec.generation.model_requests import ForeseeingAsker
 
         asker = ForeseeingAsker(self._models)
         self._make(asker, self._embedding if embeds else None, lambda _: None)
@@ -265,13 +257,13 @@ class Generated(Dataset[GeneratedNode]):
             why = "; ".join(made.shortages)
             raise RagevalError(f"datasets.{self.context.name}: no question could be made: {why}")
 
-    def produce(self) -> QuestionSet:
+    def produce(self) -> GeneratedTestSet:
         """The questions, from the store or new; what is incomplete is not stored, so that it is continued.
 
         Raises:
             DataError: there are no documents.
         """
-        from rageval_spec.endpoints.claims import hold_claim
+        from rageval_spec.endpoints.shared_questions import hold_claim
 
         with hold_claim(self.context.answers, self._kept_as, _WHOLE, self.find, self._sleep) as found:
             if found is not None:
@@ -282,44 +274,43 @@ class Generated(Dataset[GeneratedNode]):
                 self._made = made
             return made
 
-    _made: QuestionSet | None = None
+    _made: GeneratedTestSet | None = None
 
-    def find(self) -> QuestionSet | None:
+    def find(self) -> GeneratedTestSet | None:
         """The questions, if they were made; None if they were not."""
-        from rageval_spec.generation.question_sets import QuestionSet
+        from rageval_spec.generation.question_sets import GeneratedTestSet
 
         if self._made is None:
             stored = self.context.answers.find(self._kept_as, (_WHOLE,)).get(_WHOLE)
-            self._made = None if stored is None else QuestionSet.unpack(stored)
+            self._made = None if stored is None else GeneratedTestSet.unpack(stored)
         return self._made
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> DocumentSource:
         """The documents."""
-        from rageval_spec.generation.question_sets import Source
+        from rageval_spec.generation.question_sets import DocumentSource
 
         path = self.context.resolve(self.node.path)
-        return Source(path, self.node.columns, self.node.chunk_words, self.context)
+        return DocumentSource(path, self.node.columns, self.node.chunk_words, self.context)
 
-    def _make_all(self) -> QuestionSet:
-        from rageval_spec.generation.asking import RealAsker, Steps
-        from rageval_spec.generation.question_sets import QuestionSet
-        from rageval_spec.generation.rows import Origin
+    def _make_all(self) -> GeneratedTestSet:
+        from rageval_spec.generation.model_requests import RealAsker, Steps
+        from rageval_spec.generation.question_sets import GeneratedTestSet, GenerationOrigin
 
         steps = Steps(self.context.progress)
         made = self._make(RealAsker(self._models, steps), self._embedding, steps.expect)
-        return QuestionSet.of(made, Origin(self.source.origin, self._describe()))
+        return GeneratedTestSet.of(made, GenerationOrigin(self.source.origin, self._describe()))
 
     def _make(self, asker: Asker, embedding: EmbeddingModel[Any] | None, expect: Callable[[int], None]) -> Any:
-        from rageval_spec.generation.duplicates import Questions
-        from rageval_spec.generation.making import make_questions
+        from rageval_spec.generation.question_faults import AcceptedQuestions
+        from rageval_spec.generation.question_production import make_questions
 
         corpus = self.source.prepare(embedding, max(self.node.within, 100))
-        return make_questions(self._order, corpus, asker, Questions(embedding), expect)
+        return make_questions(self._order, corpus, asker, AcceptedQuestions(embedding), expect)
 
     @property
     def _order(self) -> Order:
-        from rageval_spec.generation.making import Order
+        from rageval_spec.generation.question_production import Order
 
         node = self.node
         return Order(
@@ -328,13 +319,13 @@ class Generated(Dataset[GeneratedNode]):
         )  # fmt: skip
 
     @cached_property
-    def _models(self) -> Models:
-        from rageval_spec.generation.asking import Models
+    def _models(self) -> GeneratorModels:
+        from rageval_spec.generation.model_requests import GeneratorModels
 
         writer, checker = (self._chat(name) for name in (self.node.model, self.node.checker or self.node.model))
         faithfulness = registry.load("metrics", "faithfulness")
         metric = faithfulness(faithfulness.node_type(use="faithfulness", judge="support"), self.context)
-        return Models(writer, checker, self._judge, metric.criteria()[0], self.context)
+        return GeneratorModels(writer, checker, self._judge, metric.criteria()[0], self.context)
 
     @cached_property
     def _judge(self) -> Judge[Any]:
@@ -365,9 +356,9 @@ class Generated(Dataset[GeneratedNode]):
     @cached_property
     def _key(self) -> str:
         """The sha256, in hex, of everything that the questions depend on, except what models happen to reply."""
-        from rageval_spec.generation.prompts import describe_prompts
-        from rageval_spec.judging.calibrated import find_surroundings
-        from rageval_spec.plugin.identity import identify_judge
+        from rageval_spec.generation.model_requests import describe_prompts
+        from rageval_spec.judging.calibrated_judge import find_surroundings
+        from rageval_spec.plugin.judge_identity import identify_judge
 
         node = self.node.model_dump(mode="json")
         if not node["steer_difficulty"]:  # sets that were stored before this key existed stay valid
@@ -392,7 +383,7 @@ class Generated(Dataset[GeneratedNode]):
         """What every row says about how it was made."""
         from importlib.metadata import version
 
-        from rageval_spec.generation.prompts import load
+        from rageval_spec.generation.model_requests import load
 
         prompts = {name: load(name).version for name in ("draft", "unanswerable", "check")}
         models = self._models
@@ -410,8 +401,8 @@ class Generated(Dataset[GeneratedNode]):
 
         time.sleep(seconds)
 
-    def _collect(self, made: QuestionSet) -> Collection:
-        from rageval_spec.generation.row_tables import collect
+    def _collect(self, made: GeneratedTestSet) -> Collection:
+        from rageval_spec.generation.question_sets import collect
 
         return collect(self.context.name, made, self.source, by_document=self.node.relevant == "documents")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from rageval_spec.datasets.shared.questions import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
+from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import recognise_format
 
 
@@ -38,10 +38,10 @@ class Golden(QuestionsDataset[GoldenNode]):
     node_type = GoldenNode
     known_as = ("file", "goldenset", "golden_set", "ragas", "deepeval")
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """The file in the format that its content shows."""
         node = self.node
-        return RowSource(path, recognise_format(path), node.separator, node.sheet, node.layout)
+        return RowFile(path, recognise_format(path), node.separator, node.sheet, node.layout)
 
 
 PLUGIN = Golden

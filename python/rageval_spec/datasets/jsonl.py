@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rageval_spec.datasets.shared.questions import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
+from rageval_spec.reading.row_sources import RowFile
 
 
 class JsonlNode(QuestionsNode):
@@ -22,9 +22,9 @@ class Jsonl(QuestionsDataset[JsonlNode]):
     node_type = JsonlNode
     known_as = ("ndjson", "json_lines")
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """The file, whatever its name: JSON Lines, or one document if the name ends in `.json`."""
-        return RowSource(path, "json", layout=self.node.layout)
+        return RowFile(path, "json", layout=self.node.layout)
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The contents of `columns:` under the two keys that preceded it."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from rageval_spec.datasets.shared.traces import TraceDataset
+from rageval_spec.datasets.shared.trace_dataset import TraceDataset
 from rageval_spec.exchange.langsmith.source import LangSmithSource, LangSmithSourceNode
 from rageval_spec.plugin import DatasetNode
 
 
-class LangSmithNode(DatasetNode, LangSmithSourceNode):
+class LangSmithDatasetNode(DatasetNode, LangSmithSourceNode):
     """Questions of LangSmith: of traces, or with gold answers of a dataset."""
 
 
-class LangSmith(TraceDataset[LangSmithNode]):
+class LangSmithDataset(TraceDataset[LangSmithDatasetNode]):
     """The questions that users asked, or a dataset's, whose outputs are the gold answers."""
 
-    node_type = LangSmithNode
+    node_type = LangSmithDatasetNode
     source_type = LangSmithSource
 
 
-PLUGIN = LangSmith
+PLUGIN = LangSmithDataset

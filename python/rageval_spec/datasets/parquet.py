@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.datasets.shared.tabular import TabularDataset, TabularNode
-from rageval_spec.reading.parquet import parquet_objects, read_parquet
-from rageval_spec.reading.records import Column, Records
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.datasets.shared.tabular_dataset import TabularDataset, TabularNode
+from rageval_spec.reading.formats.column_layouts import RecordColumn, Records
+from rageval_spec.reading.formats.parquet import parquet_objects, read_parquet
+from rageval_spec.reading.row_sources import RowFile
 
 
-class ParquetNode(TabularNode):
+class ParquetDatasetNode(TabularNode):
     """Parquet files: judgements, and optionally queries and documents. Ids are text or integers."""
 
 
-class Parquet(TabularDataset[ParquetNode]):
+class Parquet(TabularDataset[ParquetDatasetNode]):
     """Reads Parquet files with polars. Integer ids become text."""
 
-    node_type = ParquetNode
+    node_type = ParquetDatasetNode
     known_as = ("arrow", "feather", "hf", "huggingface")
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """A file."""
-        return RowSource(path, "parquet", layout=self.node.layout)
+        return RowFile(path, "parquet", layout=self.node.layout)
 
-    def read_whole(self, path: Path, columns: Sequence[Column]) -> Records:
+    def read_whole(self, path: Path, columns: Sequence[RecordColumn]) -> Records:
         """The columns of one file."""
         return read_parquet(path, columns)
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from rageval_spec.datasets.shared.traces import TraceDataset
+from rageval_spec.datasets.shared.trace_dataset import TraceDataset
 from rageval_spec.exchange.phoenix.source import PhoenixSource, PhoenixSourceNode
 from rageval_spec.plugin import DatasetNode
 
 
-class PhoenixNode(DatasetNode, PhoenixSourceNode):
+class PhoenixDatasetNode(DatasetNode, PhoenixSourceNode):
     """The questions of the examples of a dataset, or of the traces of a project, in Arize Phoenix."""
 
 
-class Phoenix(TraceDataset[PhoenixNode]):
+class PhoenixDataset(TraceDataset[PhoenixDatasetNode]):
     """Reads questions, with their references if there are any."""
 
-    node_type = PhoenixNode
+    node_type = PhoenixDatasetNode
     source_type = PhoenixSource
     known_as = ("arize", "arize_phoenix")
 
 
-PLUGIN = Phoenix
+PLUGIN = PhoenixDataset

@@ -10,13 +10,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
-from rageval_spec.datasets.shared.files import FileDataset
+from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
-from rageval_spec.reading.files import format_of
-from rageval_spec.reading.json_lines import json_objects, read_json_lines
-from rageval_spec.reading.layouts import CORPUS, QUERIES, CorpusColumns, QueryColumns, corpus_table, queries_table
-from rageval_spec.reading.pairs import read_pairs
-from rageval_spec.reading.records import Column
+from rageval_spec.reading.formats.column_layouts import (
+    CORPUS,
+    QUERIES,
+    CorpusColumns,
+    QueryColumns,
+    RecordColumn,
+    corpus_table,
+    queries_table,
+)
+from rageval_spec.reading.formats.delimited import read_pairs
+from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
+from rageval_spec.reading.formats.text_files import format_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +74,7 @@ class Trec(FileDataset[TrecNode]):
         """Whether a file is JSON Lines."""
         return key == "corpus" or (key == "queries" and format_of(Path(str(self.node.queries))) == "jsonl")
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[RecordColumn]]:
         """The block that names the keys of a file, and the keys that are read from it."""
         if key == "queries":
             return self.node.columns.queries, self.node.columns.queries.over(QUERIES, "columns", "queries")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from rageval_spec.datasets.shared.questions import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
+from rageval_spec.reading.row_sources import RowFile
 
 
 class XlsxNode(QuestionsNode):
@@ -28,9 +28,9 @@ class Xlsx(QuestionsDataset[XlsxNode]):
     node_type = XlsxNode
     known_as = ("excel", "xls", "spreadsheet", "workbook")
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """The sheet."""
-        return RowSource(path, "xlsx", sheet=self.node.sheet, layout=self.node.layout)
+        return RowFile(path, "xlsx", sheet=self.node.sheet, layout=self.node.layout)
 
 
 PLUGIN = Xlsx

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_spec.datasets.shared.questions import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowSource
+from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
+from rageval_spec.reading.row_sources import RowFile
 
 
 class YamlNode(QuestionsNode):
@@ -22,9 +22,9 @@ class Yaml(QuestionsDataset[YamlNode]):
     node_type = YamlNode
     known_as = ("yml", "promptfoo")
 
-    def find_source(self, path: Path) -> RowSource:
+    def find_source(self, path: Path) -> RowFile:
         """The file, whatever its name."""
-        return RowSource(path, "yaml", layout=self.node.layout)
+        return RowFile(path, "yaml", layout=self.node.layout)
 
 
 PLUGIN = Yaml

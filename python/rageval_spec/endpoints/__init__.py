@@ -1,1 +1,1 @@
-"""Asks endpoints over HTTP: addresses, pacing, dialects, calls, prices, asking, and reading replies."""
+"""Asks endpoints over HTTP: connections, pacing, tries, dialects, and replies that can be read."""

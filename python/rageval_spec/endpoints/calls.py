@@ -1,4 +1,8 @@
-"""Makes the calls to one chat model and adapts requests to the parameters that the model accepts."""
+"""Makes the calls to one chat model, and posts many JSON bodies to an endpoint in parallel.
+
+Requests to a chat model are adapted to the parameters that the model accepts. The first of many bodies that fails for
+good ends all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,32 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.data.call_errors import CallError, InterruptedCallError
-from rageval_spec.endpoints.dialects import Capabilities, Dialect, Settings, read_complaint
+from rageval_spec.data.chat import CallError, InterruptedCallError
+from rageval_spec.endpoints.dialects import Capabilities, ChatSettings, Dialect, read_complaint
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
-from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError
 from rageval_spec.endpoints.pacing import Clock, StoppedError
-from rageval_spec.endpoints.resets import read_reset
-from rageval_spec.endpoints.tries import BrokenDownError, Ledger, Limits, Tries, TryError
+from rageval_spec.endpoints.tries import (
+    BrokenDownError,
+    Limits,
+    Reply,
+    Tries,
+    TryBudget,
+    TryError,
+    TryFailure,
+    WrongReplyError,
+    read_reset,
+)
+from rageval_spec.errors import RagevalError
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from rageval_spec.data.chat import ChatReply, ChatRequest
+
 
 CHARACTERS_A_TOKEN = 4
 USUAL_REPLY = 500
@@ -39,25 +52,25 @@ _SPENT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class TokenExpectation:
     """The most tokens that a call is expected to use."""
 
     input: int
     output: int
 
 
-def expect(request: ChatRequest, max_tokens: int | None) -> Expectation:
+def expect(request: ChatRequest, max_tokens: int | None) -> TokenExpectation:
     """The expected tokens of a call: a quarter of its characters, schema included, and the longest possible reply."""
     schema = 0 if request.schema is None else len(json.dumps(request.schema))
     characters = request.characters + schema
-    return Expectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
+    return TokenExpectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
 class Caller:
     """Asks an endpoint until `stop`; safe to use from several threads."""
 
     def __init__(
-        self, endpoint: Endpoint, dialect: Dialect, settings: Settings, capabilities: Capabilities, limits: Limits,
+        self, endpoint: Endpoint, dialect: Dialect, settings: ChatSettings, capabilities: Capabilities, limits: Limits,
         clock: Clock,
     ) -> None:  # fmt: skip
         """Ask nothing yet; `capabilities` are what the model is assumed to accept."""
@@ -69,7 +82,7 @@ class Caller:
         self._lock = threading.Lock()
 
     def call(
-        self, request: ChatRequest, tokens: Expectation, ledger: Ledger, keep: Callable[[ChatReply], None]
+        self, request: ChatRequest, tokens: TokenExpectation, ledger: TryBudget, keep: Callable[[ChatReply], None]
     ) -> ChatReply:
         """The reply to a request; `expected` has the tokens that the call is expected to use.
 
@@ -92,7 +105,7 @@ class Caller:
             raise self._interrupt() from None
         except BrokenDownError as error:
             raise CallError(f"{self._endpoint.where}: {error}", is_temporary=False) from None
-        except Failure as failure:
+        except TryFailure as failure:
             # To the threads that use them, closed connections look like a fault of the endpoint.
             raise (self._interrupt() if self._tries.is_stopped else self._give_up(failure)) from failure.__cause__
         if reply.input_tokens is not None and reply.output_tokens is not None:
@@ -105,7 +118,7 @@ class Caller:
         self._endpoint.close()
 
     def _interrupt(self) -> InterruptedCallError:
-        return InterruptedCallError(self._endpoint.explain(Failure("was interrupted before it replied"), 0))
+        return InterruptedCallError(self._endpoint.explain(TryFailure("was interrupted before it replied"), 0))
 
     def _try(self, request: ChatRequest) -> ChatReply:
         known = self._capabilities
@@ -116,7 +129,7 @@ class Caller:
                 if reply.status == 200:
                     return replace(self._read(reply), seconds=perf_counter() - begun)
                 raise _judge(self._endpoint, reply)
-        except Failure as failure:
+        except TryFailure as failure:
             failure.is_lesson = self._adapt(failure.reply, body, known)
             raise
 
@@ -147,10 +160,10 @@ class Caller:
         return True
 
     def _explain(self, error: TryError) -> str:
-        message = self._endpoint.explain(error, error.tries) if isinstance(error, Failure) else str(error)
+        message = self._endpoint.explain(error, error.tries) if isinstance(error, TryFailure) else str(error)
         return message.removeprefix(f"{self._endpoint.where}: ")
 
-    def _give_up(self, failure: Failure) -> CallError:
+    def _give_up(self, failure: TryFailure) -> CallError:
         is_dead = isinstance(failure.__cause__, ConnectionRefusedError | socket.gaierror)
         is_temporary = failure.is_temporary and not is_dead and not failure.is_exhausted
         message = self._endpoint.explain(failure, failure.tries)
@@ -158,18 +171,18 @@ class Caller:
         return CallError(message, is_temporary=is_temporary, is_lasting=is_refused)
 
 
-def _garbage(message: str, reply: Reply) -> Failure:
-    return Failure(message, shorten(reply), is_temporary=True, most_retries=GARBAGE_RETRIES)
+def _garbage(message: str, reply: Reply) -> TryFailure:
+    return TryFailure(message, shorten(reply), is_temporary=True, most_retries=GARBAGE_RETRIES)
 
 
-def _judge(endpoint: Endpoint, reply: Reply) -> Failure:
+def _judge(endpoint: Endpoint, reply: Reply) -> TryFailure:
     """What a status other than 200 means for a chat model."""
     failure = endpoint.judge(reply)
     failure.is_about_request = reply.status in _ABOUT_THE_REQUEST
     complaint = read_complaint(reply)
     if reply.status in (402, 403, 429) and _SPENT.search(complaint.text):
         hint = "the account has no credit left, so a retry would not help: add credit or raise its limit"
-        return Failure(f"{failure.message}: {hint}", failure.reply)
+        return TryFailure(f"{failure.message}: {hint}", failure.reply)
     if failure.is_about_request and complaint.is_about_length:
         failure.message += (
             ": the request is too long for the model: use fewer or shorter contexts, "
@@ -178,3 +191,74 @@ def _judge(endpoint: Endpoint, reply: Reply) -> Failure:
     if failure.is_temporary and failure.wait is None and reply.status in (429, 503):
         failure.wait = read_reset(reply.headers)
     return failure
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_PAUSE = 0.5
+"""Seconds after which the waiting thread checks whether it was interrupted."""
+
+
+class Batches:
+    """Posts to an endpoint until `post_all` has ended, which closes the endpoint."""
+
+    def __init__(self, endpoint: Endpoint, tries: Tries) -> None:
+        """Keep the endpoint and its tries; post nothing yet."""
+        self._endpoint = endpoint
+        self._tries = tries
+
+    def post(self, content: Mapping[str, Any], read: Callable[[Any], R]) -> R:
+        """Post `content` and pass the reply's JSON to `read`, which raises `WrongReplyError` if it is not what was
+        asked.
+
+        Raises:
+            RagevalError: the call failed, and a retry did not or would not help.
+        """
+        body = json.dumps(content).encode("ascii")
+
+        def attempt() -> R:
+            with self._endpoint.exchange(body) as reply:
+                return self._endpoint.read(reply, read)
+
+        try:
+            return self._tries.make(attempt)
+        except TryFailure as failure:
+            raise RagevalError(self._endpoint.explain(failure, failure.tries)) from failure.__cause__
+        except BrokenDownError as error:
+            raise RagevalError(f"{self._endpoint.where}: {error}") from None
+        except StoppedError:
+            raise RagevalError(f"{self._endpoint.where}: stopped, because another call failed") from None
+
+    def post_all(self, tasks: Iterable[T], answer: Callable[[T], R], concurrency: int) -> Iterator[R]:
+        """Call `answer`, which posts, for each task, up to `concurrency` at once; yield each result as soon as it is
+        ready.
+
+        If one fails, no other begins; those under way are waited for and yielded, and then the first error is raised.
+        """
+        waiting = iter(tasks)
+        running: set[Future[R]] = set()
+        failure: BaseException | None = None
+        executor = ThreadPoolExecutor(concurrency, thread_name_prefix=self._endpoint.where)
+        try:
+            while True:
+                while failure is None and len(running) < 2 * concurrency:
+                    try:
+                        running.add(executor.submit(answer, next(waiting)))
+                    except StopIteration:
+                        break
+                if not running:
+                    break
+                done, running = wait(running, timeout=_PAUSE, return_when=FIRST_COMPLETED)
+                for future in done:
+                    if error := future.exception():
+                        failure = failure or error
+                        self._tries.stop()
+                    else:
+                        yield future.result()
+        finally:
+            self._tries.stop()
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._endpoint.close()
+        if failure is not None:
+            raise failure

@@ -1,4 +1,7 @@
-"""Connections to one URL, kept alive and shared by threads; each exchange has its own deadline."""
+"""Connections to one URL, kept alive and shared by threads; each exchange has its own deadline.
+
+The bodies of replies are read in bounded memory: decompressed in pieces, one large body at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,24 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import SplitResult
 
-from rageval_spec.endpoints.addresses import join_path
-from rageval_spec.endpoints.failures import Failure, LateError, Reply, describe_error
-from rageval_spec.endpoints.proxies import authorize
+from rageval_spec.endpoints.addresses import authorize, join_path
+from rageval_spec.endpoints.tries import LateError, Reply, TooLargeError, TryFailure, describe_error
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-    from rageval_spec.endpoints.bodies import Body
 
-
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request to send; `path` and `query` are appended to the URL's own, and `headers` replace the usual ones."""
 
     method: str
@@ -54,7 +56,7 @@ class Connections:
         """Whether `close` was called."""
         return self._closed
 
-    def exchange(self, request: Request, body: Body) -> Reply:
+    def exchange(self, request: HttpRequest, body: Body) -> Reply:
         """Send a request once and read the reply into `body`, whatever its status.
 
         Raises:
@@ -77,11 +79,11 @@ class Connections:
             raise self._time_out() from error
         except ssl.SSLCertVerificationError as error:
             message = f"has a certificate that cannot be trusted: {error.verify_message}"
-            raise Failure(
+            raise TryFailure(
                 f"{message}; to trust its authority, set SSL_CERT_FILE to a file with its certificate"
             ) from error
         except (HTTPException, OSError) as error:
-            raise Failure(describe_error(error), is_temporary=True) from error
+            raise TryFailure(describe_error(error), is_temporary=True) from error
 
     def close(self) -> None:
         """Close idle connections and end the calls under way, as after Ctrl-C."""
@@ -96,13 +98,13 @@ class Connections:
             with suppress(OSError):
                 connection.close()
 
-    def _time_out(self) -> Failure:
+    def _time_out(self) -> TryFailure:
         return LateError(f"gave no complete reply within {self._timeout:g} s", is_temporary=True)
 
-    def _end(self) -> Failure:
-        return Failure("is no longer asked")
+    def _end(self) -> TryFailure:
+        return TryFailure("is no longer asked")
 
-    def _ask(self, connection: HTTPConnection, request: Request, body: Body, deadline: float) -> Reply:
+    def _ask(self, connection: HTTPConnection, request: HttpRequest, body: Body, deadline: float) -> Reply:
         timed = cast("_TimedSocket", connection.sock)
         timed.deadline = deadline
         try:
@@ -127,7 +129,7 @@ class Connections:
         """Whether a proxy reads the requests itself, not only passes on encrypted bytes."""
         return self._proxy is not None and self._url.scheme == "http"
 
-    def _target(self, request: Request) -> str:
+    def _target(self, request: HttpRequest) -> str:
         queries = "&".join(text for text in (self._url.query, request.query) if text)
         path = join_path(self._url.path, request.path)
         target = (path or "/") + (f"?{queries}" if queries else "")
@@ -219,3 +221,102 @@ class _TimedReader(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+
+MOST_BYTES = 64 * 2**20
+"""The most bytes of a decompressed body, unless a caller sets a lower limit."""
+LARGE = 2**20
+"""A body of more bytes waits until no other large body is in memory."""
+_PIECE = 2**16
+_PAUSE = 0.05
+_ZLIB_OR_GZIP = 47
+_ENCODINGS = frozenset({"", "identity"})
+_COMPRESSED = frozenset({"gzip", "x-gzip", "deflate"})
+_gate = Lock()
+
+
+class Body:
+    """The body of one call. Only one body at a time may be read beyond `LARGE` bytes."""
+
+    def __init__(self, most: int, is_closed: Callable[[], bool]) -> None:
+        """Read nothing yet; waiting ends when `is_closed` returns True."""
+        self._most = most
+        self._is_closed = is_closed
+        self._is_large = False
+        self.waited = 0.0
+
+    def read(self, response: HTTPResponse, extend: Callable[[float], None]) -> bytes:
+        """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies.
+
+        Raises:
+            Failure: the body is larger than the limit, or compressed in a way that was not asked for.
+            IncompleteRead: the body ends too early.
+        """
+        pieces: list[bytes] = []
+        total = 0
+        for piece in _decompress(_read_pieces(response), response.headers.get("Content-Encoding", "")):
+            total += len(piece)
+            if total > self._most:
+                raise TooLargeError(
+                    f"replied with more than {_format_size(self._most)}, which is the limit for a reply"
+                )
+            if total > LARGE and not self._is_large:
+                extend(self._wait_for_gate())
+            pieces.append(piece)
+        if response.length:
+            raise IncompleteRead(b"", response.length)
+        return b"".join(pieces)
+
+    def release(self) -> None:
+        """Let the next large body be read, because this one is processed."""
+        if self._is_large:
+            self._is_large = False
+            _gate.release()
+
+    def _wait_for_gate(self) -> float:
+        began = time.monotonic()
+        while not _gate.acquire(timeout=_PAUSE):
+            if self._is_closed():
+                raise TryFailure("is no longer asked")
+        self._is_large = True
+        return time.monotonic() - began
+
+
+@contextmanager
+def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
+    """A body that is released at the end of the block."""
+    body = Body(most, is_closed)
+    try:
+        yield body
+    finally:
+        body.release()
+
+
+def _read_pieces(response: HTTPResponse) -> Iterator[bytes]:
+    while piece := response.read(_PIECE):
+        yield piece
+
+
+def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Decompress the pieces, because some servers compress unasked. No decompressed piece is large."""
+    encoding = encoding.strip().lower()
+    if encoding in _ENCODINGS:
+        yield from pieces
+        return
+    if encoding not in _COMPRESSED:
+        raise TryFailure(f"replied in the encoding {encoding[:20]!r}, which was not asked for")
+    stream = zlib.decompressobj(_ZLIB_OR_GZIP)
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest:
+                yield stream.decompress(rest, _PIECE)
+                rest = stream.unconsumed_tail
+    except zlib.error as error:
+        raise TryFailure(f"replied with damaged {encoding}: {error}", is_temporary=True) from None
+    if not stream.eof:
+        raise IncompleteRead(b"")
+
+
+def _format_size(size: int) -> str:
+    return f"{size // 2**20} MiB" if size >= 2**20 else f"{size} bytes"

@@ -1,7 +1,10 @@
-"""The APIs of chat endpoints: OpenAI's `/v1/chat/completions`, Azure's variant of it, Anthropic's `/v1/messages`.
+"""The APIs of chat endpoints, and the prices of tokens.
 
-A dialect writes the body of a call, reads the reply, and understands refusals. Models accept different parameters, and
-most refuse one with status 400 and its name. The next call then leaves it out.
+The APIs are OpenAI's `/v1/chat/completions`, Azure's variant of it, and Anthropic's `/v1/messages`. A dialect writes
+the body of a call, reads the reply, and understands refusals. Models accept different parameters, and most refuse one
+with status 400 and its name. The next call then leaves it out.
+
+The prices are in `prices.json`, as the providers' own pages stated them on a certain day.
 """
 
 from __future__ import annotations
@@ -11,15 +14,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
 from rageval_spec.endpoints.addresses import complete_url
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
-    from rageval_spec.endpoints.failures import Reply
+    from rageval_spec.endpoints.tries import Reply
+
 
 DialectName = Literal["openai", "azure", "anthropic"]
 Way = Literal["json_schema", "json_object", "tool", "none"]
@@ -49,7 +55,7 @@ _UNSUPPORTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ChatSettings:
     """The settings of all calls to a model.
 
     Attributes:
@@ -140,7 +146,7 @@ class Dialect(ABC):
         """The headers that authenticate every call."""
 
     @abstractmethod
-    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+    def body(self, request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
         """The body of a call."""
 
     @abstractmethod
@@ -184,7 +190,7 @@ class OpenAI(Dialect):
         """A bearer token."""
         return {} if api_key is None else {"Authorization": Secret(f"Bearer {api_key.reveal().strip()}")}
 
-    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+    def body(self, request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
         """Model and messages, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         messages = request.messages
@@ -282,7 +288,7 @@ class Anthropic(Dialect):
         version = {"anthropic-version": Secret(_VERSION_OF_ANTHROPIC, written=_VERSION_OF_ANTHROPIC)}
         return version if api_key is None else {"x-api-key": Secret(api_key.reveal().strip()), **version}
 
-    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+    def body(self, request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
         """Model, token limit, messages and system prompt, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         shown = request.schema is not None and way == "none"
@@ -342,7 +348,7 @@ def show_schema(messages: Sequence[Message], schema: Mapping[str, Any] | None) -
     return (*messages[:-1], last._replace(content=f"{last.content}\n\n{wish}"))
 
 
-def _sampling(request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+def _sampling(request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
     temperature = settings.repeat_temperature if request.repeat else settings.temperature
     return {} if temperature is None or not capabilities.temperature else {"temperature": temperature}
 
@@ -429,6 +435,27 @@ def _read_place(place: Any) -> tuple[TokenChoice, ...]:
 
 
 def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.failures import WrongReplyError
+    from rageval_spec.endpoints.tries import WrongReplyError
 
     return WrongReplyError(message)
+
+
+FILE = Path(__file__).with_name("prices.json")
+_SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
+"""The day at the end of a model's name, `gpt-4o-mini-2024-07-18`, which does not change its price."""
+
+
+def find_price(host: str, model: str) -> tuple[float, float] | None:
+    """US dollars per million tokens in and out; None if the file does not have this model on exactly this host.
+
+    Another host with a model of the same name, such as a proxy or a region, can have another price.
+    """
+    models = _read()["hosts"].get(host.lower(), {})
+    price = models.get(model) or models.get(_SNAPSHOT.sub("", model))
+    return None if price is None else (price[0], price[1])
+
+
+@cache
+def _read() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return content

@@ -13,15 +13,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from rageval_spec.endpoints.addresses import hide_credentials, join_path
-from rageval_spec.endpoints.bodies import MOST_BYTES, hold_body
-from rageval_spec.endpoints.connections import Connections, Request
-from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError, judge_status
-from rageval_spec.endpoints.proxies import authorize, find_proxy, list_credentials
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.endpoints.addresses import authorize, find_proxy, hide_credentials, join_path, list_credentials
+from rageval_spec.endpoints.connections import MOST_BYTES, Connections, HttpRequest, hold_body
+from rageval_spec.endpoints.tries import Reply, TryFailure, WrongReplyError, judge_status
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin.redaction import Redactor
-from rageval_spec.plugin.secret import Secret
-from rageval_spec.wording import count_noun, make_visible
+from rageval_spec.plugin.secrets import Redactor, Secret
+from rageval_spec.wording import count_noun
 
 R = TypeVar("R")
 
@@ -85,7 +83,7 @@ class Endpoint:
         """
         with hold_body(self._most_bytes, lambda: self._connections.is_closed) as held:
             headers = {"content-type": content_type} if content_type else {}
-            reply = self._connections.exchange(Request(method, body, query, path, headers), held)
+            reply = self._connections.exchange(HttpRequest(method, body, query, path, headers), held)
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))
 
     def read(self, reply: Reply, read: Callable[[Any], R]) -> R:
@@ -99,11 +97,11 @@ class Endpoint:
         try:
             return read(json.loads(reply.content))
         except WrongReplyError as error:
-            raise Failure(f"answered 200, but {error}", shorten(reply)) from error
+            raise TryFailure(f"answered 200, but {error}", shorten(reply)) from error
         except (ValueError, RecursionError) as error:
-            raise Failure("answered 200 with something that is not JSON", shorten(reply)) from error
+            raise TryFailure("answered 200 with something that is not JSON", shorten(reply)) from error
 
-    def judge(self, reply: Reply) -> Failure:
+    def judge(self, reply: Reply) -> TryFailure:
         """The failure that a status other than 200 stands for."""
         return judge_status(shorten(reply), self._url_key)
 
@@ -111,7 +109,7 @@ class Endpoint:
         """The text with the secrets that are sent masked."""
         return self._redactor.redact(text)
 
-    def explain(self, failure: Failure, tries: int, path: str = "") -> str:
+    def explain(self, failure: TryFailure, tries: int, path: str = "") -> str:
         """The message about a call to `path` that failed for good; it contains no secret."""
         url = self._url._replace(path=join_path(self._url.path, path))
         message = f"{self._where}: {hide_credentials(url)} {failure.message}"

@@ -1,16 +1,26 @@
-"""Decides when a call may begin: limits calls at a time and per minute, and waits when the endpoint asks for it."""
+"""Decides when a call may begin, and adapts to an endpoint that refuses calls with 429.
+
+Calls are limited at a time and per minute, and wait when the endpoint asks for it.
+
+After 429, the rate follows additive increase and multiplicative decrease. Few endpoints say which limit they have:
+calls in a fixed or sliding window, a token bucket, or calls at the same time. So the throttle finds the rate by
+trial. If many calls are refused, all calls wait, and one call probes whether the endpoint accepts calls again, with
+pauses that double. After a successful probe, calls continue at the average rate that the endpoint has accepted,
+including the time of refusals, and the rate grows from there.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from rageval_spec.data.call_errors import InterruptedCallError
-from rageval_spec.endpoints.throttle import Throttle
+from rageval_spec.data.chat import InterruptedCallError
 
 SHORTEST, LONGEST = 0.2, 8.0
 """The most seconds before the second try, and before any later one; in between they double, with random jitter."""
@@ -117,7 +127,7 @@ class Slots:
             self._waiting.popleft().release()
 
 
-class Pace:
+class CallPace:
     """Spaces calls so that no minute exceeds the allowed requests or tokens, or what the endpoint accepts.
 
     Between the beginnings of two calls there are at least `60 / requests_per_minute` seconds and the time in which the
@@ -242,3 +252,166 @@ class Breaker:
             self._last = failure
             if self._failures >= self.MOST:
                 self._closed_until = self._clock.now() + self.PAUSE
+
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+"""Seconds before the first probe, and the most seconds before any later one."""
+CROWDED, CROWDED_WHERE_LIMITED = 0.25, 0.08
+"""The share of refused calls above which calls are slowed down: before there is a rate, and after."""
+MEMORY, MEMORY_WHERE_LIMITED = 16, 50
+"""Calls after which the weight of a refusal has fallen to about a third, in the same two cases."""
+IN_A_ROW = 3
+"""Consecutive refusals that also end a rate."""
+CUT = 0.8
+"""The factor by which a rate that was too high is reduced."""
+CUT_AT_ONCE = 0.75
+"""The factor by which the calls at the same time are reduced."""
+CAUTION = 0.95
+"""The next rate as a share of the rate that the endpoint was seen to accept."""
+SLOW, FAST = 80.0, 6.0
+"""Time constants, in seconds, of a rate's growth: normally, and after `CALM` seconds without a refusal."""
+CALM = 20.0
+_UNLIMITED = 20.0
+"""Calls per second for each call at the same time; a rate above this is not a limit."""
+_LOWEST = 0.05
+
+
+class Turn(NamedTuple):
+    """The earliest time at which a call may begin, and after how many openings and closings that was decided."""
+
+    begin: float
+    version: int
+
+
+class Throttle:
+    """Decides from the outcomes of earlier calls when calls may begin, and how many at the same time.
+
+    Not safe for threads: callers that share a throttle must hold a lock. Times are seconds of any clock.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Start with no limit except `most` calls at the same time."""
+        self._most = most
+        self._room = float(most)
+        self._rate = math.inf
+        self._next = self._not_before = self._cut = -math.inf
+        self._pause = FIRST_PAUSE
+        self._is_open = True
+        self._is_probing = False
+        self._probed = -math.inf
+        self._refusals = 0.0
+        self._in_a_row = 0
+        self._cuts = 0
+        self._version = 0
+        self._taken = 0
+        self._counted_since: float | None = None
+        self._grown = 0.0
+        self._refusing_since: float | None = None
+
+    @property
+    def room(self) -> int:
+        """The number of calls that may be under way now."""
+        return int(self._room)
+
+    @property
+    def rate(self) -> float:
+        """The calls per second that may begin now; infinite if there is no limit."""
+        return self._rate
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether one call is probing whether others may begin."""
+        return self._is_probing
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether calls are slowed down because the endpoint refused many lately."""
+        return not math.isinf(self._rate) or self._room < self._most or self._refusals > CROWDED
+
+    def has_refused_for(self, seconds: float, now: float) -> bool:
+        """Whether the endpoint was asked for `seconds` and accepted no call."""
+        return self._refusing_since is not None and now - self._refusing_since >= seconds
+
+    def reserve(self, now: float) -> Turn:
+        """Reserve the next call's turn."""
+        if self._counted_since is None:
+            self._counted_since = now
+        begin = max(now, self._next, self._not_before)
+        self._next = begin + (0.0 if math.isinf(self._rate) else 1 / self._rate)
+        return Turn(begin, self._version)
+
+    def admit(self, turn: Turn) -> bool:
+        """Whether a call may begin when its turn has come; if not, it must reserve again. True for the probe."""
+        if turn.version != self._version or self._is_probing:
+            return False
+        self._is_probing = not self._is_open
+        self._probed = turn.begin
+        return True
+
+    def record(self, begun: float, now: float, *, refused: bool, wait: float | None = None) -> None:
+        """Record the outcome of a call that began at `begun`; `wait` is how many seconds the endpoint asks to wait."""
+        is_late = begun >= self._not_before
+        if self._is_probing and begun >= self._probed:
+            self._is_probing = False
+        memory = max(MEMORY, self._most) if math.isinf(self._rate) else MEMORY_WHERE_LIMITED
+        self._refusals += (refused - self._refusals) / memory
+        if refused:
+            self._take_refusal(begun, now, wait)
+        else:
+            self._take_success(now, is_late=is_late)
+
+    def _take_success(self, now: float, *, is_late: bool) -> None:
+        self._taken += 1
+        self._in_a_row = 0
+        self._refusing_since = None
+        self._room = min(float(self._most), self._room + 1 / self._room)
+        if not is_late:
+            return
+        if not self._is_open:
+            self._open(now)
+        elif not math.isinf(self._rate):
+            self._grow(now)
+
+    def _open(self, now: float) -> None:
+        """Let calls through, no faster than the endpoint accepted them since the throttle was last opened."""
+        since = now if self._counted_since is None else self._counted_since
+        seen = self._taken / max(now - since, 1e-3)
+        self._rate = max(_LOWEST, min(self._rate, CAUTION * seen))
+        self._is_open, self._pause = True, FIRST_PAUSE
+        self._version += 1
+        self._taken, self._counted_since = 0, now
+        self._grown = self._next = now
+
+    def _grow(self, now: float) -> None:
+        is_fast = self._cuts == 1 or now - self._cut > CALM
+        seconds = min(1 / self._rate, now - self._grown)
+        self._rate *= 1 + seconds / (FAST if is_fast else SLOW)
+        self._grown = now
+        if self._rate > _UNLIMITED * self._most:
+            self._rate, self._refusals = math.inf, 0.0
+
+    def _take_refusal(self, begun: float, now: float, wait: float | None) -> None:
+        if self._refusing_since is None:
+            self._refusing_since = now
+        if begun <= self._cut:
+            return  # the call was already under way when the rate was cut
+        self._in_a_row += 1
+        if not self._is_open or self._has_too_many_refusals():
+            self._close(now, wait)
+
+    def _has_too_many_refusals(self) -> bool:
+        if math.isinf(self._rate):
+            return self._refusals > CROWDED
+        return self._refusals > CROWDED_WHERE_LIMITED or self._in_a_row >= IN_A_ROW
+
+    def _close(self, now: float, wait: float | None) -> None:
+        if self._is_open:
+            self._cuts += 1
+            self._rate = min(CUT * self._rate, _UNLIMITED * self._most)
+            self._room = max(1.0, CUT_AT_ONCE * self._room)
+        self._is_open = False
+        self._version += 1
+        self._cut = now
+        self._not_before = self._next = now + max(self._pause, wait or 0.0)
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+        self._refusals, self._in_a_row = 0.0, 0

@@ -8,11 +8,19 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
-from rageval_spec.endpoints.failures import Failure, LateError, Reply, TooLargeError, WrongReplyError
 from rageval_spec.endpoints.pacing import Clock, StoppedError
-from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
+from rageval_spec.endpoints.tries import (
+    BrokenDownError,
+    LateError,
+    Limits,
+    Reply,
+    TooLargeError,
+    Tries,
+    TryFailure,
+    WrongReplyError,
+)
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 
 T = TypeVar("T")
 Parameters = Sequence[tuple[str, str]]
@@ -125,7 +133,7 @@ class Service:
                 self._refuse_others(reply)
                 if "html" in reply.headers.get_content_type() and reply.content.strip():
                     message = f"answered {reply.status} with a web page; is {self._url_key} right?"
-                    raise Failure(message, shorten(reply))
+                    raise TryFailure(message, shorten(reply))
                 return reply.content
 
         return self._make(attempt, path)
@@ -146,7 +154,7 @@ class Service:
     def _make(self, attempt: Callable[[], T], path: str) -> T:
         try:
             return self._tries.make(_with_little_patience(attempt))
-        except Failure as failure:
+        except TryFailure as failure:
             status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
             message = self._endpoint.explain(failure, failure.tries, path)
             is_too_large = isinstance(failure, TooLargeError)
@@ -157,7 +165,7 @@ class Service:
             raise ServiceError(f"{self._endpoint.where}: stopped before it replied") from None
 
     def _refuse_others(self, reply: Reply) -> None:
-        """Raise a `Failure` for a status other than 2xx."""
+        """Raise a `TryFailure` for a status other than 2xx."""
         if not 200 <= reply.status < 300:
             failure = self._endpoint.judge(reply)
             failure.is_temporary &= reply.status != _CONFLICT  # here a conflict says that something exists already
@@ -175,7 +183,7 @@ class Service:
             found = "a web page" if is_page else "something that is not JSON"
             hint = f"; is {self._url_key} right?" if is_page else ""
             shown = reply._replace(content=b"") if is_page else shorten(reply)
-            raise Failure(f"answered {reply.status} with {found}{hint}", shown) from error
+            raise TryFailure(f"answered {reply.status} with {found}{hint}", shown) from error
 
 
 def quote_part(name: str) -> str:
@@ -232,7 +240,7 @@ def _only_once(attempt: Callable[[], T]) -> Callable[[], T]:
     def once() -> T:
         try:
             return attempt()
-        except Failure as failure:
+        except TryFailure as failure:
             failure.is_temporary &= failure.is_refusal
             raise
 

@@ -1,13 +1,35 @@
-"""The loop of tries: makes paced calls in parallel and retries each until it succeeds or has failed for good."""
+"""The loop of tries: makes paced calls in parallel and retries each until it succeeds or has failed for good.
+
+A failure of one try says whether a retry can help, and after how long. When a rate limit ends is read from the
+providers' headers. The key `patience` of nodes with an endpoint says how long calls wait while the endpoint refuses
+all of them.
+"""
 
 from __future__ import annotations
 
+import re
+import socket
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from datetime import datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
 
-from rageval_spec.endpoints.pacing import Breaker, Clock, Pace, Slots, draw_wait
-from rageval_spec.endpoints.patience import PATIENCE
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.endpoints.addresses import hide_credentials
+from rageval_spec.endpoints.pacing import Breaker, CallPace, Clock, Slots, draw_wait
+
+PATIENCE = 75.0
+"""The default, in seconds: most rate limits are per minute, though few endpoints say so."""
+PATIENCE_TEXT = (
+    "How many seconds the endpoint may refuse every call with 429 (too many requests) before calls fail. Until then "
+    "calls slow down and are retried, even beyond `retries`. With `retries: 0`, a 429 is not retried either."
+)
+
 
 T = TypeVar("T")
 
@@ -66,7 +88,7 @@ class Limits:
     patience: float = PATIENCE
 
 
-class Ledger(Protocol):
+class TryBudget(Protocol):
     """Counts tries and forbids them by raising."""
 
     def begin(self) -> Callable[[], None] | None:
@@ -100,7 +122,7 @@ class Tries:
         self._clock = clock
         self._explain = explain
         self._slots = Slots(limits.concurrency)
-        self._pace = Pace(clock, limits.requests_per_minute, limits.tokens_per_minute, limits.concurrency)
+        self._pace = CallPace(clock, limits.requests_per_minute, limits.tokens_per_minute, limits.concurrency)
         self._breaker = Breaker(clock)
 
     @property
@@ -108,7 +130,7 @@ class Tries:
         """Whether `stop` was called."""
         return self._clock.is_stopped
 
-    def make(self, attempt: Callable[[], T], ledger: Ledger | None = None, tokens: int = 0) -> T:
+    def make(self, attempt: Callable[[], T], ledger: TryBudget | None = None, tokens: int = 0) -> T:
         """The result of `attempt`, which makes one try and raises `TryError` if it fails.
 
         A try holds one of the slots for calls under way, so what it stores is stored before another call begins: a kill
@@ -212,7 +234,149 @@ class Tries:
 class _Call:
     """The state of a call."""
 
-    ledger: Ledger
+    ledger: TryBudget
     has_begun: bool = False
     tries: int = 0
     first_refused: float | None = None
+
+
+MOST_PATIENCE = 300.0
+"""The most seconds that an endpoint may ask to wait; if it asks for more, the call has failed."""
+WORTH_ANOTHER_TRY = frozenset({408, 409, 425, 429})
+"""Statuses, besides all 5xx, after which a retry can help."""
+REFUSED = 429
+"""The status for too many requests."""
+_SHOWN = 200
+_HINTS = {
+    401: "is the key right?",
+    403: "does this key have permission?",
+    404: "are base_url and model right?",
+    405: "is base_url right?",
+    407: "the proxy requires credentials",
+}
+_HINTS_OF_SYSTEMS = {**_HINTS, 404: "is url right?", 405: "is method right?"}
+
+
+class WrongReplyError(ValueError):
+    """A reply with wrong content; the message says what is wrong with it."""
+
+
+class Reply(NamedTuple):
+    """A complete reply, decompressed."""
+
+    status: int
+    reason: str
+    headers: Message
+    content: bytes
+
+
+class TryFailure(TryError):  # noqa: N818 - not an error yet: a retry can follow
+    """A try of an HTTP call that failed.
+
+    Attributes:
+        message: what happened, as the end of a sentence that begins with the URL.
+        reply: the reply; None if none came.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        reply: Reply | None = None,
+        *,
+        is_temporary: bool = False,
+        wait: float | None = None,
+        most_retries: int | None = None,
+    ) -> None:
+        """Keep what is known about the failure."""
+        is_refusal = reply is not None and reply.status == REFUSED
+        super().__init__(
+            message, is_temporary=is_temporary, wait=wait, is_refusal=is_refusal, most_retries=most_retries
+        )
+        self.message = message
+        self.reply = reply
+
+
+class LateError(TryFailure):
+    """A reply that did not come in time."""
+
+
+class TooLargeError(TryFailure):
+    """A reply that is larger than the limit for replies."""
+
+
+def judge_status(reply: Reply, url_key: str) -> TryFailure:
+    """The failure that a status other than 200 stands for; `url_key` is the key of the spec that has the URL."""
+    status = f"answered {reply.status} {reply.reason}".rstrip()
+    if 300 <= reply.status < 400:
+        place = hide_credentials(urlsplit(reply.headers.get("Location", "")))
+        return TryFailure(f"{status}, to {place}: write that as {url_key}" if place else status, reply)
+    asked = read_retry_after(reply.headers)
+    if asked is not None and asked > MOST_PATIENCE:
+        return TryFailure(f"{status} and asks to wait {asked:.0f} s, which is too long", reply)
+    is_temporary = reply.status in WORTH_ANOTHER_TRY or reply.status >= 500
+    hint = (_HINTS if url_key == "base_url" else _HINTS_OF_SYSTEMS).get(reply.status)
+    return TryFailure(f"{status} ({hint})" if hint else status, reply, is_temporary=is_temporary, wait=asked)
+
+
+def describe_error(error: Exception) -> str:
+    """What went wrong with a connection, as the end of a sentence that begins with the URL."""
+    if isinstance(error, ConnectionRefusedError):
+        return "refuses connections (is it running?)"
+    if isinstance(error, socket.gaierror):
+        return f"cannot be found: {error.strerror or error}"
+    text = getattr(error, "strerror", None) or str(error)
+    return f"broke the connection: {type(error).__name__}" + (f": {make_visible(text)[:_SHOWN]}" if text else "")
+
+
+def read_retry_after(headers: Message) -> float | None:
+    """The seconds to wait, from either form of `Retry-After` or from OpenAI's `retry-after-ms`."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            if (seconds := float(headers.get(name, "")) * unit) >= 0:
+                return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+
+
+def read_reset(headers: Message) -> float | None:
+    """Seconds until a rate limit ends, from `x-ratelimit-reset-*` or Anthropic's headers; None if they do not say.
+
+    If headers say how much of each limit remains, the longest wait of the exhausted limits counts. Otherwise the
+    shortest wait of all limits counts.
+    """
+    waits: list[float] = []
+    spent: list[float] = []
+    for kind in ("requests", "tokens", "input-tokens", "output-tokens"):
+        for prefix in ("x-ratelimit", "anthropic-ratelimit"):
+            name = f"{prefix}-reset-{kind}" if prefix == "x-ratelimit" else f"{prefix}-{kind}-reset"
+            wait = _read_duration(headers.get(name, ""))
+            if wait is None or not 0 < wait <= MOST_PATIENCE:
+                continue
+            waits.append(wait)
+            rest = f"{prefix}-remaining-{kind}" if prefix == "x-ratelimit" else f"{prefix}-{kind}-remaining"
+            if headers.get(rest, "").strip() == "0":
+                spent.append(wait)
+    return max(spent) if spent else min(waits, default=None)
+
+
+def _read_duration(text: str) -> float | None:
+    """The seconds in `1m2.5s`, `20ms` or `12`, or until a moment such as `2026-01-31T12:00:00Z`."""
+    text = text.strip()
+    if not text:
+        return None
+    if (match := _DURATION.fullmatch(text)) is not None:
+        hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+        return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.conversation import MESSAGES, read_turns
-from rageval_spec.data.trace import Feedback, Step
-from rageval_spec.exchange.shared.files import RowSource, add_metadata
+from rageval_spec.data.samples import MESSAGES, read_turns
+from rageval_spec.data.traces import Feedback, Step
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource, add_metadata
 from rageval_spec.exchange.shared.scores import list_rows
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
-from rageval_spec.reading.agent_steps import load_steps
-from rageval_spec.reading.unfolding import split_joined
+from rageval_spec.reading.row_sources import split_joined
+from rageval_spec.recorded.answers_and_steps import load_steps
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -33,7 +33,7 @@ _NAMES = {
 _READ = frozenset({"metricsData", "tools_called", "toolsCalled", "success", "runDuration", "order", "flaky"})
 
 
-class DeepEvalSource(RowSource):
+class DeepEvalSource(RowFileSource):
     """Reads goldens, test cases and the results of test runs."""
 
     tool = "deepeval"

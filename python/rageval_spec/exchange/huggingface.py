@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.files import RowsNode, RowSource, translate_known
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
 from rageval_spec.exchange.shared.scores import list_rows
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
-from rageval_spec.plugin import InputFile
 from rageval_spec.reading.rows import read_rows
+from rageval_spec.store.disk import InputFile
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -30,7 +30,7 @@ class HuggingFaceNode(RowsNode):
     split: str | None = Field(default=None, description="The split. Default: test, or the only one.")
 
 
-class HuggingFaceSource(RowSource):
+class HuggingFaceSource(RowFileSource):
     """Reads the rows of one split. Nothing is fetched from the hub."""
 
     node_type = HuggingFaceNode

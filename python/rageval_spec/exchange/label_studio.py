@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from rageval_spec.data.trace import Feedback, TraceLink
-from rageval_spec.exchange.shared.files import RowSource, translate_known
+from rageval_spec.data.traces import Feedback, TraceLink
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource, translate_known
 from rageval_spec.exchange.shared.scores import list_rows
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
-from rageval_spec.reading.answer_rows import UnusableReplyError
-from rageval_spec.reading.label_studio import flatten_tasks, is_task
+from rageval_spec.reading.label_files import flatten_tasks, is_task
+from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-class LabelStudioSource(RowSource):
+class LabelStudioSource(RowFileSource):
     """Reads a project's JSON export: the tasks' data as answers, and annotations as feedback."""
 
     tool = "label_studio"

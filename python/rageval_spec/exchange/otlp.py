@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from rageval_spec.exchange.otel.target import KINDS, OtelTarget, OtelTargetNode, Signal, encode_bodies, find_time
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
-from rageval_spec.exchange.shared.windows import Moment
+from rageval_spec.exchange.shared.contracts import FileTarget, Moment, TargetNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation

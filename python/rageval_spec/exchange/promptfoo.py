@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.trace import Feedback, TraceLink
-from rageval_spec.exchange.shared.files import RowSource
+from rageval_spec.data.traces import Feedback, TraceLink
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource
 from rageval_spec.exchange.shared.scores import list_rows
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
 from rageval_spec.reading.answer_columns import unwrap
-from rageval_spec.reading.answer_rows import UnusableReplyError
-from rageval_spec.reading.layouts import QUESTIONS
-from rageval_spec.reading.questions import REFERENCES
+from rageval_spec.reading.formats.column_layouts import QUESTIONS
+from rageval_spec.reading.question_files import REFERENCES
+from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -22,7 +22,7 @@ _GOLD = frozenset({"equals", "contains", "icontains", "similar", "factuality", "
 """The assertions whose value is a gold answer, if it is a text."""
 
 
-class PromptfooSource(RowSource):
+class PromptfooSource(RowFileSource):
     """Reads the results of `promptfoo eval -o results.json`."""
 
     tool = "promptfoo"

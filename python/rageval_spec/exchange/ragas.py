@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.conversation import MESSAGES
-from rageval_spec.exchange.shared.files import RowSource
+from rageval_spec.data.samples import MESSAGES
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource
 from rageval_spec.exchange.shared.scores import list_rows
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -26,7 +26,7 @@ _NAMES = {
 """What ragas calls each part, the present name first."""
 
 
-class RagasSource(RowSource):
+class RagasSource(RowFileSource):
     """Reads samples of ragas: an `EvaluationDataset`, a `Testset`, or the table of a result."""
 
     tool = "ragas"

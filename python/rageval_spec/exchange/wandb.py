@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.files import RowsNode, RowSource, translate_known
-from rageval_spec.exchange.shared.target import FileTarget, TargetNode
+from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
+from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.plugin import InputFile
+    from rageval_spec.store.disk import InputFile
 
 SUFFIX = ".table.json"
 _OPTIONAL = ("reference", "error", "seconds", "input_tokens", "output_tokens", "cost")
@@ -32,7 +32,7 @@ class WandbSourceNode(RowsNode):
     )
 
 
-class WandbSource(RowSource):
+class WandbSource(RowFileSource):
     """Reads a table that a run logged, with the usual column names of questions and answers."""
 
     node_type = WandbSourceNode
@@ -45,7 +45,7 @@ class WandbSource(RowSource):
 
     def inputs(self) -> Sequence[InputFile]:
         """The file of the table."""
-        from rageval_spec.plugin import InputFile
+        from rageval_spec.store.disk import InputFile
 
         return (InputFile(self._find(), ("path",)),)
 
@@ -97,8 +97,8 @@ class WandbTarget(FileTarget[TargetNode]):
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
         """One file: the columns, and a list of values for each answer."""
-        from rageval_spec.exchange.shared.payloads import clean
         from rageval_spec.exchange.shared.scores import list_rows
+        from rageval_spec.recorded.questions_and_answers import clean
 
         rows = [_make_row(sample, values, evaluation.metrics) for sample, values in list_rows(evaluation)]
         unused = {column for column in _OPTIONAL if all(row[column] is None for row in rows)}
@@ -125,7 +125,7 @@ def _load(path: Path) -> tuple[list[str], list[Any]]:
     Raises:
         DataError: the file is not a table.
     """
-    from rageval_spec.reading.files import text_lines
+    from rageval_spec.reading.formats.text_files import text_lines
 
     try:
         content = json.loads("\n".join(line for _, line in text_lines(path, longest=None)))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class WeaveTarget(Target[WeaveTargetNode]):
         Raises:
             UsageError: there are no answers.
         """
-        from rageval_spec.exchange.shared.payloads import clean
         from rageval_spec.exchange.shared.scores import list_rows
+        from rageval_spec.recorded.questions_and_answers import clean
 
         rows = [clean(_make_row(sample, values)) for sample, values in list_rows(evaluation)]
         if not rows:

@@ -1,17 +1,37 @@
-"""Chunks: parts of documents of about one size, cut where the text itself has joints, with their places."""
+"""Chunks: parts of documents of about one size, cut where the text itself has joints, with their places.
+
+Chunks that belong together by what they say are grouped, for questions that need several of them. The product's own
+retrievers search the chunks, to see how hard a question's source is to find.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import log
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from rageval_spec import kernels
+from rageval_spec import kernels, registry
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.blocks import Block
-from rageval_spec.generation.documents import Document
+from rageval_spec.generation.document_formats import TextBlock
+from rageval_spec.generation.documents import SourceDocument
+from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.plugin import Retrieval
+from rageval_spec.progress import ignore_progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from rageval_spec.plugin import Context, System
+
 
 WORDS = 200
 """The default size of a chunk in words."""
@@ -65,7 +85,7 @@ def count_words(text: str) -> int:
 
 
 def cut_documents(
-    documents: Iterable[Document], size: int = WORDS, measure: Callable[[str], int] = count_words
+    documents: Iterable[SourceDocument], size: int = WORDS, measure: Callable[[str], int] = count_words
 ) -> list[Chunk]:
     """Cut documents into chunks of at most `size`, in order.
 
@@ -96,7 +116,7 @@ def token_counter(model: str, folder: Path) -> Callable[[str], int]:
     Raises:
         UsageError: there is no such model, or its files are not on this machine.
     """
-    from rageval_spec.inference.sources import find_source, locate
+    from rageval_spec.inference.model_files import find_source, locate
     from rageval_spec.inference.tokens import load_tokenizer
 
     source = find_source(locate(model, folder))
@@ -112,7 +132,7 @@ def token_counter(model: str, folder: Path) -> Callable[[str], int]:
     return count
 
 
-def _cut(document: Document, size: int, measure: Callable[[str], int]) -> Iterator[Chunk]:
+def _cut(document: SourceDocument, size: int, measure: Callable[[str], int]) -> Iterator[Chunk]:
     pieces = list(_find_pieces(document, size, measure))
     groups = _join_small(_fill_sections(pieces, size), size)
     spans = [(group[0].start, group[-1].end) for group in groups]
@@ -124,9 +144,9 @@ def _cut(document: Document, size: int, measure: Callable[[str], int]) -> Iterat
         )
 
 
-def find_headings(document: Document, at: int) -> tuple[str, ...]:
+def find_headings(document: SourceDocument, at: int) -> tuple[str, ...]:
     """The headings that a place in a document stands under, the outermost first; a heading stands under itself."""
-    path = list[Block]()
+    path = list[TextBlock]()
     for block in document.blocks:
         if block.start > at:
             break
@@ -135,7 +155,7 @@ def find_headings(document: Document, at: int) -> tuple[str, ...]:
     return tuple(block.words for block in path if block.words)
 
 
-def _find_pieces(document: Document, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+def _find_pieces(document: SourceDocument, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
     section = 0
     after_heading = True
     for block in document.blocks:
@@ -149,7 +169,7 @@ def _find_pieces(document: Document, size: int, measure: Callable[[str], int]) -
             yield from _cut_block(document.text, block, section, size, measure)
 
 
-def _cut_block(text: str, block: Block, section: int, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+def _cut_block(text: str, block: TextBlock, section: int, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
     """A long block as lines, if it is code or a table, or as sentences; what is still too long, as words."""
     for start, end in _find_joints(text, block):
         words = measure(text[start:end])
@@ -162,7 +182,7 @@ def _cut_block(text: str, block: Block, section: int, size: int, measure: Callab
             )
 
 
-def _find_joints(text: str, block: Block) -> Iterator[tuple[int, int]]:
+def _find_joints(text: str, block: TextBlock) -> Iterator[tuple[int, int]]:
     content = text[block.start : block.end]
     if block.kind in {"code", "table"}:
         found = [line.span() for line in re.finditer(r"\S(?:.*\S)?", content)]
@@ -226,3 +246,280 @@ def _join_small(groups: list[list[_Piece]], size: int) -> list[list[_Piece]]:
 
 def _size(group: list[_Piece]) -> int:
     return sum(piece.size for piece in group)
+
+
+NEAREST = 10
+"""How many of a chunk's nearest neighbours by embedding are looked at."""
+MOST_SHARERS = 20
+"""A name that stands in more chunks than this, or in more than a tenth of them, does not connect two of them."""
+_MOST_NAMES = 3
+"""How many shared names count, so that two lists of the same names do not come before everything else."""
+_SAME = 0.6
+"""The share of common words from which on two chunks say the same."""
+_TOO_NEAR = 0.97
+"""The cosine from which on two chunks say the same."""
+_COMPARED_AT_ONCE = 10_000
+_COMPARED_WORD = re.compile(r"\w+")
+
+
+class ChunkGroup(NamedTuple):
+    """Chunks about the same things.
+
+    Attributes:
+        chunks: the positions of the chunks, ascending.
+        names: the rare names that all of them contain, the rarest first; empty if only their meaning is near.
+        similarity: the lowest cosine between two of them; None without vectors.
+    """
+
+    chunks: tuple[int, ...]
+    names: tuple[str, ...]
+    similarity: float | None = None
+
+
+class _Pair(NamedTuple):
+    score: float
+    names: tuple[str, ...]
+    similarity: float | None
+
+
+def find_groups(
+    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int, *, size: int = 2
+) -> list[ChunkGroup]:
+    """Up to `count` groups of chunks about the same things, the best connected first.
+
+    Two chunks are connected if they share rare names, or if each is among the other's nearest neighbours in the space
+    of embeddings. Chunks that stand side by side in a document are not, nor are two that say the same. No chunk is in
+    two groups before every chunk with a connection is in one. The same chunks and vectors give the same groups.
+
+    Args:
+        chunks: the chunks, in the order of their documents.
+        vectors: their embeddings, [chunks, dimensions]; None to use only names.
+        count: the most groups.
+        size: the number of chunks in a group.
+
+    Raises:
+        UsageError: `size` is below 2, or there are not as many vectors as chunks.
+    """
+    if size < 2:
+        raise UsageError(f"a group has at least 2 chunks, not {size}")
+    if vectors is not None and len(vectors) != len(chunks):
+        raise UsageError(f"there are {len(chunks)} chunks, but {len(vectors)} vectors")
+    pairs = _connect(chunks, vectors)
+    order = sorted(pairs, key=lambda pair: (-pairs[pair].score, pair))
+    around: dict[int, set[int]] = defaultdict(set)
+    for first, second in order:
+        around[first].add(second)
+        around[second].add(first)
+    groups: dict[tuple[int, ...], ChunkGroup] = {}
+    while len(groups) < count:
+        used, before = set[int](), len(groups)
+        for pair in order:
+            if len(groups) == count or used.issuperset(pair) or not used.isdisjoint(pair):
+                continue
+            members = _grow(pair, size, around, pairs, used)
+            if members is not None and members not in groups:
+                groups[members] = _describe(members, pairs)
+                used.update(members)
+        if len(groups) == before:
+            break
+    return list(groups.values())
+
+
+def find_names(text: str) -> list[str]:
+    """The names in a text that can connect it with others: no numbers, no dates, no single letters."""
+    found = (name.casefold() for name in kernels.names(text))
+    return [name for name in found if len(name) > 2 and not any(letter.isdigit() for letter in name)]
+
+
+def _connect(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None) -> dict[tuple[int, int], _Pair]:
+    """All connected pairs of positions."""
+    names = [frozenset(find_names(chunk.text)) for chunk in chunks]
+    sharers = Counter(name for found in names for name in found)
+    rare = {name for name, many in sharers.items() if 2 <= many <= max(2, min(MOST_SHARERS, len(chunks) // 10))}
+    weights = {name: log(len(chunks) / sharers[name]) / max(1.0, log(len(chunks))) for name in rare}
+    candidates = set(_share_names(names, rare))
+    if vectors is not None:
+        candidates |= set(_find_nearest(vectors))
+    apart = sorted(pair for pair in candidates if not _stand_together(*(chunks[place] for place in pair)))
+    words = {
+        place: frozenset(_COMPARED_WORD.findall(chunks[place].text.casefold())) for pair in apart for place in pair
+    }
+    return {
+        pair: _weigh(names[pair[0]] & names[pair[1]] & rare, weights, similarity)
+        for pair, similarity in zip(apart, _compare(vectors, apart), strict=True)
+        if (similarity or 0) < _TOO_NEAR and _overlap(words[pair[0]], words[pair[1]]) < _SAME
+    }
+
+
+def _weigh(shared: Iterable[str], weights: Mapping[str, float], similarity: float | None) -> _Pair:
+    rarest = tuple(sorted(shared, key=lambda name: (-weights[name], name)))
+    score = sum(weights[name] for name in rarest[:_MOST_NAMES]) + (similarity or 0)
+    return _Pair(score, rarest, similarity)
+
+
+def _share_names(names: Sequence[frozenset[str]], rare: set[str]) -> Iterator[tuple[int, int]]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, found in enumerate(names):
+        for name in found & rare:
+            places[name].append(place)
+    for sharing in places.values():
+        yield from combinations(sharing, 2)
+
+
+def _find_nearest(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
+    """Pairs of which each is among the other's nearest neighbours."""
+    if len(vectors) < 2:
+        return
+    rows = kernels.top_k(vectors, vectors, NEAREST + 1, metric="cosine").indices.tolist()
+    nearest = [{row for row in found if row != place} for place, found in enumerate(rows)]
+    for place, found in enumerate(nearest):
+        yield from ((place, other) for other in found if place < other and place in nearest[other])
+
+
+def _stand_together(first: Chunk, second: Chunk) -> bool:
+    """Whether one follows the other in a document."""
+    return first.doc_id == second.doc_id and abs(_number(first) - _number(second)) == 1
+
+
+def _number(chunk: Chunk) -> int:
+    """The place of a chunk in its document, as its id says."""
+    number = chunk.chunk_id.rpartition("#")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int]]) -> Iterator[float | None]:
+    """The cosine of each pair; None without vectors."""
+    if vectors is None:
+        yield from (None for _ in pairs)
+        return
+    for start in range(0, len(pairs), _COMPARED_AT_ONCE):
+        part = pairs[start : start + _COMPARED_AT_ONCE]
+        first, second = (vectors[[pair[side] for pair in part]] for side in (0, 1))
+        yield from kernels.cosine_rows(first, second).tolist()
+
+
+def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """The share of the shorter text's words that the longer one has too."""
+    return len(first & second) / max(1, min(len(first), len(second)))
+
+
+def _grow(
+    pair: tuple[int, int],
+    size: int,
+    around: Mapping[int, set[int]],
+    pairs: Mapping[tuple[int, int], _Pair],
+    used: set[int],
+) -> tuple[int, ...] | None:
+    """The pair with further chunks that are connected with all of its members; None if there are too few."""
+    members = list(pair)
+    while len(members) < size:
+        shared = set.intersection(*(around[member] for member in members)) - used
+        if not shared:
+            return None
+        members.append(max(shared, key=lambda one: (sum(pairs[_sort(one, member)].score for member in members), -one)))
+    return tuple(sorted(members))
+
+
+def _sort(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
+
+
+def _describe(members: tuple[int, ...], pairs: Mapping[tuple[int, int], _Pair]) -> ChunkGroup:
+    inside = [pairs[pair] for pair in combinations(members, 2)]
+    shared = [name for name in inside[0].names if all(name in pair.names for pair in inside)]
+    cosines = [pair.similarity for pair in inside if pair.similarity is not None]
+    return ChunkGroup(members, tuple(shared), min(cosines) if cosines else None)
+
+
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]
+"""For each retriever, by its name, the ids of the best chunks for each question, best first."""
+_SAMPLED = 50
+"""How many texts are read to tell the language of a corpus."""
+EASY, HARD = 1, 5
+"""A source at this rank with every retriever is easy to find; one below this rank with every retriever is hard."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The retrievers of a corpus.
+
+    Attributes:
+        systems: the retrievers by name.
+        corpus: its chunks, as a table of `doc_id`, `title` and `text`.
+    """
+
+    systems: Mapping[str, System[Any]]
+    corpus: pl.DataFrame
+
+    def rank(self, questions: Mapping[str, str]) -> Rankings:
+        """The best chunks for each question; a chunk that a retriever does not find is missing."""
+        import polars as pl
+
+        if not questions:
+            return {name: {} for name in self.systems}
+        queries = pl.DataFrame({"query_id": list(questions), "text": list(questions.values())})
+        collection = Collection("chunks", load_queries=lambda: queries, load_corpus=lambda: self.corpus)
+        return {name: _list_best(_retrieve(system, collection), queries) for name, system in self.systems.items()}
+
+
+def _retrieve(system: System[Any], collection: Collection) -> pl.DataFrame:
+    found = system.retrieve(collection, {})
+    return found.run if isinstance(found, Retrieval) else found
+
+
+def _list_best(run: pl.DataFrame, queries: pl.DataFrame) -> dict[str, list[str]]:
+    best: dict[str, list[str]] = {query_id: [] for query_id in queries["query_id"]}
+    for query_id, doc_id in run.select("query_id", "doc_id").iter_rows():
+        best[query_id].append(doc_id)
+    return best
+
+
+def make_search(corpus: pl.DataFrame, model: str | None, depth: int, context: Context) -> Search:
+    """BM25 over a corpus, and dense retrieval if there is an embedding model.
+
+    Args:
+        corpus: the chunks: `doc_id`, `title`, `text`.
+        model: the name of an embedding model among `context.models`; None for none.
+        depth: how many chunks to find for a question.
+        context: where the retrievers find models and threads.
+    """
+    nodes: dict[str, dict[str, Any]] = {"bm25": {"stop_words": choose_stop_words(corpus["text"].to_list())}}
+    if model is not None:
+        nodes["dense"] = {"model": model}
+    systems: dict[str, System[Any]] = {}
+    for word, keys in nodes.items():
+        plugin = registry.load("systems", word)
+        node = plugin.node_type.model_validate({"use": word, "depth": depth, **keys})
+        systems[word] = plugin(node, replace(context, name=word, progress=ignore_progress))
+    return Search(systems, corpus)
+
+
+def choose_stop_words(texts: Sequence[str]) -> str:
+    """The name of bm25's list of stop words for the language of most of these texts, or `none`."""
+    chosen = texts[:: max(1, len(texts) // _SAMPLED)]
+    told = [language for text in chosen if (language := find_language(text)) is not None]
+    if not told:
+        return "none"
+    name = NAMES.get(max(sorted(set(told)), key=told.count), "").lower()
+    lists = get_args(registry.load("systems", "bm25").node_type.model_fields["stop_words"].annotation)
+    return name if name in lists else "none"
+
+
+def find_ranks(rankings: Rankings, question: str, sources: Sequence[str]) -> dict[str, int | None]:
+    """For each retriever, the rank from 1 of the source that it ranks lowest, or None if it misses one.
+
+    Sources that rank above it do not count: a question whose three sources are found first has rank 1.
+    """
+    ranks: dict[str, int | None] = {}
+    for name, best in rankings.items():
+        found = [best[question].index(source) + 1 for source in sources if source in best[question]]
+        ranks[name] = max(found) - (len(sources) - 1) if len(found) == len(sources) else None
+    return ranks
+
+
+def measure_difficulty(ranks: Mapping[str, int | None]) -> str:
+    """How hard it is to find the sources of a question: `easy`, `medium` or `hard`."""
+    found = [rank for rank in ranks.values() if rank is not None]
+    if len(found) == len(ranks) and max(found, default=0) <= EASY:
+        return "easy"
+    return "medium" if min(found, default=HARD + 1) <= HARD else "hard"

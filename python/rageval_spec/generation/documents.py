@@ -1,4 +1,7 @@
-"""Documents: a folder of Markdown, text, HTML and PDF files, a single file, a JSON Lines corpus or a BEIR folder."""
+"""Reads documents: a folder of Markdown, text, HTML and PDF, one file, a JSON Lines corpus or a BEIR folder.
+
+`list_files` names the files that documents are read from, by which a change of the documents is noticed.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from rageval_spec.errors import DataError
-from rageval_spec.generation.blocks import Block, Content, find_paragraphs
-from rageval_spec.kernels.bounds import name_special
-from rageval_spec.reading.files import find_file, format_of
-from rageval_spec.reading.json_lines import json_objects, text_of
-from rageval_spec.reading.layouts import CORPUS, CorpusColumns
-from rageval_spec.reading.records import choose_keys
+from rageval_spec.generation.document_formats import Content, TextBlock, find_paragraphs
+from rageval_spec.kernels.inputs import name_special
+from rageval_spec.reading.formats.column_layouts import CORPUS, CorpusColumns, choose_keys
+from rageval_spec.reading.formats.json_files import json_objects, text_of
+from rageval_spec.reading.formats.text_files import find_file, format_of
 from rageval_spec.wording import count_noun
 
 LARGEST = 64 << 20
@@ -31,7 +33,7 @@ _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECA
 _MOST_NAMED = 5
 
 
-class Document(NamedTuple):
+class SourceDocument(NamedTuple):
     """One document.
 
     Attributes:
@@ -48,7 +50,7 @@ class Document(NamedTuple):
     doc_id: str
     title: str
     text: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     path: str
     version: str
     modified: str | None = None
@@ -70,7 +72,7 @@ class DocumentSet(NamedTuple):
 
     kind: Literal["corpus", "files"]
     path: Path
-    documents: tuple[Document, ...]
+    documents: tuple[SourceDocument, ...]
     unread: tuple[Unread, ...]
 
 
@@ -89,12 +91,12 @@ def read_documents(path: Path, columns: CorpusColumns | None = None) -> Document
         raise DataError(f"{path}: no such file or folder")
     corpus = find_file(path / "corpus.jsonl") if path.is_dir() else path
     if corpus.is_file() and format_of(corpus) in CORPORA:
-        found: list[Document | Unread] = list(_read_corpus(corpus, columns or CorpusColumns()))
+        found: list[SourceDocument | Unread] = list(_read_corpus(corpus, columns or CorpusColumns()))
         kind: Literal["corpus", "files"] = "corpus"
     else:
         found = list(_read_folder(path) if path.is_dir() else _read_file(path, path.name))
         kind = "files"
-    documents = sorted((one for one in found if isinstance(one, Document)), key=lambda one: one.doc_id)
+    documents = sorted((one for one in found if isinstance(one, SourceDocument)), key=lambda one: one.doc_id)
     unread = tuple(one for one in found if isinstance(one, Unread))
     if not documents:
         raise DataError(_explain_nothing(path, unread))
@@ -111,7 +113,7 @@ def _explain_nothing(path: Path, unread: tuple[Unread, ...]) -> str:
     return f"{path}: no document could be read:{reasons}{more}"
 
 
-def _read_folder(folder: Path) -> Iterator[Document | Unread]:
+def _read_folder(folder: Path) -> Iterator[SourceDocument | Unread]:
     """All files below a folder in the order of their names. Links to folders are followed, but not in circles."""
     visited = {_identify(folder)}
     problems: list[OSError] = []
@@ -142,7 +144,7 @@ def _relative(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def _read_file(path: Path, doc_id: str) -> Iterator[Document | Unread]:
+def _read_file(path: Path, doc_id: str) -> Iterator[SourceDocument | Unread]:
     """One file as a document, what of it was not read, or both."""
     form = format_of(path)
     if path.name.startswith("."):
@@ -166,7 +168,7 @@ def _read_file(path: Path, doc_id: str) -> Iterator[Document | Unread]:
     title = content.title or _title_from(path)
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     version = content.version or _digest(title, content.text)
-    yield Document(doc_id, title, content.text, content.blocks, str(path), version, modified, content.pages)
+    yield SourceDocument(doc_id, title, content.text, content.blocks, str(path), version, modified, content.pages)
 
 
 def _explain_format(path: Path, form: str) -> str:
@@ -202,16 +204,16 @@ def _read_bytes(path: Path) -> bytes:
 
 def _parse(form: str, data: bytes) -> Content:
     if form == "pdf":
-        from rageval_spec.generation.pdf import read_pdf
+        from rageval_spec.generation.document_formats import read_pdf
 
         return read_pdf(data)
     text = _decode(data, form)
     if form in HTML:
-        from rageval_spec.generation.web_pages import read_web_page
+        from rageval_spec.generation.document_formats import read_web_page
 
         return read_web_page(text)
     if form in MARKDOWN:
-        from rageval_spec.generation.markdown import read_markdown
+        from rageval_spec.generation.document_formats import read_markdown
 
         return read_markdown(text)
     return Content(text, tuple(find_paragraphs(text)))
@@ -251,7 +253,7 @@ def _title_from(path: Path) -> str:
     return " ".join(re.split(r"[-_\s]+", stem)).strip() or path.name
 
 
-def _read_corpus(path: Path, columns: CorpusColumns) -> Iterator[Document | Unread]:
+def _read_corpus(path: Path, columns: CorpusColumns) -> Iterator[SourceDocument | Unread]:
     """The rows of a corpus. An empty document is not read; whatever makes the file no corpus is an error."""
     keys: dict[str, str] = {}
     seen: dict[str, int] = {}
@@ -273,7 +275,7 @@ def _read_corpus(path: Path, columns: CorpusColumns) -> Iterator[Document | Unre
             yield Unread(f"{path.name}:{line}", f"the document {doc_id!r} has no text")
             continue
         version = _find_version(row) or _digest(title, text)
-        yield Document(doc_id, title, text, tuple(find_paragraphs(text)), place, version)
+        yield SourceDocument(doc_id, title, text, tuple(find_paragraphs(text)), place, version)
 
 
 def _find_version(row: dict[str, Any]) -> str:
@@ -303,3 +305,33 @@ def describe_unread(unread: tuple[Unread, ...]) -> list[str]:
             f"{count_noun(len(paths), 'file')} not read: {reason}: {named}" if len(paths) > 1 else f"{named}: {reason}"
         )
     return lines
+
+
+def list_files(path: Path) -> list[Path]:
+    """The files that `documents.read_documents` reads, in order: no hidden ones, and none that it has no reader for.
+
+    So a store or results in the same folder change nothing. Empty if there is nothing to read.
+    """
+    corpus = find_file(path / "corpus.jsonl") if path.is_dir() else path
+    if corpus.is_file() and (corpus == path or format_of(corpus) in CORPORA):
+        return [corpus]
+    return sorted(_walk(path)) if path.is_dir() else []
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """The readable files below a folder; links to folders are followed once."""
+    visited = {folder.resolve()}
+    for place, folders, files in os.walk(folder, followlinks=True):
+        here = Path(place)
+        folders[:] = [name for name in sorted(folders) if not name.startswith(".") and _is_new(here / name, visited)]
+        for name in files:
+            is_read = not name.startswith(".") and format_of(here / name) in MARKDOWN | HTML | TEXT | {"pdf"}
+            if is_read and os.access(here / name, os.R_OK) and (here / name).is_file():
+                yield here / name
+
+
+def _is_new(folder: Path, visited: set[Path]) -> bool:
+    real = folder.resolve()
+    is_new = real not in visited
+    visited.add(real)
+    return is_new

@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 
 from rageval_spec import __version__
 from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
-from rageval_spec.generation.documents import Document, DocumentSet
-from rageval_spec.generation.no_model import REASONS, SHARES, Form, Made, OfflineQuestions, Unit, hide, make_questions
-from rageval_spec.generation.split import divide_rows, read_shares
+from rageval_spec.generation.documents import DocumentSet, SourceDocument
+from rageval_spec.generation.offline_questions import (
+    REASONS,
+    SHARES,
+    Form,
+    OfflineQuestion,
+    OfflineQuestions,
+    Unit,
+    hide,
+    make_questions,
+)
+from rageval_spec.generation.question_sets import divide_rows, read_shares
 from rageval_spec.judging.language import find_language
 from rageval_spec.wording import count_noun
 
@@ -42,7 +51,7 @@ class _Part(NamedTuple):
     """A unit, the document that it belongs to, and its place in it."""
 
     unit: Unit
-    document: Document
+    document: SourceDocument
     chunk: Chunk
 
 
@@ -94,7 +103,7 @@ def _list_parts(documents: DocumentSet, size: int, measure: Callable[[str], int]
     return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
 
 
-def _make_unit(document: Document, chunk: Chunk) -> Unit:
+def _make_unit(document: SourceDocument, chunk: Chunk) -> Unit:
     inside = [
         (block, max(block.start, chunk.start) - chunk.start, min(block.end, chunk.end) - chunk.start)
         for block in document.blocks
@@ -105,7 +114,7 @@ def _make_unit(document: Document, chunk: Chunk) -> Unit:
     return Unit(chunk.chunk_id, chunk.doc_id, document.title, chunk.text, spans, headings, chunk.headings)
 
 
-def _write_row(question: Made, parts: Sequence[_Part], seed: int) -> Row:
+def _write_row(question: OfflineQuestion, parts: Sequence[_Part], seed: int) -> Row:
     units = [parts[place].unit for place in question.units]
     sources = {parts[place].document.doc_id: parts[place].document for place in question.units}
     return {
@@ -132,7 +141,7 @@ def _write_row(question: Made, parts: Sequence[_Part], seed: int) -> Row:
     }
 
 
-def _name(question: Made, units: Sequence[Unit]) -> str:
+def _name(question: OfflineQuestion, units: Sequence[Unit]) -> str:
     """An id made of the question and its sources: the same question has the same id in every set."""
     content = "\0".join((question.text, *(unit.unit_id for unit in units)))
     return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
@@ -142,7 +151,7 @@ def _name_difficulty(overlap: float) -> str:
     return "easy" if overlap >= EASY else "hard" if overlap < HARD else "medium"
 
 
-def _write_evidence(question: Made, parts: Sequence[_Part]) -> Iterator[Row]:
+def _write_evidence(question: OfflineQuestion, parts: Sequence[_Part]) -> Iterator[Row]:
     """What the question was made from, with its offsets in the chunk and in the document; of a title nothing."""
     unit, _, chunk = parts[question.units[0]]
     if question.end:

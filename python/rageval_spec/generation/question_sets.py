@@ -1,30 +1,152 @@
-"""A finished test set, and the corpus that it is made from."""
+"""A finished test set, the corpus that it is made from, its rows, and its split.
+
+The rows are a JSON Lines file that the dataset `jsonl` reads without any mapping, and the tables of a collection. A
+split divides the questions into a validation and a test set so that no document is in both.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.generation.chunks import Chunk, cut_documents
+from rageval_spec.data.tables import Collection, references_of
+from rageval_spec.errors import UsageError
+from rageval_spec.generation.chunks import Chunk, cut_documents, find_groups, make_search
 from rageval_spec.generation.documents import DocumentSet, read_documents
-from rageval_spec.generation.making import Corpus, Made
-from rageval_spec.generation.mixes import Mix
-from rageval_spec.generation.neighbours import find_groups
-from rageval_spec.generation.rows import Origin, Row, write_chunk, write_rejected, write_row, write_title
-from rageval_spec.generation.search import make_search
+from rageval_spec.generation.question_mix import Mix
+from rageval_spec.generation.question_production import Corpus, ProducedTestSet
+from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from rageval_spec.generation.documents import SourceDocument
+    from rageval_spec.generation.question_production import Candidate
     from rageval_spec.plugin import Context, EmbeddingModel
-    from rageval_spec.reading.layouts import CorpusColumns
+    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+
+
+Row = dict[str, Any]
+COLUMNS = (
+    "relevant_documents",
+    "evidence",
+    "type",
+    "kind",
+    "difficulty",
+    "asked_difficulty",
+    "style",
+    "language",
+    "ranks",
+    "sources",
+    "made",
+)
+"""The keys of a row that are no part of every dataset: its question's other columns."""
+
+
+@dataclass(frozen=True)
+class GenerationOrigin:
+    """How a test set was made.
+
+    Attributes:
+        documents: the documents by id.
+        made: what every row says about it: the program, the models, the prompts, the seed.
+    """
+
+    documents: Mapping[str, SourceDocument]
+    made: Mapping[str, Any]
+
+
+def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
+    """The row of an accepted question. Values that it cannot have are None."""
+    is_answerable = one.slot.kind != "unanswerable"
+    chunks = one.chunks if is_answerable else ()
+    return {
+        "query_id": one.query_id,
+        "question": one.question,
+        "reference": one.answer if is_answerable else None,
+        "answerable": is_answerable,
+        "relevant": [chunk.chunk_id for chunk in chunks],
+        "relevant_documents": list(dict.fromkeys(chunk.doc_id for chunk in chunks)),
+        "reference_contexts": [chunk.text for chunk in chunks],
+        "evidence": list(_write_evidence(one)),
+        "type": one.slot.type,
+        "kind": one.slot.kind,
+        "difficulty": one.difficulty,
+        "asked_difficulty": one.slot.difficulty,
+        "style": one.slot.style,
+        "language": one.language or None,
+        "ranks": dict(one.ranks),
+        "sources": list(_write_sources(one.chunks, origin.documents)),
+        "made": {**origin.made, "slot": one.slot.number, "attempt": one.attempt + 1},
+    }
+
+
+def write_rejected(one: Candidate) -> Row:
+    """The row of a rejected question: why, and what is known of it."""
+    draft = one.draft
+    return {
+        "reason": one.reason,
+        "detail": one.detail,
+        "question": one.question or None,
+        "reference": one.answer or None,
+        "quotes": [quote for _, quote in draft.quotes] if draft else [],
+        "chunks": [chunk.chunk_id for chunk in one.chunks],
+        "type": one.slot.type,
+        "kind": one.slot.kind,
+        "asked_difficulty": one.slot.difficulty,
+        "style": one.slot.style,
+        "language": one.language or None,
+        "ranks": dict(one.ranks),
+        "slot": one.slot.number,
+        "attempt": one.attempt + 1,
+        "reply": one.raw,
+    }
+
+
+def write_chunk(chunk: Chunk, document: SourceDocument) -> Row:
+    """A chunk as a row of a corpus, with its place in its document."""
+    return {
+        "doc_id": chunk.chunk_id,
+        "title": write_title(chunk, document),
+        "text": chunk.text,
+        "document": chunk.doc_id,
+        "start": chunk.start,
+        "end": chunk.end,
+    } | ({} if chunk.page is None else {"page": chunk.page})
+
+
+def write_title(chunk: Chunk, document: SourceDocument) -> str:
+    """The title of a chunk: that of its document, with the headings that it stands under."""
+    return " > ".join(dict.fromkeys(line for line in (document.title, *chunk.headings) if line.strip()))
+
+
+def _write_evidence(one: Candidate) -> Iterator[Row]:
+    """Each quote with its offsets in the chunk and in the document: `text[start:end] == quote`."""
+    for place, start, end in one.spans:
+        chunk = one.chunks[place]
+        yield {
+            "quote": chunk.text[start:end],
+            "chunk": chunk.chunk_id,
+            "start": start,
+            "end": end,
+            "document": chunk.doc_id,
+            "document_start": chunk.start + start,
+            "document_end": chunk.start + end,
+        }
+
+
+def _write_sources(chunks: Sequence[Chunk], documents: Mapping[str, SourceDocument]) -> Iterator[Row]:
+    for doc_id in dict.fromkeys(chunk.doc_id for chunk in chunks):
+        document = documents[doc_id]
+        yield {"document": doc_id, "title": document.title, "version": document.version}
+
 
 FORMAT = 1
 
@@ -34,7 +156,7 @@ _FAR = 0.05
 
 
 @dataclass(frozen=True)
-class Share:
+class KindShare:
     """How many questions of one sort there are, and how many there should be."""
 
     column: str
@@ -53,7 +175,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class QuestionSet:
+class GeneratedTestSet:
     """A test set.
 
     Attributes:
@@ -69,7 +191,7 @@ class QuestionSet:
     stopped: str | None = None
 
     @classmethod
-    def of(cls, made: Made, origin: Origin) -> QuestionSet:
+    def of(cls, made: ProducedTestSet, origin: GenerationOrigin) -> GeneratedTestSet:
         """The rows of what was made."""
         rows, rejected = (write_row(one, origin) for one in made.accepted), map(write_rejected, made.rejected)
         return cls(tuple(rows), tuple(rejected), tuple(made.shortages), made.stopped)
@@ -80,7 +202,7 @@ class QuestionSet:
         counts = Counter(row["reason"] for row in self.rejected)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
-    def count_shares(self, mix: Mix) -> list[Share]:
+    def count_shares(self, mix: Mix) -> list[KindShare]:
         """The made and the wanted number of questions of each type, difficulty, style and kind.
 
         The wanted numbers are those of as many questions as there are. Difficulties are counted as they were measured,
@@ -103,8 +225,8 @@ class QuestionSet:
             counted = [row[column] for row in self.rows if row[column] is not None]
             made = Counter(counted)
             for name, share in wanted.items():
-                yield Share(column, name, made[name], share * len(counted) / 100)
-            yield from (Share(column, name, made[name], 0.0) for name in sorted(made.keys() - wanted.keys()))
+                yield KindShare(column, name, made[name], share * len(counted) / 100)
+            yield from (KindShare(column, name, made[name], 0.0) for name in sorted(made.keys() - wanted.keys()))
 
     def pack(self) -> bytes:
         """The test set in the form in which it is stored."""
@@ -112,7 +234,7 @@ class QuestionSet:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
     @classmethod
-    def unpack(cls, content: bytes) -> QuestionSet | None:
+    def unpack(cls, content: bytes) -> GeneratedTestSet | None:
         """A stored test set; None if it is damaged or of another format."""
         try:
             parts = json.loads(content)
@@ -130,7 +252,7 @@ def _tell_shortage(shortage: str) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """The documents of a test set, read when they are first needed.
 
     Attributes:
@@ -193,3 +315,250 @@ class Source:
 
         titles = {one.doc_id: one.title for one in self.documents.documents}
         return Corpus(self.chunks, titles, group, make_search(self.tabulate(), name, depth, self._context))
+
+
+_ABOUT = ("by", "model", "checker", "judge", "seed")
+
+
+def collect(name: str, made: GeneratedTestSet, source: DocumentSource, *, by_document: bool) -> Collection:
+    """The collection of a test set. Its corpus is read from the documents when it is needed.
+
+    Args:
+        name: the key under `datasets:`.
+        made: the questions.
+        source: the documents.
+        by_document: whether documents are relevant and form the corpus, and not chunks.
+    """
+    rows = made.rows
+    return Collection(
+        name=name,
+        load_qrels=partial(_tabulate_qrels, rows, "relevant_documents" if by_document else "relevant"),
+        load_queries=partial(_tabulate, rows, {"query_id": "query_id", "text": "question"}),
+        load_corpus=source.tabulate_documents if by_document else source.tabulate,
+        load_references=partial(_tabulate_references, rows),
+        load_columns=partial(_tabulate_columns, rows),
+        load_about=partial(describe_rows, rows),
+    )
+
+
+def describe_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What results say about a test set: how it was made, and the versions of the documents that it asks about."""
+    made: Mapping[str, Any] = next((row["made"] for row in rows if "made" in row), {})
+    sources = {one["document"]: one["version"] for row in rows for one in row.get("sources", ())}
+    told = ", ".join(f"{key} {made[key]}" for key in _ABOUT[1:] if key in made)
+    return {"made": f"generated by {made['by']}: {told}", "reviewed": 0, "documents": sources} if made else {}
+
+
+def suppose(count: int) -> GeneratedTestSet:
+    """A test set of questions that stand for those that are not made yet."""
+    rows = [
+        {
+            "query_id": f"supposed-{number}",
+            "question": f"What is question {number}, which is not written yet, going to ask?",
+            "reference": "A sentence of a reference answer that is yet to come.",
+            "reference_contexts": ["A supposed context. " * 50],
+            "answerable": True,
+            "relevant": ["supposed"],
+            "relevant_documents": ["supposed"],
+        }
+        for number in range(1, count + 1)
+    ]
+    return GeneratedTestSet(rows)
+
+
+def _tabulate(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> pl.DataFrame:
+    import polars as pl
+
+    content = [tuple(row[key] for key in names.values()) for row in rows]
+    return pl.DataFrame(content, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _tabulate_qrels(rows: Sequence[Mapping[str, Any]], key: str) -> pl.DataFrame:
+    import polars as pl
+
+    content = [(row["query_id"], doc_id, 1) for row in rows for doc_id in row[key]]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+    return pl.DataFrame(content, schema=schema, orient="row")
+
+
+def _tabulate_references(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    return references_of(
+        (
+            row["query_id"],
+            [row["reference"]] if row["reference"] else [],
+            row["reference_contexts"],
+            row["answerable"],
+            None,
+            None,
+        )
+        for row in rows
+    )
+
+
+def _tabulate_columns(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame | None:
+    from rageval_spec.reading.question_files import other_columns_table
+
+    return other_columns_table(((row["query_id"], row) for row in rows), [name for name in COLUMNS if name in rows[0]])
+
+
+SIDES = ("validation", "test")
+_PASSES = 20
+_SIZE_COUNTS = 5
+"""How many times as much the size of a set counts as one kind of questions in it."""
+
+
+_FAR_INSIDE = 0.1
+"""The same for the share of a type or a difficulty inside a set."""
+
+
+class Sourced(NamedTuple):
+    """A question as a split sees it: the documents that it comes from, and what it is like, such as `type: cloze`."""
+
+    documents: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+
+
+class Split(NamedTuple):
+    """The set of each question, and a sentence for each thing that could not be as wanted."""
+
+    sides: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def read_shares(text: str) -> Mapping[str, float]:
+    """The shares of validation and test that `30:70` means; they add up to 1.
+
+    Raises:
+        UsageError: the text is not two positive numbers with a colon between them.
+    """
+    parts = text.split(":")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(SIDES) or not all(0 < number < float("inf") for number in numbers):
+        raise UsageError(f"a split is the shares of validation and test, such as 30:70, not {text!r}")
+    return dict(zip(SIDES, (number / sum(numbers) for number in numbers), strict=True))
+
+
+def split_questions(questions: Sequence[Sourced], shares: Mapping[str, float]) -> Split:
+    """Divide questions in these shares, with the same mix of kinds in each set.
+
+    Questions that share a document, directly or through a third question, stay together. The largest such groups are
+    placed first, each where it brings sizes and mixes closest to what is wanted; then groups move as long as that
+    helps. The order of the questions does not matter.
+
+    Args:
+        questions: the questions.
+        shares: the share of each set; they add up to 1.
+    """
+    groups = _join(questions)
+    kinds = [Counter(kind for place in group for kind in ("", *questions[place].kinds)) for group in groups]
+    wanted = sum(kinds, Counter[str]())
+    balance = _Balance(
+        {side: {kind: share * count for kind, count in wanted.items()} for side, share in shares.items()}
+    )
+    chosen = list[str]()
+    for added in kinds:
+        chosen.append(min(shares, key=lambda side, added=added: balance.weigh(side, added)))  # type: ignore[misc]
+        balance.move(None, chosen[-1], added)
+    for _ in range(_PASSES):
+        if not _improve(chosen, kinds, balance, shares):
+            break
+    sides = [""] * len(questions)
+    for group, side in zip(groups, chosen, strict=True):
+        for place in group:
+            sides[place] = side
+    return Split(tuple(sides), tuple(_remark(balance, shares, groups)))
+
+
+def divide_rows(rows: Sequence[Mapping[str, Any]], text: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The rows of a test set with the column `split`, and a sentence for each thing that could not be as wanted.
+
+    Types and difficulties are balanced. A row says in `sources` which documents it comes from.
+
+    Raises:
+        UsageError: the text is not two shares, such as `30:70`.
+    """
+    shares = read_shares(text)
+    sourced = [
+        Sourced(
+            tuple(source["document"] for source in row["sources"]),
+            tuple(f"{key}: {row[key]}" for key in ("type", "difficulty") if row.get(key)),
+        )
+        for row in rows
+    ]
+    found = split_questions(sourced, shares)
+    return [{**row, "split": side} for row, side in zip(rows, found.sides, strict=True)], found.remarks
+
+
+class _Balance:
+    """How many questions of each kind are in each set, and how far that is from what is wanted. "" counts all."""
+
+    def __init__(self, wanted: Mapping[str, Mapping[str, float]]) -> None:
+        self.wanted = wanted
+        self.found: dict[str, Counter[str]] = {side: Counter() for side in wanted}
+
+    def weigh(self, side: str, added: Mapping[str, int], sign: int = 1) -> float:
+        """How much further the set is from what is wanted with these questions, or without them."""
+        return sum(
+            (1 if kind else _SIZE_COUNTS) * ((found + sign * count - aim) ** 2 - (found - aim) ** 2) / max(aim, 0.5)
+            for kind, count in added.items()
+            for found, aim in ((self.found[side][kind], self.wanted[side][kind]),)
+        )
+
+    def move(self, before: str | None, after: str, kinds: Mapping[str, int]) -> None:
+        if before is not None:
+            self.found[before].subtract(kinds)
+        self.found[after].update(kinds)
+
+
+def _improve(chosen: list[str], kinds: Sequence[Counter[str]], balance: _Balance, shares: Iterable[str]) -> bool:
+    """Move each group to the set where it fits better; whether any was moved."""
+    moved = False
+    for place, added in enumerate(kinds):
+        here = chosen[place]
+        leaving = balance.weigh(here, added, -1)
+        for side in shares:
+            if side != here and leaving + balance.weigh(side, added) < -1e-9:
+                balance.move(here, side, added)
+                chosen[place], moved = side, True
+                break
+    return moved
+
+
+def _join(questions: Sequence[Sourced]) -> list[list[int]]:
+    """The positions of questions that must stay together, the largest groups first."""
+    above: dict[str, str] = {}
+
+    def find(document: str) -> str:
+        while above.setdefault(document, document) != document:
+            above[document] = above[above[document]]
+            document = above[document]
+        return document
+
+    for question in questions:
+        for document in question.documents[1:]:
+            first, second = sorted((find(question.documents[0]), find(document)))
+            above[second] = first
+    groups: dict[str, list[int]] = defaultdict(list)
+    for place, question in enumerate(questions):
+        # A question without a document belongs to no group; the space cannot begin a document's id of the others.
+        groups[find(question.documents[0]) if question.documents else f"\0{place}"].append(place)
+    return [groups[name] for name in sorted(groups, key=lambda name: (-len(groups[name]), name))]
+
+
+def _remark(balance: _Balance, shares: Mapping[str, float], groups: Sequence[Sequence[int]]) -> Iterable[str]:
+    total = sum(found[""] for found in balance.found.values())
+    for side, share in shares.items():
+        found, aim = balance.found[side][""], share * total
+        if abs(found - aim) > max(1, _FAR * total):
+            why = f"{len(groups[0]):,} questions share documents, and no document may be in both sets"
+            yield f"{side} has {count_noun(found, 'question')} instead of {aim:.0f}: {why}"
+    for side, counts in balance.found.items():
+        size = counts[""]
+        for kind, aim in sorted(balance.wanted[side].items()):
+            wanted = aim / balance.wanted[side][""] if kind else 0
+            if kind and abs(counts[kind] - wanted * size) > max(1, _FAR_INSIDE * size):
+                shown = (format_percent(share, 0) for share in (counts[kind] / size, wanted))
+                yield "{side} has {} {kind} instead of {}".format(*shown, side=side, kind=kind)

@@ -1,4 +1,4 @@
-"""Says what differs between an evaluation and a baseline besides the systems, before their numbers are compared.
+"""Says what differs between an evaluation and a baseline besides the systems, before numbers are compared.
 
 Queries that were changed, added or removed are left out of comparisons. Where the references, relevance judgements,
 judge, prompt, model or definition behind a metric changed, its numbers are of another kind and the comparison is
@@ -12,17 +12,93 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.comparability import Change, ChangedPart, Overlap
-from rageval_spec.data.note import Note
-from rageval_spec.history.definitions import list_changes, read_definitions
-from rageval_spec.history.edits import Edits, find_edits
+from rageval_spec.data.datasets import Fingerprint
+from rageval_spec.data.outcomes import BaselineChange, ChangedPart, Note, Overlap
+from rageval_spec.history.metric_definitions import list_changes, read_definitions
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.design import DesignSummary
+    from rageval_spec.data.datasets import DesignSummary
     from rageval_spec.data.evaluation import Comparison, Evaluation
+
+
+_Queries = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Edits:
+    """The differences between a dataset's queries and their state in an earlier evaluation, by query id.
+
+    Attributes:
+        same: the queries that are in both with the same question.
+        changed: the queries that are in both with another question.
+        added, removed: the queries that are only in this evaluation, or only in the earlier one.
+        references, judgements: the queries of `same` whose references or relevance judgements are others.
+        is_known: whether the earlier evaluation recorded fingerprints. If not, edits cannot be detected.
+    """
+
+    same: _Queries
+    changed: _Queries = frozenset()
+    added: _Queries = frozenset()
+    removed: _Queries = frozenset()
+    references: _Queries = frozenset()
+    judgements: _Queries = frozenset()
+    is_known: bool = True
+
+
+def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
+    """The edits of each dataset that is in both evaluations.
+
+    Queries are matched by id. A part that one of the evaluations did not use is not compared. A query that an
+    evaluation did not ask, because it stopped early, has a fingerprint there and no value: it is neither added nor
+    removed.
+    """
+    ids, ids_before = _list_queries(evaluation.values), _list_queries(earlier.values)
+    shared = [dataset for dataset in ids if dataset in ids_before]
+    now, before = (evaluation.fingerprints.datasets, earlier.fingerprints.datasets) if shared else ({}, {})
+    return {
+        dataset: _compare(ids[dataset], ids_before[dataset], now.get(dataset, {}), before.get(dataset))
+        for dataset in shared
+    }
+
+
+def _list_queries(values: pl.DataFrame) -> dict[str, set[str]]:
+    queries: dict[str, set[str]] = {}
+    for dataset, query_id in values.select("dataset", "query_id").unique(maintain_order=True).iter_rows():
+        queries.setdefault(dataset, set()).add(query_id)
+    return queries
+
+
+def _compare(
+    ids: set[str], ids_before: set[str], now: Mapping[str, Fingerprint], before: Mapping[str, Fingerprint] | None
+) -> Edits:
+    both = ids & ids_before
+    changed = _find_edited("question", both, now, before or {})
+    same = frozenset(both - changed)
+    return Edits(
+        same,
+        changed,
+        frozenset(ids - ids_before - (before or {}).keys()),
+        frozenset(ids_before - ids - now.keys()),
+        _find_edited("reference", same, now, before or {}),
+        _find_edited("judgements", same, now, before or {}),
+        before is not None,
+    )
+
+
+def _find_edited(
+    part: str, queries: set[str] | _Queries, now: Mapping[str, Fingerprint], before: Mapping[str, Fingerprint]
+) -> _Queries:
+    digests = {
+        query: (getattr(now.get(query, Fingerprint()), part), getattr(before.get(query, Fingerprint()), part))
+        for query in queries
+    }
+    if any(all(pair[side] is None for pair in digests.values()) for side in (0, 1)):
+        return frozenset()
+    return frozenset(query for query, (new, old) in digests.items() if new != old)
+
 
 _NOUNS: Mapping[ChangedPart, tuple[str, str]] = {
     "references": ("the reference of 1 query", "the references of {} queries"),
@@ -49,7 +125,7 @@ class Comparability:
     baseline: str
     edits: Mapping[str, Edits] = field(default_factory=dict)
     corpora: tuple[str, ...] = ()
-    changes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    changes: Mapping[str, tuple[BaselineChange, ...]] = field(default_factory=dict)
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     is_spec_known: bool = True
     reweighted: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +157,9 @@ class Comparability:
         """The same, but changes of these parts, such as "references", do not prevent a comparison."""
         return replace(self, accepted=frozenset(parts))
 
-    def list_changes(self, metric: str, dataset: str, query_ids: Collection[str] | None = None) -> tuple[Change, ...]:
+    def list_changes(
+        self, metric: str, dataset: str, query_ids: Collection[str] | None = None
+    ) -> tuple[BaselineChange, ...]:
         """What makes a metric's numbers on a dataset not comparable with the baseline's.
 
         Args:
@@ -96,7 +174,7 @@ class Comparability:
         """The comparisons with the baseline, each with what makes it not comparable; see `list_changes`."""
         return tuple(replace(one, changes=self.list_changes(one.metric, one.dataset, query_ids)) for one in found)
 
-    def _list_edited(self, metric: str, dataset: str, query_ids: Collection[str] | None) -> Iterator[Change]:
+    def _list_edited(self, metric: str, dataset: str, query_ids: Collection[str] | None) -> Iterator[BaselineChange]:
         edits = self.edits.get(dataset)
         if edits is None:
             return
@@ -105,7 +183,7 @@ class Comparability:
             count = len(queries) if query_ids is None else len(queries.intersection(query_ids))
             if count and part in self.reads.get(metric, _NOUNS):
                 one, many = _NOUNS[part]
-                yield Change(part, f"{one if count == 1 else many.format(count)} changed")
+                yield BaselineChange(part, f"{one if count == 1 else many.format(count)} changed")
 
 
 def find_comparability(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> Comparability:
@@ -164,7 +242,7 @@ def describe_overlap(overlap: Overlap, noun: str = "query", plural: str = "queri
     return f"compared with {overlap.baseline} on {shown}: {told}"
 
 
-def describe_changes(changes: Iterable[Change]) -> str:
+def describe_changes(changes: Iterable[BaselineChange]) -> str:
     """`the references of 3 queries changed; the judge's prompt changed: strict.verify`."""
     return "; ".join(change.told for change in changes)
 

@@ -2,6 +2,11 @@
 
 Several processes can use it at once. Every write is one transaction, so a killed process leaves a complete record or
 none. A record's id is its key: sending a record twice keeps one.
+
+The tables are the same in both databases, and migrations make them. `rageval_records` has a row for each record,
+small enough to list ten thousand of them. The numbers are in `rageval_aggregates`, and whole files (the results as
+JSON, the values as Parquet) in `rageval_contents`. A label is a row of `rageval_labels`, so that moving it changes no
+record.
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ from typing import Any, NamedTuple, Protocol
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.history.tables import AGGREGATE_COLUMNS, MIGRATIONS, RECORD_COLUMNS
 
 FILE = Path(".rageval") / "history.db"
 SHORTEST_ID = 4
@@ -47,7 +51,7 @@ class StoredRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordSummary:
     """What `history list` tells of one record, without its numbers.
 
     Attributes:
@@ -59,7 +63,7 @@ class Entry:
         cost: the dollars spent on calls; None if no call was made.
         seconds: how long the evaluation took; None for an imported record that did not say.
         gates: the outcome of each gate with its numeric bounds.
-        meaning: digests of what decides whether its numbers can be compared; see `history.meaning`.
+        meaning: digests of what decides whether its numbers can be compared; see `history.metric_definitions`.
     """
 
     id: str
@@ -95,7 +99,7 @@ class Number(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class RecordFilter:
     """Which records to read; None does not restrict them.
 
     Attributes:
@@ -252,7 +256,7 @@ class History:
         rows = self.connection.execute("SELECT label, record_id, time FROM rageval_labels ORDER BY label")
         return {label: (record_id, datetime.fromisoformat(time)) for label, record_id, time in rows}
 
-    def entries(self, chosen: Chosen = Chosen()) -> list[Entry]:
+    def entries(self, chosen: RecordFilter = RecordFilter()) -> list[RecordSummary]:
         """The records, newest first."""
         where, parameters = _restrict(chosen)
         limit = "" if chosen.limit is None else f" LIMIT {int(chosen.limit)}"
@@ -264,7 +268,7 @@ class History:
             of_record.setdefault(record_id, []).append(label)
         return [_read_entry(row, of_record.get(row[0], ())) for row in rows]
 
-    def numbers(self, metric: str | None = None, chosen: Chosen = Chosen()) -> Iterator[Number]:
+    def numbers(self, metric: str | None = None, chosen: RecordFilter = RecordFilter()) -> Iterator[Number]:
         """The aggregates of the chosen records (regardless of `limit`), for one metric or for all."""
         where, parameters = _restrict(chosen, "r.")
         if metric is not None:
@@ -316,7 +320,7 @@ class History:
             raise UsageError(f"several records have an id that begins with '{text}'; write more of it")
         return str(rows[0][0]) if rows else None
 
-    def entry(self, record_id: str) -> Entry:
+    def entry(self, record_id: str) -> RecordSummary:
         """What the list tells of one record, by its whole id."""
         columns = ", ".join(RECORD_COLUMNS)
         rows = self.connection.execute(f"SELECT {columns} FROM rageval_records WHERE id = ?", (record_id,))
@@ -356,7 +360,7 @@ def write_time(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _restrict(chosen: Chosen, prefix: str = "") -> tuple[str, list[Any]]:
+def _restrict(chosen: RecordFilter, prefix: str = "") -> tuple[str, list[Any]]:
     since = None if chosen.since is None else write_time(chosen.since)
     conditions = {
         "name = ?": chosen.name,
@@ -374,9 +378,9 @@ def _parse(text: str) -> Any:
     return json.loads(text)
 
 
-def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> Entry:
+def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> RecordSummary:
     found = dict(zip(RECORD_COLUMNS, row, strict=True))
-    return Entry(
+    return RecordSummary(
         id=found["id"],
         time=datetime.fromisoformat(found["time"]),
         name=found["name"],
@@ -392,3 +396,64 @@ def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> Entry:
         meaning=_parse(found["meaning"]),
         labels=tuple(sorted(labels)),
     )
+
+
+RECORD_COLUMNS = (
+    "id",
+    "time",
+    "name",
+    "git_commit",
+    "branch",
+    "is_dirty",
+    "ci",
+    "outcome",
+    "spec_digest",
+    "cost",
+    "seconds",
+    "gates",
+    "meaning",
+)
+AGGREGATE_COLUMNS = (
+    "record_id",
+    "dataset",
+    "system",
+    "metric",
+    "slice",
+    "statistic",
+    "mean",
+    "low",
+    "high",
+    "scored",
+    "total",
+)
+
+MIGRATIONS: Sequence[Sequence[str]] = (
+    (
+        """CREATE TABLE rageval_records (
+            id TEXT PRIMARY KEY, time TEXT NOT NULL, name TEXT NOT NULL, git_commit TEXT, branch TEXT,
+            is_dirty INTEGER, ci TEXT NOT NULL, outcome TEXT NOT NULL, spec_digest TEXT NOT NULL,
+            cost DOUBLE PRECISION, seconds DOUBLE PRECISION, gates TEXT NOT NULL, meaning TEXT NOT NULL
+        )""",
+        "CREATE INDEX rageval_records_time ON rageval_records (time)",
+        """CREATE TABLE rageval_labels (
+            label TEXT PRIMARY KEY, record_id TEXT NOT NULL REFERENCES rageval_records (id) ON DELETE CASCADE,
+            time TEXT NOT NULL
+        )""",
+        """CREATE TABLE rageval_aggregates (
+            record_id TEXT NOT NULL REFERENCES rageval_records (id) ON DELETE CASCADE,
+            dataset TEXT NOT NULL, system TEXT NOT NULL, metric TEXT NOT NULL, slice TEXT, statistic TEXT NOT NULL,
+            mean DOUBLE PRECISION, low DOUBLE PRECISION, high DOUBLE PRECISION,
+            scored INTEGER NOT NULL, total INTEGER NOT NULL
+        )""",
+        "CREATE INDEX rageval_aggregates_record ON rageval_aggregates (record_id)",
+        "CREATE INDEX rageval_aggregates_metric ON rageval_aggregates (metric)",
+        """CREATE TABLE rageval_contents (
+            record_id TEXT NOT NULL REFERENCES rageval_records (id) ON DELETE CASCADE,
+            part TEXT NOT NULL, content BYTES NOT NULL, PRIMARY KEY (record_id, part)
+        )""",
+    ),
+)
+"""The statements that lead from each schema version to the next. Entries are only ever added at the end.
+
+`BYTES` stands for the database's type of byte strings. The empty database has version 0.
+"""

@@ -1,4 +1,4 @@
-"""Writes the results folder of an evaluation: what it measured and what it measured it on.
+"""Writes and reads the results folder of an evaluation: what it measured and what it measured it on.
 
 | file | content |
 |---|---|
@@ -9,28 +9,34 @@
 | `findings.parquet` | what judges decided about each claim |
 | `documents.parquet` | the text of each document that is a context, once |
 
-`docs/results.md` describes every column. Tables of samples are written block by block, so that they need not be in
-memory. All files are written under temporary names first and renamed at the end, so that each of them is complete, and
-a killed process leaves the earlier results. If it is killed while it renames, readers notice (`history/marks.py`).
+`docs/results.md` describes every column. Tables of samples are written and read block by block, so that they need not
+be in memory. A file of an earlier version has fewer columns; those that it lacks are null.
+
+All files are written under temporary names first and renamed at the end, so that each of them is complete, and a
+killed process leaves the earlier results. Several files cannot be replaced in one step. So each table carries the
+digest of the `results.json` that was written with it, and a reader notices if a run was killed after it had replaced
+only some of them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.design import METADATA_KEY as DESIGNS_KEY
-from rageval_spec.data.design import dump_designs
-from rageval_spec.data.documents import NUMBERS, DocumentNumbers, empty_documents
+from rageval_spec.data import tables
+from rageval_spec.data.datasets import DESIGN_KEY as DESIGNS_KEY
+from rageval_spec.data.datasets import FINGERPRINTS_KEY, dump_designs
 from rageval_spec.data.findings import empty_findings
-from rageval_spec.data.fingerprints import METADATA_KEY
-from rageval_spec.data.results import Results
-from rageval_spec.data.tables import empty_samples
-from rageval_spec.errors import RagevalError
-from rageval_spec.history.marks import make_mark
+from rageval_spec.data.results import StoredResults
+from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, empty_samples, restore_contexts
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
+
 
 RESULTS, VALUES, SAMPLES, FINDINGS, DOCUMENTS, BASELINES = RESULTS_FILES
 EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
@@ -90,7 +97,7 @@ def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
     """How to write each file, in the order in which they take their names: a reader begins with the last one."""
     writers: dict[str, Callable[[Path], None]] = {}
-    results = Results.of(evaluation).dump()
+    results = StoredResults.of(evaluation).dump()
     mark = make_mark(results)
     if with_samples:
         writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path, mark)
@@ -98,7 +105,7 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
         writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path, mark)
     if not evaluation.base_values.is_empty():
         writers[BASELINES] = lambda path: evaluation.base_values.write_parquet(path, metadata=mark)
-    metadata = {METADATA_KEY: evaluation.fingerprints.dump(), **mark}
+    metadata = {FINGERPRINTS_KEY: evaluation.fingerprints.dump(), **mark}
     if evaluation.designs:
         metadata[DESIGNS_KEY] = dump_designs(evaluation.question_designs)
     writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
@@ -173,3 +180,146 @@ def _empty_numbered() -> pl.DataFrame:
     empty = empty_samples()
     numbered = empty.with_columns(DocumentNumbers().take(empty)[0])
     return numbered.select(NUMBERS if name == "contexts" else name for name in empty.columns)
+
+
+_KEY = "rageval-spec:results"
+
+
+def make_mark(results: bytes) -> dict[str, str]:
+    """The metadata of the tables that belong to these results: a digest of the JSON, whatever its layout."""
+    content = json.dumps(json.loads(results), sort_keys=True, separators=(",", ":"))
+    return {_KEY: hashlib.sha256(content.encode()).hexdigest()}
+
+
+def check_marks(results: bytes, tables: Iterable[Path]) -> None:
+    """Check that tables belong to the results. Absent tables and those of earlier versions, without a mark, pass.
+
+    Raises:
+        DataError: a table belongs to other results.
+    """
+    import polars as pl
+
+    expected = make_mark(results)[_KEY]
+    for path in tables:
+        if not path.is_file():
+            continue
+        try:
+            found = pl.read_parquet_metadata(path).get(_KEY)
+        except (pl.exceptions.PolarsError, OSError):
+            continue  # who reads the table says what is wrong with it
+        if found not in (None, expected):
+            raise DataError(
+                f"{path.parent}: {path.name} is not of the evaluation in results.json; a run was killed while it "
+                "replaced the files of another one, or is doing so now; run the spec again"
+            )
+
+
+_ROWS_AT_ONCE = 4096
+_FEW_ROWS = 100
+"""Up to this number of rows, each is read by its place."""
+_DERIVED = ("error", "status")
+"""The status of a file of an earlier version comes from its errors."""
+
+
+class StoredSamples:
+    """The samples of a folder. Nothing is read until a method is called; without a file there are no rows.
+
+    Every method raises `DataError` if a file cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Keep the folder."""
+        self._path = folder / SAMPLES
+        self._documents = folder / DOCUMENTS
+
+    def load(self) -> pl.DataFrame:
+        """The whole table: columns `tables.SAMPLES`."""
+        import polars as pl
+
+        if not self._columns:
+            return tables.empty_samples()
+        with self._explained():
+            found = pl.read_parquet(self._path)
+            documents = pl.read_parquet(self._documents) if NUMBERS in found.columns else None
+            return _complete(found if documents is None else restore_contexts(found, documents))
+
+    def select(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Some columns, without reading the others."""
+        import polars as pl
+
+        known = [name for name in tables.SAMPLES if name in columns]
+        if not self._columns or "contexts" in known:
+            return self.load().select(known)
+        with self._explained():
+            names = [name for name in self._columns if name in (*known, *_DERIVED)]
+            return _complete(pl.read_parquet(self._path, columns=names)).select(known)
+
+    def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """The rows that share the columns of `wanted`, without holding the others."""
+        import polars as pl
+
+        if not self._columns:
+            return tables.empty_samples()
+        with self._explained():
+            keys = pl.read_parquet(self._path, columns=wanted.columns).with_row_index("row")
+            rows = keys.join(wanted, on=wanted.columns, how="semi", maintain_order="left").get_column("row").to_list()
+            scan = pl.scan_parquet(self._path)
+            if len(rows) > _FEW_ROWS:
+                return self._restore(scan.with_row_index("row").filter(pl.col("row").is_in(rows)).drop("row").collect())
+            return self._restore(pl.concat([scan.head(0).collect(), *(scan.slice(row, 1).collect() for row in rows)]))
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """All rows in blocks, with the texts of only these rows in memory."""
+        import polars as pl
+
+        if not self._columns:
+            return
+        scan = pl.scan_parquet(self._path)
+        with self._explained():
+            total = int(scan.select(pl.len()).collect().item())
+            for start in range(0, total, _ROWS_AT_ONCE):
+                yield self._restore(scan.slice(start, _ROWS_AT_ONCE).collect())
+
+    def _restore(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of the file with the texts of their contexts."""
+        import polars as pl
+
+        if NUMBERS not in rows.columns:
+            return _complete(rows)
+        numbers = rows.get_column(NUMBERS).explode().drop_nulls().unique()
+        texts = pl.scan_parquet(self._documents).filter(
+            pl.col("document").is_between(numbers.min(), numbers.max()) & pl.col("document").is_in(numbers.implode())
+        )
+        return _complete(restore_contexts(rows, texts.collect()))
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        """The columns of the file; empty without one."""
+        import polars as pl
+
+        if not self._path.is_file():
+            return []
+        with self._explained():
+            present = [*pl.read_parquet_schema(self._path)]
+        missing = [name for name in tables.FIRST_SAMPLES if name not in present and name != "contexts"]
+        if missing:
+            raise DataError(f"{self._path}: the column {', '.join(map(repr, missing))} is missing")
+        return present
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        import polars as pl
+
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise DataError(f"{self._path}: not a table of samples: {error}") from error
+
+
+def _complete(found: pl.DataFrame) -> pl.DataFrame:
+    """The rows with all columns of samples and their types."""
+    import polars as pl
+
+    empty = tables.empty_samples()
+    added = [pl.lit(None).alias(name) for name in empty.columns if name not in found.columns]
+    return tables.type_samples(found.with_columns(added))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from rageval_spec.data.trend import Break, Change, Point, Series, Trend
+from rageval_spec.data.results import Break, LevelChange, Series, Trend, TrendPoint
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.history.database import Chosen, Entry, History, Number
-from rageval_spec.history.meaning import WEIGHTS
-from rageval_spec.statistics.changepoints import ALPHA, find_changes
+from rageval_spec.history.database import History, Number, RecordFilter, RecordSummary
+from rageval_spec.history.metric_definitions import WEIGHTS
+from rageval_spec.statistics.sequential_analysis import ALPHA, find_changes
 
 COST = "cost in dollars"
 DURATION = "duration in seconds"
@@ -30,7 +30,7 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TrendFilter:
     """Which numbers to follow; None does not restrict them.
 
     Attributes:
@@ -44,7 +44,7 @@ class Wanted:
     slice: str | None = None
 
 
-def collect_trend(history: History, chosen: Chosen, wanted: Wanted) -> Trend:
+def collect_trend(history: History, chosen: RecordFilter, wanted: TrendFilter) -> Trend:
     """The trend of the chosen records, or of those with the newest record's name if none is chosen.
 
     Latency, costs and durations are there beside any metric. Records without a number are skipped.
@@ -66,7 +66,9 @@ def collect_trend(history: History, chosen: Chosen, wanted: Wanted) -> Trend:
     return Trend(name, (*series, *_build_expenses(of_name)), ALPHA)
 
 
-def _collect_numbers(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) -> dict[_Key, dict[str, Number]]:
+def _collect_numbers(
+    history: History, chosen: RecordFilter, wanted: TrendFilter, ids: set[str]
+) -> dict[_Key, dict[str, Number]]:
     """The numbers by metric, dataset, system and slice, and then by record."""
     rows: dict[_Key, dict[str, Number]] = {}
     for one in _read_numbers(history, chosen, wanted):
@@ -77,7 +79,7 @@ def _collect_numbers(history: History, chosen: Chosen, wanted: Wanted, ids: set[
     return dict(sorted(rows.items()))
 
 
-def _read_numbers(history: History, chosen: Chosen, wanted: Wanted) -> Iterator[Number]:
+def _read_numbers(history: History, chosen: RecordFilter, wanted: TrendFilter) -> Iterator[Number]:
     if wanted.metric is None:
         yield from history.numbers(None, chosen)
         return
@@ -87,7 +89,7 @@ def _read_numbers(history: History, chosen: Chosen, wanted: Wanted) -> Iterator[
             yield from history.numbers(metric, chosen)
 
 
-def _explain(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) -> UsageError:
+def _explain(history: History, chosen: RecordFilter, wanted: TrendFilter, ids: set[str]) -> UsageError:
     """Why nothing matches: the first of the wanted names that no record has, with those that there are."""
     numbers = [one for one in history.numbers(None, chosen) if one.record_id in ids]
     names = (
@@ -105,7 +107,7 @@ def _explain(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) ->
     return UsageError(f"{what} numbers for this dataset, system and slice")
 
 
-def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[Entry]) -> Series:
+def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[RecordSummary]) -> Series:
     metric, dataset, system, name = key
     kept = [entry for entry in entries if entry.id in numbers]
     points = [_make_point(entry, numbers[entry.id]) for entry in kept]
@@ -116,9 +118,9 @@ def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[En
     )  # fmt: skip
 
 
-def _make_point(entry: Entry, number: Number) -> Point:
+def _make_point(entry: RecordSummary, number: Number) -> TrendPoint:
     assert number.mean is not None
-    return Point(entry.id, entry.time, number.mean, number.low, number.high, entry.commit, entry.outcome)
+    return TrendPoint(entry.id, entry.time, number.mean, number.low, number.high, entry.commit, entry.outcome)
 
 
 def _find_bounds(gates: Sequence[Mapping[str, Any]], key: _Key) -> dict[str, float]:
@@ -128,7 +130,7 @@ def _find_bounds(gates: Sequence[Mapping[str, Any]], key: _Key) -> dict[str, flo
     return {bound: gate[bound] for gate in own for bound in ("min", "max", "target") if bound in gate}
 
 
-def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterator[Break]:
+def _find_breaks(entries: Sequence[RecordSummary], metric: str, dataset: str) -> Iterator[Break]:
     """Where the data, the definition of the metric or its judge changed. What is not known is not a change.
 
     A digest is compared with the last one that is known: records between that do not have it hide no change.
@@ -147,27 +149,27 @@ def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterato
             yield Break(index, f"{' and '.join(changed)} changed")
 
 
-def _mark_changes(points: Sequence[Point], breaks: Sequence[Break]) -> Iterator[Change]:
+def _mark_changes(points: Sequence[TrendPoint], breaks: Sequence[Break]) -> Iterator[LevelChange]:
     """The changes of level within each stretch between breaks."""
     edges = [0, *(one.index for one in breaks), len(points)]
     for start, end in pairwise(edges):
         values = [point.mean for point in points[start:end]]
         levels = [0, *find_changes(values), len(values)]
         for first, middle, last in zip(levels, levels[1:], levels[2:], strict=False):
-            yield Change(start + middle, _average(values[first:middle]), _average(values[middle:last]))
+            yield LevelChange(start + middle, _average(values[first:middle]), _average(values[middle:last]))
 
 
 def _average(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _build_expenses(entries: Sequence[Entry]) -> Iterator[Series]:
+def _build_expenses(entries: Sequence[RecordSummary]) -> Iterator[Series]:
     for metric, numbers in (
         (COST, [(entry, entry.cost) for entry in entries]),
         (DURATION, [(entry, entry.seconds) for entry in entries]),
     ):
         points = [
-            Point(entry.id, entry.time, number, commit=entry.commit, outcome=entry.outcome)
+            TrendPoint(entry.id, entry.time, number, commit=entry.commit, outcome=entry.outcome)
             for entry, number in numbers
             if number is not None
         ]

@@ -1,1 +1,1 @@
-"""Finds models, converts them for ONNX Runtime, and runs them."""
+"""Runs models in ONNX Runtime: finds their files, makes their graphs, and turns texts into outputs."""

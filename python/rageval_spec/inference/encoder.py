@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.answering import Batch, TagBatch
-from rageval_spec.inference.pairing import load_pair_tokenizer
-from rageval_spec.inference.tensors import read_weights
+from rageval_spec.inference.model_files import translated
+from rageval_spec.inference.pairs import load_pair_tokenizer
+from rageval_spec.inference.stored_outputs import Batch, TagBatch
 from rageval_spec.inference.tokens import Locator, Tokenizer, load_tokenizer
-from rageval_spec.inference.translation import translated
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from rageval_spec.inference.configuration import Configuration, DenseLayer
+    from onnx_from_checkpoints.configuration import Configuration, DenseLayer, Task
+    from rageval_spec.inference.model_files import ModelFiles
     from rageval_spec.inference.session import Session
-    from rageval_spec.inference.sources import Source
-    from rageval_spec.inference.tasks import Task
     from rageval_spec.inference.tokens import Text
 
     Vector = NDArray[np.float32]
@@ -137,7 +136,7 @@ class Encoder(TokenCounter):
                 yield Batch(positions + start, self._finish(vectors), tokens.truncated[positions])
 
 
-def load_encoder(source: Source, configuration: Configuration, graph: Path, threads: int | None) -> Encoder:
+def load_encoder(source: ModelFiles, configuration: Configuration, graph: Path, threads: int | None) -> Encoder:
     """Load the tokenizer and the graph of a model.
 
     Raises:
@@ -154,12 +153,12 @@ def load_encoder(source: Source, configuration: Configuration, graph: Path, thre
     return Encoder(tokenizer, session, finish(source, configuration, session), configuration.token_types)
 
 
-def load_counter(source: Source, configuration: Configuration) -> TokenCounter:
+def load_counter(source: ModelFiles, configuration: Configuration) -> TokenCounter:
     """Load only the tokenizer of a model; raises as `load_encoder`."""
     return TokenCounter(_load_tokenizer(source, configuration))
 
 
-def _load_tokenizer(source: Source, configuration: Configuration) -> Tokenizer:
+def _load_tokenizer(source: ModelFiles, configuration: Configuration) -> Tokenizer:
     limits: dict[str, Any] = {
         "max_length": configuration.max_length,
         "vocabulary": configuration.vocabulary,
@@ -170,7 +169,7 @@ def _load_tokenizer(source: Source, configuration: Configuration) -> Tokenizer:
     return load_tokenizer(source.tokenizer_folder, source.tokenizer, **limits)
 
 
-def _refuse_task(source: Source, graph: Path, session: Session, stated: Task) -> NoReturn:
+def _refuse_task(source: ModelFiles, graph: Path, session: Session, stated: Task) -> NoReturn:
     said: dict[Task, str] = {
         "embedding": "an encoder, which gives vectors",
         "classification": "a classifier, which gives logits",
@@ -182,7 +181,7 @@ def _refuse_task(source: Source, graph: Path, session: Session, stated: Task) ->
     )
 
 
-def _finish_logits(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:  # noqa: ARG001 - as `_finish_vectors`
+def _finish_logits(source: ModelFiles, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:  # noqa: ARG001 - as `_finish_vectors`
     labels = len(configuration.labels)
 
     def finish(logits: Vectors) -> Vectors:
@@ -194,7 +193,7 @@ def _finish_logits(source: Source, configuration: Configuration, session: Sessio
     return finish
 
 
-def _finish_vectors(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:
+def _finish_vectors(source: ModelFiles, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:
     """The steps after pooling. A graph that pools already includes the dense layers."""
     layers = [] if session.pooled else [_load_dense(source.folder, layer) for layer in configuration.dense]
     wanted = configuration.dimensions

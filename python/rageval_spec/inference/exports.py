@@ -20,17 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from onnx_from_checkpoints.onnx_files import find_external_data
+from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, load_fast
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.external_data import find_external_data
-from rageval_spec.inference.sources import SAFETENSORS_INDEX, check_embedded
-from rageval_spec.inference.tokenizing.loading import TOKENIZER, load_fast
-from rageval_spec.inference.translation import say_fetch, translated
-from rageval_spec.plugin import InputFile
-from rageval_spec.store.disk import sweep, write_flushed
+from rageval_spec.inference.model_files import SAFETENSORS_INDEX, check_embedded, say_fetch, translated
+from rageval_spec.store.disk import InputFile, sweep, write_flushed
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.configuration import Configuration
-    from rageval_spec.inference.sources import Source
+    from onnx_from_checkpoints.configuration import Configuration
+    from rageval_spec.inference.model_files import ModelFiles
 
 T = TypeVar("T")
 
@@ -74,7 +72,9 @@ def find_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rageval-spec"
 
 
-def provide_graph(source: Source, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> Path:
+def provide_graph(
+    source: ModelFiles, configuration: Configuration, precision: Precision, fingerprint: Fingerprint
+) -> Path:
     """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary.
 
     Raises:
@@ -96,7 +96,7 @@ def provide_graph(source: Source, configuration: Configuration, precision: Preci
 
 
 def export_model(
-    source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
+    source: ModelFiles, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
 ) -> Path:
     """Write a folder that `use: onnx` can read: the graph, the tokenizer files and the configuration files.
 
@@ -131,7 +131,7 @@ def export_model(
     return target / "onnx" / GRAPH
 
 
-def _write_tokenizer(source: Source, target: Path) -> None:
+def _write_tokenizer(source: ModelFiles, target: Path) -> None:
     """Write the tokenizer.json of a model that has only a vocabulary; nothing if its tokenizer cannot be built."""
     if TOKENIZER in source.tokenizer:
         return
@@ -142,7 +142,7 @@ def _write_tokenizer(source: Source, target: Path) -> None:
 
 
 def _write_graph(
-    source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
+    source: ModelFiles, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
 ) -> None:
     """Write the graph for other programs, and its external weights if it has any."""
     if source.format == "onnx" and precision == "fp32":
@@ -166,7 +166,7 @@ def _join(graph: Path) -> None:
     """Move the weights beside a graph into it, so that there is one file, unless they are too large for that."""
     import onnx
 
-    from rageval_spec.inference.beside import save_whole
+    from onnx_from_checkpoints.onnx_files import save_whole
 
     beside = graph.with_name(DATA)
     if beside.is_file() and beside.stat().st_size <= MOST_BYTES_IN_ONE_FILE:
@@ -185,7 +185,7 @@ def list_cached() -> tuple[CachedModel, ...]:
 
 
 def _build_quantized(
-    source: Source, configuration: Configuration, target: Path, *, padded: bool = False, signed: bool = False
+    source: ModelFiles, configuration: Configuration, target: Path, *, padded: bool = False, signed: bool = False
 ) -> None:
     """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
     with TemporaryDirectory(dir=target.parent) as folder:
@@ -195,7 +195,7 @@ def _build_quantized(
 
 
 def _build(
-    source: Source,
+    source: ModelFiles,
     configuration: Configuration,
     target: Path,
     *,
@@ -206,9 +206,9 @@ def _build(
     """Build a graph; weights of more than `single_up_to` bytes are written to a file of their own."""
     import onnx
 
-    from rageval_spec.inference.beside import written_beside
-    from rageval_spec.inference.graph import build_graph
-    from rageval_spec.inference.tensors import read_weights
+    from onnx_from_checkpoints.model_graph import build_graph
+    from onnx_from_checkpoints.onnx_files import written_beside
+    from onnx_from_checkpoints.weights import read_weights
 
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     index = source.path(SAFETENSORS_INDEX) if SAFETENSORS_INDEX in source.weights else None
@@ -222,9 +222,9 @@ def _build(
     onnx.save_model(model, target)
 
 
-def _find_replies(source: Source, configuration: Configuration) -> tuple[int, ...]:
+def _find_replies(source: ModelFiles, configuration: Configuration) -> tuple[int, ...]:
     """The ids of the tokens that stand for the labels of a model that writes text; none for other models."""
-    from rageval_spec.inference.pairing import find_reply_ids
+    from rageval_spec.inference.pairs import find_reply_ids
 
     if not configuration.replies:
         return ()
@@ -232,7 +232,7 @@ def _find_replies(source: Source, configuration: Configuration) -> tuple[int, ..
 
 
 @contextmanager
-def _named(source: Source) -> Iterator[None]:
+def _named(source: ModelFiles) -> Iterator[None]:
     """Put the model's name before the messages of a builder, which does not know it."""
     try:
         yield
@@ -241,14 +241,14 @@ def _named(source: Source) -> Iterator[None]:
 
 
 def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:
-    from rageval_spec.inference.quantization import quantize
+    from onnx_from_checkpoints.quantization import quantize
 
     with translated():
         quantize(whole, target, signed=signed, single_up_to=single_up_to)
 
 
 def _provide(
-    source: Source,
+    source: ModelFiles,
     configuration: Configuration,
     precision: Precision,
     fingerprint: Fingerprint,
@@ -262,7 +262,7 @@ def _provide(
     return folder / GRAPH
 
 
-def _key(source: Source, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> str:
+def _key(source: ModelFiles, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> str:
     names = [*source.weights, *(name for name in source.configuration if name == "config.json")]
     content: dict[str, Any] = {
         "precision": precision,
@@ -276,12 +276,12 @@ def _key(source: Source, configuration: Configuration, precision: Precision, fin
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _find_versions(source: Source, configuration: Configuration, precision: Precision) -> list[str]:
+def _find_versions(source: ModelFiles, configuration: Configuration, precision: Precision) -> list[str]:
     """The versions of what makes the file: of the graph's builder, if it is built here, and of the quantiser."""
-    from rageval_spec.inference import graph
+    from onnx_from_checkpoints.model_graph import find_architecture
 
     with _named(source), translated():
-        built = _OWN_GRAPH if source.format == "onnx" else graph.find_architecture(configuration.encoder).VERSION
+        built = _OWN_GRAPH if source.format == "onnx" else find_architecture(configuration.encoder).VERSION
     return [built, QUANTISER if precision == "int8" else ""]
 
 

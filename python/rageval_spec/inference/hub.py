@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference.sources import (
+from rageval_spec.inference.model_files import (
     SAFETENSORS_INDEX,
     Location,
     choose_files,
+    choose_tokenizer,
+    find_foundation,
+    find_hub_cache,
     find_marker,
     find_missing,
     find_snapshot,
     list_external_data,
+    refuse_without_tokenizer,
 )
-from rageval_spec.inference.tokenizer_files import choose_tokenizer, find_foundation, refuse_without_tokenizer
-from rageval_spec.inference.translation import find_hub_cache
 
 _CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
 """Matches the names of models that read pairs of texts."""

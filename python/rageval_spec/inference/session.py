@@ -1,6 +1,11 @@
 """Runs an ONNX graph over texts: one thread per batch, one batch per core at a time.
 
 This is faster than several threads on one batch, and the numbers do not depend on the number of threads.
+
+A batch has texts of equal length, so nothing is padded. No work is wasted, and a text's numbers cannot depend on the
+other texts in its batch.
+
+The vectors of a text's tokens are combined into one as sentence-transformers' `Pooling` does.
 """
 
 from __future__ import annotations
@@ -9,26 +14,52 @@ import mmap
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.inference.batching import TOKEN_BUDGET, make_batches
-from rageval_spec.inference.external_data import find_external_data
-from rageval_spec.inference.pooling import pool
-from rageval_spec.inference.translation import say_fetch, translated
+from onnx_from_checkpoints.onnx_files import find_external_data
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.model_files import say_fetch, translated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_spec.inference.tasks import Task
+    from onnx_from_checkpoints.configuration import Task
 
+
+TOKEN_BUDGET = 256
+"""The most tokens in a batch: enough for matrix products at full speed, few enough for a core's cache."""
+
+
+def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator[NDArray[np.intp]]:
+    """Positions of texts of equal length, at most `budget` tokens together; the longest texts come first.
+
+    A text that is longer than the budget is a batch of its own. Among equal lengths the order of the texts is kept.
+
+    Args:
+        lengths: the number of tokens of each text.
+        budget: at least 1.
+
+    Raises:
+        UsageError: the budget is less than 1.
+    """
+    if budget < 1:
+        raise UsageError(f"the budget of a batch must be at least 1 token, not {budget}")
+    order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
+    for length, equals in groupby(order, key=lambda position: lengths[position]):
+        positions = np.fromiter(equals, np.intp)
+        rows = max(1, budget // max(1, length))
+        for start in range(0, len(positions), rows):
+            yield positions[start : start + rows]
+
+
+if TYPE_CHECKING:
     Tokens = Sequence[NDArray[np.int64]]
     Answer = tuple[NDArray[np.intp], NDArray[np.float32]]
 
@@ -270,7 +301,7 @@ def _open(path: Path) -> Any:
         return start(path)
     except Exception as error:  # ONNX Runtime's exception classes have no common base but Exception
         # ONNX Runtime makes int8 weights uint8 for exact products, but fails if several products share one.
-        from rageval_spec.inference.unsigned import read_unsigned
+        from onnx_from_checkpoints.quantization import read_unsigned
 
         with suppress(Exception):
             if unsigned := read_unsigned(path):
@@ -305,3 +336,80 @@ def _finds_scale_for_batch(path: Path) -> bool:
     """Whether the file contains the name of such an operator; faster than parsing a graph with all its weights."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(name) >= 0 for name in _SCALED_TOGETHER)
+
+
+if TYPE_CHECKING:
+    Hidden = NDArray[np.float32]
+    Mask = NDArray[np.int64]
+    Vectors = NDArray[np.float32]
+
+_SMALLEST_COUNT = 1e-9
+"""What a count of tokens is divided by at least, so that a text without tokens gets zeros."""
+
+
+def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
+    """A vector of each text: [texts, hidden].
+
+    Args:
+        hidden: the vectors of the tokens, float32 [texts, tokens, hidden].
+        mask: [texts, tokens], 0 for tokens that do not count.
+        method: `mean`; `mean_sqrt_len_tokens`, the sum over the root of the count; `weightedmean`, weights growing
+            1, 2, 3, ... along the text; `max`; `cls`, the first token that counts; `lasttoken`, the last one.
+
+    Raises:
+        UsageError: there is no such method.
+    """
+    if method not in _METHODS:
+        raise UsageError(f"there is no pooling '{method}'; the poolings are: {', '.join(sorted(_METHODS))}")
+    return _METHODS[method](hidden, mask)
+
+
+def _sum(hidden: Hidden, weights: Vectors) -> Vectors:
+    """Weighted sums over the tokens, in their order: in a BLAS the order would depend on the number of threads."""
+    added: Vectors = (hidden * weights[:, :, None]).sum(axis=1)
+    return added
+
+
+def _count(weights: Vectors) -> Vectors:
+    counted: Vectors = np.maximum(weights.sum(axis=1, keepdims=True), np.float32(_SMALLEST_COUNT))
+    return counted
+
+
+def _mean(hidden: Hidden, mask: Mask) -> Vectors:
+    weights = mask.astype(np.float32)
+    return np.divide(_sum(hidden, weights), _count(weights))
+
+
+def _mean_sqrt(hidden: Hidden, mask: Mask) -> Vectors:
+    weights = mask.astype(np.float32)
+    return np.divide(_sum(hidden, weights), np.sqrt(_count(weights)))
+
+
+def _weighted_mean(hidden: Hidden, mask: Mask) -> Vectors:
+    weights = mask.astype(np.float32) * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
+    return np.divide(_sum(hidden, weights), _count(weights))
+
+
+def _max(hidden: Hidden, mask: Mask) -> Vectors:
+    highest: Vectors = np.where(mask[:, :, None] != 0, hidden, np.float32(-np.inf)).max(axis=1)
+    return highest
+
+
+def _first(hidden: Hidden, mask: Mask) -> Vectors:
+    taken: Vectors = hidden[np.arange(len(hidden)), (mask != 0).argmax(axis=1)]
+    return taken
+
+
+def _last(hidden: Hidden, mask: Mask) -> Vectors:
+    taken: Vectors = hidden[np.arange(len(hidden)), mask.shape[1] - 1 - (mask[:, ::-1] != 0).argmax(axis=1)]
+    return taken
+
+
+_METHODS: Mapping[str, Callable[[Hidden, Mask], Vectors]] = {
+    "cls": _first,
+    "lasttoken": _last,
+    "max": _max,
+    "mean": _mean,
+    "mean_sqrt_len_tokens": _mean_sqrt,
+    "weightedmean": _weighted_mean,
+}

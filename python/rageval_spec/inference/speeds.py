@@ -18,12 +18,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rageval_spec.inference.exports import find_cache
-from rageval_spec.plugin import InputFile, Speed, count_roughly
-from rageval_spec.store.disk import write_flushed
+from rageval_spec.plugin import Speed, count_roughly
+from rageval_spec.store.disk import InputFile, write_flushed
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.configuration import Configuration
-    from rageval_spec.inference.sources import Source
+    from onnx_from_checkpoints.configuration import Configuration
+    from rageval_spec.inference.model_files import ModelFiles
     from rageval_spec.plugin import Context
 
 B = TypeVar("B")
@@ -84,7 +84,7 @@ def _find_size(config: Mapping[str, Any], names: Iterable[str]) -> int | None:
 
 
 @dataclass(frozen=True)
-class Pace:
+class ReadingSpeed:
     """How fast one model reads.
 
     Attributes:
@@ -94,7 +94,7 @@ class Pace:
         context: its threads, and the fingerprints of files.
     """
 
-    source: Source
+    source: ModelFiles
     configuration: Configuration
     precision: str
     context: Context

@@ -1,21 +1,103 @@
-"""What is known of the verifiers that people use, each read from its own card, configuration, code or paper.
+"""What is known of the verifiers that people use, and how a model reads pairs and names its labels.
 
-A fact that no source states is left out. Change an entry together with its sources and its date.
+Each verifier is read from its own card, configuration, code or paper. A fact that no source states is left out.
+Change an entry together with its sources and its date.
+
+How a model reads pairs follows from the spec's keys and from what is known of the model. The labels of an entailment
+classifier are understood however its configuration spells them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from rageval_spec.errors import DataError
-from rageval_spec.inference.label_meanings import Meaning
+from onnx_from_checkpoints.configuration import NEEDS_REPLIES, writes_text
+from rageval_spec.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.pair_format import PairFormat
+    from onnx_from_checkpoints.configuration import Configuration, PairFormat
+
+
+def choose_reading(
+    found: Configuration, find_name: Callable[[], str | None], template: str | None, replies: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """What to change in the configuration of a model's files, so that pairs are read as the model was trained to.
+
+    Args:
+        found: the configuration as in the files.
+        find_name: gives the model's `published_name`.
+        template: the spec's `pair_template`, which comes before what is known of the model.
+        replies: the spec's `replies`, which do so too.
+
+    Raises:
+        DataError: the configuration's own template cannot be used.
+    """
+    stated: dict[str, Any] = {}
+    if template:
+        from onnx_from_checkpoints.configuration import parse_template
+
+        stated["pair_format"] = parse_template(template)
+    if found.task != "classification" and not writes_text(found.encoder.get("architectures")):
+        return stated
+
+    known = find_reading(find_name(), found.encoder)
+    replies = replies or (known.replies if known else {})
+    if replies:
+        stated |= {"task": "classification", "labels": tuple(replies), "replies": replies}
+    if known is None or "pair_format" in stated:
+        return stated
+    lengths = [length for length in (known.max_length, found.positions) if length is not None]
+    changes = {"pair_format": known.pair_format, "max_length": min(lengths, default=None)}
+    if known.pair_format is None and changes["max_length"] == found.max_length:
+        return stated
+    return stated | {key: value for key, value in changes.items() if value is not None}
+
+
+def check_pair_keys(
+    model: str, replies: Mapping[str, str] | None, template: str | None, configuration: Configuration
+) -> None:
+    """Refuse keys on how pairs are read that do not fit a model's files.
+
+    Raises:
+        UsageError: `replies` or `pair_template` is for another kind of model.
+    """
+    writes = writes_text(configuration.encoder.get("architectures"))
+    if replies is not None and not writes:
+        raise UsageError(
+            f"replies: is only for models that write text, such as T5ForConditionalGeneration, and {model} does not"
+        )
+    if configuration.task == "classification":
+        return
+    if template is not None and writes:
+        raise UsageError(f"pair_template: {model} {NEEDS_REPLIES}")
+    if configuration.pair_format is not None:
+        raise UsageError(f"pair_template: is only for models that classify pairs of texts, which {model} does not")
+
+
+Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
+"""What a logit can stand for; `not_entailment` combines neutral and contradiction."""
+
+_SPELLINGS: Mapping[Meaning, str] = MappingProxyType(
+    {
+        "entailment": "entail(s|ed|ment)?|supports?|supported|consistent|factual|faithful",
+        "neutral": "neutral|neither|unknown|undetermined|nei|notenoughinfo(rmation)?",
+        "contradiction": "contradict(s|ed|ion|ory)?|refute[sd]?",
+        "not_entailment": "(no|not|non|un|in)(entailment|entailed|supported|consistent|factual|faithful)"
+        "|hallucinat(ed|ion)",
+    }
+)
+
+
+def read_label(name: str) -> Meaning | None:
+    """What a label stands for, in any spelling: `ENTAILMENT`, `not-entailment`, `NOT ENOUGH INFO`; None if unknown."""
+    letters = re.sub(r"[\W_]", "", name.lower())
+    return next((meaning for meaning, spelling in _SPELLINGS.items() if re.fullmatch(spelling, letters)), None)
+
 
 Unit = Literal["characters", "words", "tokens"]
 
@@ -215,7 +297,7 @@ def find_verifier(name: str) -> Verifier | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PairReading:
     """How a model reads pairs.
 
     Attributes:
@@ -234,7 +316,7 @@ HHEM = frozenset({"HHEMv2", "HHEMv2Config"})
 _HHEM_PLACEHOLDERS = ("text1", "text2")
 
 
-def find_reading(name: str | None, config: Mapping[str, Any]) -> Reading | None:
+def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | None:
     """How a model reads pairs, by its name on the Hub or by its configuration; None if it is not known.
 
     Args:
@@ -244,7 +326,7 @@ def find_reading(name: str | None, config: Mapping[str, Any]) -> Reading | None:
     Raises:
         DataError: the configuration's own template cannot be used.
     """
-    from rageval_spec.inference.pair_format import parse_template
+    from onnx_from_checkpoints.configuration import parse_template
 
     if config.get("model_type") in HHEM:
         return _read_hhem(config)
@@ -252,17 +334,17 @@ def find_reading(name: str | None, config: Mapping[str, Any]) -> Reading | None:
     if known is None:
         return None
     pair_format = parse_template(known.template) if known.template else None
-    return Reading(pair_format, known.max_length, known.replies)
+    return PairReading(pair_format, known.max_length, known.replies)
 
 
-def _read_hhem(config: Mapping[str, Any]) -> Reading:
+def _read_hhem(config: Mapping[str, Any]) -> PairReading:
     """HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory."""
-    from rageval_spec.inference.pair_format import parse_template
+    from onnx_from_checkpoints.configuration import parse_template
 
     prompt = config.get("prompt")
     if not isinstance(prompt, str):
         raise DataError("config.json: 'prompt' is missing; it is the template through which HHEM reads pairs")
     try:
-        return Reading(parse_template(prompt, _HHEM_PLACEHOLDERS), LONGEST)
+        return PairReading(parse_template(prompt, _HHEM_PLACEHOLDERS), LONGEST)
     except ValueError as error:
         raise DataError(f"config.json: 'prompt' {error}") from error

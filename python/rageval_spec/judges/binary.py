@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.endpoints.asking import Question
+from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import read_word
-from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
-from rageval_spec.judging.grading import Opinion, score_option
+from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
+from rageval_spec.judging.grade_scores import PieceOpinion, score_option
 from rageval_spec.judging.prompts import PromptFiles
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Verdict
     from rageval_spec.data.chat import ChatReply
+    from rageval_spec.data.findings import Verdict
     from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}
@@ -57,7 +57,7 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
         super().__init__(node, context)
         self.per = node.per
 
-    def put(self, matter: Matter) -> Question[Opinion]:
+    def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
         """The question whether the instruction holds."""
         request = self.request(
             "binary",
@@ -66,14 +66,14 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
             instruction=matter.instruction,
             material=matter.material,
         )
-        return Question(request, partial(_read_opinion, self.node.probabilities), "one word: yes or no")
+        return ChatQuestion(request, partial(_read_opinion, self.node.probabilities), "one word: yes or no")
 
 
-def _read_opinion(uses_probabilities: bool, text: str, reply: ChatReply) -> Opinion:
+def _read_opinion(uses_probabilities: bool, text: str, reply: ChatReply) -> PieceOpinion:
     word = read_word(text)
     score, confidence = score_option(reply, word, SCORES) if uses_probabilities else (SCORES[word], None)
     verdict: Verdict = "supported" if word == "yes" else "not_enough_info"
-    return Opinion(score, verdict, None, confidence)
+    return PieceOpinion(score, verdict, None, confidence)
 
 
 PLUGIN = BinaryJudge

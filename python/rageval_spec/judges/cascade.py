@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.note import Note
-from rageval_spec.judges.shared.composed import ComposedJudge
-from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
-from rageval_spec.judging.grading import scale_score, unscale_score
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.outcomes import Note
+from rageval_spec.judges.shared.composed_judge import ComposedJudge
+from rageval_spec.judging.composition import assess_or_fail, describe_saving, is_free
+from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
-from rageval_spec.plugin.identity import digest_criterion
+from rageval_spec.plugin.judge_identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
     from rageval_spec.data.judge_calibration import StepBounds
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 Band = tuple[float, float]
 """Low and high: a judge is unsure about samples with a score between them."""
@@ -208,7 +208,7 @@ class Cascade(ComposedJudge[CascadeNode]):
         """The bands that the calibration has for each criterion, by the place of the step."""
         if self.node.calibrated is None:
             return {}
-        from rageval_spec.judging.calibrated import find_entries
+        from rageval_spec.judging.calibrated_judge import find_entries
 
         return {
             criterion: {int(one.step): _read_bounds(one) for one in entry.steps}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.endpoints.asking import Question
-from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
-from rageval_spec.judging.forms import REMARK, make_schema
-from rageval_spec.judging.grading import Opinion, score_option
-from rageval_spec.judging.prompts import PromptFiles
+from rageval_spec.endpoints.chat_questions import ChatQuestion
+from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
+from rageval_spec.judging.grade_scores import PieceOpinion, score_option
+from rageval_spec.judging.prompts import REMARK, PromptFiles, make_schema
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply
@@ -87,7 +86,7 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
         other._is_reversed = True
         return {"options": other}
 
-    def put(self, matter: Matter) -> Question[Opinion]:
+    def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
         """The question which option fits."""
         listed = self.node.options or OPTIONS[matter.criterion.kind]
         options = dict(zip(ascii_uppercase, listed[::-1] if self._is_reversed else listed, strict=False))
@@ -102,19 +101,19 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
             options="\n".join(f"{letter}: {meaning}" for letter, meaning in meanings.items()),
         )
         scores = {letter: option.score for letter, option in options.items()}
-        return Question(
+        return ChatQuestion(
             request,
             partial(_read_choice, scores, self.node.probabilities),
             reads_by=make_schema(reason=REMARK, choice=choice | {"meanings": meanings}),
         )
 
 
-def _read_choice(scores: Scores, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:
+def _read_choice(scores: Scores, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> PieceOpinion:
     letter = value["choice"]
     score, confidence = scores[letter], None
     if uses_probabilities:
         score, confidence = score_option(reply, letter, scores, "choice")
-    return Opinion(score, None, value["reason"] or None, confidence)
+    return PieceOpinion(score, None, value["reason"] or None, confidence)
 
 
 PLUGIN = ChoiceJudge

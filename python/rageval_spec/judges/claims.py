@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.assessment import (
+from rageval_spec.data.findings import (
     Ability,
     Assessment,
     Claim,
@@ -25,24 +25,49 @@ from rageval_spec.data.assessment import (
     Questions,
     Tokens,
 )
-from rageval_spec.endpoints.asking import Question, ask, count_tokens, estimate_questions, join_estimates, recall
+from rageval_spec.endpoints.chat_questions import (
+    ChatQuestion,
+    ask,
+    count_tokens,
+    estimate_questions,
+    join_estimates,
+    recall,
+)
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
-from rageval_spec.judging.claims import Statement, find_evidence, place_claims
-from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, TEXT, make_list_schema, make_schema
-from rageval_spec.judging.grading import Opinion, Scale, rescale
-from rageval_spec.judging.material import explain_no_sources, fence_part, fence_parts, name_part
-from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
-from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
+from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
+from rageval_spec.judging.prompts import (
+    OUTPUT_TOKENS,
+    REMARK,
+    TEXT,
+    PromptFiles,
+    explain_no_sources,
+    fence,
+    fence_all,
+    fence_part,
+    fence_parts,
+    make_list_schema,
+    make_schema,
+    name_part,
+)
+from rageval_spec.judging.segments import (
+    Segment,
+    Statement,
+    find_evidence,
+    is_blank,
+    list_pieces,
+    place_claims,
+    split_segments,
+)
 from rageval_spec.plugin import ChatModel, ModelName
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply, ChatRequest
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 CLAIM_TOKENS = 25
 """The tokens that an estimate assumes for a claim that a model writes."""
-GRADES = Scale(1, 5)
+GRADES = GradeScale(1, 5)
 """The scale of criteria without a scale of their own."""
 
 
@@ -181,7 +206,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             return sentences
         return ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
-    def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> Question[list[Segment]]:
+    def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> ChatQuestion[list[Segment]]:
         """The question for the distinct claims of a text, in the order of the text."""
         schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
         request = self.request(
@@ -190,11 +215,11 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             question=fence("question", question) if question.strip() else "",
             sentences=fence_all("sentence", [sentence.text for sentence in sentences]),
         )
-        return Question(request, partial(_read_claims, sentences))
+        return ChatQuestion(request, partial(_read_claims, sentences))
 
     def _ask_verdicts(
         self, claims: Sequence[Segment], criterion: Criterion, sample: Sample
-    ) -> Question[tuple[Claim, ...]]:
+    ) -> ChatQuestion[tuple[Claim, ...]]:
         sources = criterion.sources_of(sample)
         verdict = make_schema(
             claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
@@ -211,7 +236,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             claims=fence_all("claim", [claim.text for claim in claims]),
             count=len(claims),
         )
-        return Question(request, partial(_read_verdicts, claims, sources))
+        return ChatQuestion(request, partial(_read_verdicts, claims, sources))
 
     # --- Usefulness ----------------------------------------------------------------------------------------
 
@@ -223,7 +248,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             return claims
         return Finding(sum(claim.score for claim in claims) / len(claims), claims)
 
-    def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> Question[tuple[Claim, ...]]:
+    def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> ChatQuestion[tuple[Claim, ...]]:
         pieces = list_pieces(criterion, sample)
         verdict = make_schema(
             context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
@@ -239,7 +264,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             contexts=fence_all("context", [piece.text for piece in pieces]),
             count=len(pieces),
         )
-        return Question(request, partial(_read_usefulness, pieces))
+        return ChatQuestion(request, partial(_read_usefulness, pieces))
 
     # --- Grades ---------------------------------------------------------------------------------------------
 
@@ -249,20 +274,20 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             return opinion
         return Finding(rescale(criterion, opinion.score), reason=opinion.reason)
 
-    def _ask_grade(self, criterion: Criterion, sample: Sample) -> Question[Opinion]:
+    def _ask_grade(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
         material = fence_parts(sample, criterion.shown)
-        return ask_grade(self, criterion, material, Scale.of(criterion, GRADES))
+        return ask_grade(self, criterion, material, GradeScale.of(criterion, GRADES))
 
     # --- Questions and entities ----------------------------------------------------------------------------
 
-    def _ask_questions(self, answer: str, count: int) -> Question[Questions]:
+    def _ask_questions(self, answer: str, count: int) -> ChatQuestion[Questions]:
         schema = make_schema(questions=make_list_schema(TEXT, count), noncommittal={"type": "boolean"})
         request = self.request("questions", schema, answer=fence("answer", answer), count=count)
-        return Question(request, _read_questions)
+        return ChatQuestion(request, _read_questions)
 
-    def _ask_entities(self, text: str) -> Question[tuple[str, ...]]:
+    def _ask_entities(self, text: str) -> ChatQuestion[tuple[str, ...]]:
         schema = make_schema(entities=make_list_schema(TEXT))
-        return Question(self.request("entities", schema, text=fence("text", text)), _read_entities)
+        return ChatQuestion(self.request("entities", schema, text=fence("text", text)), _read_entities)
 
     # --- Estimates -----------------------------------------------------------------------------------------
 

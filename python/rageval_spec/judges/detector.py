@@ -12,26 +12,36 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference.label_meanings import read_label
-from rageval_spec.judging.answer_spans import Span, TaggedAnswer, join_pieces, list_spans
-from rageval_spec.judging.detector_prompts import LANGUAGE_NAMES, PROMPTS, DetectorLanguage
-from rageval_spec.judging.known_detectors import DETECTORS, KnownDetector, describe_detector, find_detector
-from rageval_spec.judging.passage_windows import Plan, Planner, PromptWindow, Task
+from rageval_spec.inference.verifiers import read_label
+from rageval_spec.judging.known_models import DETECTORS, KnownDetector, describe_detector, find_detector
 from rageval_spec.judging.segments import Segment, describe_blank, find_without_sources, is_blank, split_segments
+from rageval_spec.judging.span_detection import (
+    LANGUAGE_NAMES,
+    PROMPTS,
+    AnswerSpan,
+    DetectionTask,
+    DetectorLanguage,
+    Planner,
+    PromptWindow,
+    TaggedAnswer,
+    WindowPlan,
+    join_pieces,
+    list_spans,
+)
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel
-from rageval_spec.plugin.file_reading import FileReading
+from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.plugin import TokenTags
-    from rageval_spec.plugin.known_model import KnownModel
+    from rageval_spec.plugin.plugin import KnownModel
 
 TokenMeaning = Literal["supported", "unsupported"]
 """What a token's logit can stand for."""
@@ -105,7 +115,7 @@ class Detector(Judge[DetectorNode]):
 
     @classmethod
     def list_known_models(cls) -> Sequence[KnownModel]:
-        """The detectors of `judging/known_detectors.py`."""
+        """The detectors of `judging/known_models.py`."""
         return [describe_detector(detector) for detector in DETECTORS.values()]
 
     def check(self) -> str | None:
@@ -148,7 +158,7 @@ class Detector(Judge[DetectorNode]):
         """
         if criterion.kind != "support":
             raise self._cannot(f"assess {criterion.kind}", samples)
-        tasks = [Task(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
+        tasks = [DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
         readable = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
         read = iter(self._read(criterion, readable) if readable else ())
         return Assessment(
@@ -164,11 +174,11 @@ class Detector(Judge[DetectorNode]):
         """The pairs without a stored answer. For a model that is not on this machine, one for each text."""
         if criterion.kind != "support":
             return Estimate()
-        tasks = [Task(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
+        tasks = [DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
         tasks = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
         try:
             plans = self._plan(tasks)
-            pairs = [pair for plan in plans if isinstance(plan, Plan) for pair in plan.pairs]
+            pairs = [pair for plan in plans if isinstance(plan, WindowPlan) for pair in plan.pairs]
         except RagevalError:  # the model is not on this machine, or its files are damaged, which a run says
             pairs = [("\n".join([task.question, *task.sources]), task.answer) for task in tasks]
         return Estimate(reads={Reader(self.node.model, "pair"): self._model().foresee("tag", pairs)})
@@ -187,17 +197,19 @@ class Detector(Judge[DetectorNode]):
         """The language of the prompt."""
         return self.node.language or (self._known.language if self._known else "en")
 
-    def _read(self, criterion: Criterion, tasks: Sequence[Task]) -> list[Finding | Failed]:
+    def _read(self, criterion: Criterion, tasks: Sequence[DetectionTask]) -> list[Finding | Failed]:
         model = self._model()
         meanings = self._meanings(model)
         plans = self._plan(tasks)
-        tags = model.tag([pair for plan in plans if isinstance(plan, Plan) for pair in plan.pairs])
+        tags = model.tag([pair for plan in plans if isinstance(plan, WindowPlan) for pair in plan.pairs])
         answers = iter(_list_answers(tasks, plans, tags, meanings))
-        read = [(task, plan, next(answers)) for task, plan in zip(tasks, plans, strict=True) if isinstance(plan, Plan)]
+        read = [
+            (task, plan, next(answers)) for task, plan in zip(tasks, plans, strict=True) if isinstance(plan, WindowPlan)
+        ]
         findings = iter(self._find(criterion, read))
         return [plan if isinstance(plan, Failed) else next(findings) for plan in plans]
 
-    def _plan(self, tasks: Sequence[Task]) -> Sequence[Plan | Failed]:
+    def _plan(self, tasks: Sequence[DetectionTask]) -> Sequence[WindowPlan | Failed]:
         """The prompts of each text."""
         model = self._model()
         room = inf if model.room is None else model.room
@@ -238,7 +250,7 @@ class Detector(Judge[DetectorNode]):
         )
 
     def _find(
-        self, criterion: Criterion, read: Sequence[tuple[Task, Plan, TaggedAnswer | Failed]]
+        self, criterion: Criterion, read: Sequence[tuple[DetectionTask, WindowPlan, TaggedAnswer | Failed]]
     ) -> Iterator[Finding | Failed]:
         threshold = self.node.threshold
         spans = [[] if isinstance(answer, Failed) else list_spans(answer, threshold) for _, _, answer in read]
@@ -283,7 +295,10 @@ def read_token_labels(names: Sequence[str]) -> list[TokenMeaning] | None:
 
 
 def _list_answers(
-    tasks: Sequence[Task], plans: Sequence[Plan | Failed], tags: TokenTags, meanings: Sequence[TokenMeaning]
+    tasks: Sequence[DetectionTask],
+    plans: Sequence[WindowPlan | Failed],
+    tags: TokenTags,
+    meanings: Sequence[TokenMeaning],
 ) -> Iterator[TaggedAnswer | Failed]:
     """The tagged answer of each plan."""
     start = 0
@@ -310,20 +325,20 @@ def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeani
     return shares
 
 
-def _find_nothing(criterion: Criterion, task: Task) -> Finding:
+def _find_nothing(criterion: Criterion, task: DetectionTask) -> Finding:
     """The finding on a blank text, or on a text without sources."""
     if is_blank([task.answer]):
         return Finding(None, reason=describe_blank(criterion.text))
     return find_without_sources(criterion, split_segments(task.answer))
 
 
-def _find_sentence(answer: str, span: Span) -> str:
+def _find_sentence(answer: str, span: AnswerSpan) -> str:
     """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
 
 
-def _as_claim(span: Span, evidence: Segment | None) -> Claim:
+def _as_claim(span: AnswerSpan, evidence: Segment | None) -> Claim:
     verdict = "supported" if span.is_supported else "not_enough_info"
     return span.segment.as_claim(1 - span.probability, verdict, evidence)  # type: ignore[arg-type]
 

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import (
-    Ability,
-    Assessment,
-    Claim,
-    Criterion,
-    Estimate,
-    Failed,
-    Finding,
-    Reader,
-    Verdict,
-)
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
 from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
@@ -36,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.note import Note
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.outcomes import Note
+    from rageval_spec.data.samples import Sample
 
 SUPPORTED_FROM = 0.63
 """Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""

@@ -15,25 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Assessment, Criterion, Estimate, Failed
-from rageval_spec.data.note import Note
-from rageval_spec.endpoints.asking import Question, ask, estimate_questions, recall
-from rageval_spec.endpoints.control_tokens import defuse
+from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
+from rageval_spec.data.outcomes import Note
+from rageval_spec.endpoints.chat_questions import ChatQuestion, ask, defuse, estimate_questions, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError
-from rageval_spec.judges.shared.chat_judge import ask_grade
-from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
-from rageval_spec.judging.forms import TEXT, make_list_schema, make_schema
-from rageval_spec.judging.grading import Opinion, Scale, write_guide
-from rageval_spec.judging.material import name_part
-from rageval_spec.judging.prompts import PromptFiles, Prompts
-from rageval_spec.judging.repetition import RepeatedModel
+from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode, ask_grade
+from rageval_spec.judging.composition import RepeatedModel
+from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
+from rageval_spec.judging.prompts import TEXT, PromptFiles, Prompts, make_list_schema, make_schema, name_part
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.plugin import ChatModel, Context
 
-_SCALES: Mapping[str, Scale] = {"1-5": Scale(1, 5), "1-10": Scale(1, 10)}
+_SCALES: Mapping[str, GradeScale] = {"1-5": GradeScale(1, 5), "1-10": GradeScale(1, 10)}
 _MOST_STEPS = 12
 _LONGEST_STEP = 600
 _STEP_TOKENS = 150
@@ -124,7 +120,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         writing = estimate_questions(self._writer, self.node.model, [asked], self.context, _STEP_TOKENS)
         return writing | super().estimate(criterion, samples)
 
-    def put(self, matter: Matter) -> Question[Opinion]:
+    def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
         """The question for a grade."""
         criterion = self._complete(matter.criterion)
         steps = self.node.steps if isinstance(self.node.steps, tuple) else ()
@@ -147,9 +143,9 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
     def _complete(self, criterion: Criterion) -> Criterion:
         return criterion if criterion.guide else replace(criterion, guide=self.node.guide)
 
-    def _find_scale(self, criterion: Criterion) -> Scale:
+    def _find_scale(self, criterion: Criterion) -> GradeScale:
         scale = _SCALES[self.node.scale]
-        return Scale.of(criterion, scale) if criterion.kind == "grade" else scale
+        return GradeScale.of(criterion, scale) if criterion.kind == "grade" else scale
 
     def _write_steps(self, criterion: Criterion) -> tuple[str, ...] | Failed:
         """The steps for a criterion. They are written once, even if nothing is stored."""
@@ -160,7 +156,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
                 self._steps[_name(criterion)] = found
             return found
 
-    def _ask_steps(self, criterion: Criterion) -> Question[tuple[str, ...]]:
+    def _ask_steps(self, criterion: Criterion) -> ChatQuestion[tuple[str, ...]]:
         low, high = self._find_scale(criterion).bounds
         parts = criterion.shown if criterion.kind == "grade" else ("question", criterion.against, criterion.text)
         request = self.request(
@@ -172,7 +168,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
             high=high,
             guide=write_guide(self._complete(criterion)),
         )
-        return Question(request, _read_steps)
+        return ChatQuestion(request, _read_steps)
 
 
 def _name(criterion: Criterion) -> str:

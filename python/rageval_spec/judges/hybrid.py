@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.assessment import (
+from rageval_spec.data.findings import (
     Ability,
     Assessment,
     Claim,
@@ -19,18 +19,18 @@ from rageval_spec.data.assessment import (
     read_part,
     replace_texts,
 )
-from rageval_spec.data.note import Note
-from rageval_spec.judges.shared.composed import ComposedJudge
-from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
+from rageval_spec.data.outcomes import Note
+from rageval_spec.judges.shared.composed_judge import ComposedJudge
+from rageval_spec.judging.composition import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import JudgeName, JudgeNode
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 
-class HybridNode(JudgeNode):
+class HybridJudgeNode(JudgeNode):
     """Asks a cheap filter, such as embedding, first, and a judge only about samples that pass it."""
 
     filter: JudgeName = Field(
@@ -46,13 +46,13 @@ class HybridNode(JudgeNode):
     judge: JudgeName = Field(description="The judge of everything that passes the filter: a name under `judges:`.")
 
     @model_validator(mode="after")
-    def _check_distinct(self) -> HybridNode:
+    def _check_distinct(self) -> HybridJudgeNode:
         if self.filter == self.judge:
             raise ValueError(f"'{self.judge}' is its own filter; name two judges")
         return self
 
 
-class Hybrid(ComposedJudge[HybridNode]):
+class HybridJudge(ComposedJudge[HybridJudgeNode]):
     """Rejects by the filter what has no support at all, and leaves everything else to the judge.
 
     Support: if the filter scores every claim below the threshold, the sample's score is 0 and the judge does not see
@@ -62,7 +62,7 @@ class Hybrid(ComposedJudge[HybridNode]):
     (in another wording or another language) is lost: a low threshold is the safe choice.
     """
 
-    node_type = HybridNode
+    node_type = HybridJudgeNode
     known_as = ("filter", "prefilter")
 
     @property
@@ -186,4 +186,4 @@ def _reject_claim(claim: Claim) -> Claim:
     return replace(claim, score=0.0, verdict="not_enough_info", reason=reason)
 
 
-PLUGIN = Hybrid
+PLUGIN = HybridJudge

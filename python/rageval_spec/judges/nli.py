@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
-from rageval_spec.data.note import Note
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
+from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference.label_meanings import Meaning, read_label
-from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Verifier, find_verifier
-from rageval_spec.judging.known_models import suggest_known
-from rageval_spec.judging.known_verifiers import describe_verifier, list_taken, make_rulers
+from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Meaning, Verifier, find_verifier, read_label
+from rageval_spec.judging.known_models import describe_verifier, list_taken, make_rulers, suggest_known
 from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
@@ -27,16 +25,16 @@ from rageval_spec.judging.segments import (
     split_segments,
 )
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel, note_truncated
-from rageval_spec.plugin.file_reading import FileReading
+from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.plugin import PairScores
-    from rageval_spec.plugin.known_model import KnownModel
+    from rageval_spec.plugin.plugin import KnownModel
 
 LIKELIER_THAN_NOT = 0.5
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.assessment import (
+from rageval_spec.data.findings import (
     Ability,
     Assessment,
     Claim,
@@ -33,7 +33,7 @@ from rageval_spec.judging.segments import (
 from rageval_spec.plugin import Judge, JudgeNode, count_roughly, digest_text
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.judging.mentions import Mentions
     from rageval_spec.kernels import WordShare
 

@@ -12,24 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
 from rageval_spec.data.chat import ChatRequest, Message
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.asking import Question, ask_all
+from rageval_spec.endpoints.chat_questions import ChatQuestion, ask_all
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
-from rageval_spec.judging.examples import Example, read_examples
-from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, make_schema
-from rageval_spec.judging.grading import Opinion, Scale, rescale
-from rageval_spec.judging.material import settle
-from rageval_spec.judging.own_template import OwnTemplate
-from rageval_spec.judging.prompts import load_prompt
+from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
+from rageval_spec.judging.own_template import Example, OwnTemplate, read_examples
+from rageval_spec.judging.prompts import OUTPUT_TOKENS, REMARK, load_prompt, make_schema, settle
 from rageval_spec.plugin import InputFile
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 _PARTS: tuple[TextPart, ...] = ("contexts", "reference_contexts")
 _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0}
@@ -200,17 +197,17 @@ class PromptJudge(ChatJudge[PromptNode]):
         A sample that lacks something that the template shows gets no score.
         """
         prepared = [self._prepare(criterion, sample) for sample in samples]
-        opinions = iter(ask_all(self.model, [one for one in prepared if isinstance(one, Question)], self.context))
+        opinions = iter(ask_all(self.model, [one for one in prepared if isinstance(one, ChatQuestion)], self.context))
         return Assessment(
-            [self._conclude(criterion, next(opinions)) if isinstance(one, Question) else one for one in prepared]
+            [self._conclude(criterion, next(opinions)) if isinstance(one, ChatQuestion) else one for one in prepared]
         )
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls that `assess` would make."""
         prepared = (self._prepare(criterion, sample) for sample in samples)
-        return self.estimate_questions([one for one in prepared if isinstance(one, Question)], OUTPUT_TOKENS)
+        return self.estimate_questions([one for one in prepared if isinstance(one, ChatQuestion)], OUTPUT_TOKENS)
 
-    def _prepare(self, criterion: Criterion, sample: Sample) -> Question[Opinion] | Finding | Failed:
+    def _prepare(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion] | Finding | Failed:
         """The question about a sample, or its finding if it needs none."""
         shown = tuple(part for part in _PARTS if part in self.template.uses)
         sent = replace(criterion, text="answer", against="question", shown=shown)
@@ -223,7 +220,7 @@ class PromptJudge(ChatJudge[PromptNode]):
             return Finding(None, reason=str(error.args[0]))
         except UsageError as error:
             return Failed(str(error))
-        return Question(request, self._read)
+        return ChatQuestion(request, self._read)
 
     def _render(self, sample: Sample, criteria: str) -> str:
         first = ", a reason in one or two short sentences first" if self.node.reason else ""
@@ -237,7 +234,7 @@ class PromptJudge(ChatJudge[PromptNode]):
     @cached_property
     def _schema(self) -> dict[str, Any]:
         """The JSON Schema of a reply: the reason first, so that the model thinks before it decides."""
-        low, high = Scale(*self.node.scale).bounds
+        low, high = GradeScale(*self.node.scale).bounds
         value: dict[str, Any] = (
             {"type": "string", "enum": [*self._scores]}
             if self._scores
@@ -251,18 +248,18 @@ class PromptJudge(ChatJudge[PromptNode]):
         """The score of each word that can be the value; empty if the value is a number."""
         return {"number": {}, "yes_no": _YES_NO, "choice": self.node.choices}[self.node.value]
 
-    def _read(self, said: Mapping[str, Any], _: ChatReply) -> Opinion:
+    def _read(self, said: Mapping[str, Any], _: ChatReply) -> PieceOpinion:
         """The reply as an opinion whose score is on the judge's own scale."""
         value = said[_KEYS[self.node.value]]
-        return Opinion(self._scores[value] if self._scores else float(value), None, said.get("reason") or None)
+        return PieceOpinion(self._scores[value] if self._scores else float(value), None, said.get("reason") or None)
 
-    def _conclude(self, criterion: Criterion, opinion: Opinion | Failed) -> Finding | Failed:
+    def _conclude(self, criterion: Criterion, opinion: PieceOpinion | Failed) -> Finding | Failed:
         if isinstance(opinion, Failed):
             return opinion
         asks_grade = criterion.kind == "grade" and criterion.scale is not None
         if asks_grade and criterion.scale == self.scale:
             return Finding(opinion.score, reason=opinion.reason)
-        return Finding(rescale(criterion, Scale(*self.scale).score(opinion.score)), reason=opinion.reason)
+        return Finding(rescale(criterion, GradeScale(*self.scale).score(opinion.score)), reason=opinion.reason)
 
     # --- Examples ------------------------------------------------------------------------------------------
 
@@ -298,7 +295,7 @@ class PromptJudge(ChatJudge[PromptNode]):
             if found is None:
                 raise ValueError(f"the value is {value!r}; write one of {', '.join(self._scores)}")
             return found
-        low, high = Scale(*self.node.scale).bounds
+        low, high = GradeScale(*self.node.scale).bounds
         try:
             number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
         except ValueError:

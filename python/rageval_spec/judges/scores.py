@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import (
+from rageval_spec.data.findings import (
     Ability,
     Assessment,
     Claim,
@@ -22,21 +22,28 @@ from rageval_spec.data.assessment import (
     TextPart,
     read_part,
 )
-from rageval_spec.endpoints.asking import Question, join_estimates
+from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
-from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, make_list_schema, make_schema
-from rageval_spec.judging.grading import Scale, rescale, write_guide
-from rageval_spec.judging.material import fence_parts, name_part, settle
-from rageval_spec.judging.prompts import PromptFiles
+from rageval_spec.judging.grade_scores import GradeScale, rescale, write_guide
+from rageval_spec.judging.prompts import (
+    OUTPUT_TOKENS,
+    REMARK,
+    PromptFiles,
+    fence_parts,
+    make_list_schema,
+    make_schema,
+    name_part,
+    settle,
+)
 from rageval_spec.judging.segments import list_pieces
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.plugin import Context
 
-SCALE = Scale(0, 10)
+SCALE = GradeScale(0, 10)
 """The scale of criteria without a scale of their own."""
 MOST_REMEMBERED = 4096
 """Samples whose parsed reply is remembered for the next criterion; larger batches are remembered whole."""
@@ -58,16 +65,16 @@ class ScoresNode(ChatJudgeNode):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class ScoreColumn:
     """A criterion, and the key of its score in the reply. Columns are compared by identity."""
 
     key: str
     criterion: Criterion
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> GradeScale:
         """The scale on which the criterion is scored."""
-        return Scale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
+        return GradeScale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class _Layout:
     parts: frozenset[TextPart]
 
     @classmethod
-    def of(cls, columns: Sequence[Column], counts: Sequence[int]) -> _Layout:
+    def of(cls, columns: Sequence[ScoreColumn], counts: Sequence[int]) -> _Layout:
         """The layout for columns; `counts` has how many pieces each column scores one by one."""
         schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
         schema = make_schema(**schemas)
@@ -91,7 +98,7 @@ class _Layout:
 class _Sheet:
     """The columns by which one call scores a sample, and the result of that call."""
 
-    def __init__(self, sample: Sample, columns: Iterable[Column]) -> None:
+    def __init__(self, sample: Sample, columns: Iterable[ScoreColumn]) -> None:
         self.sample = sample
         self.columns = tuple(columns)
         self.said: Mapping[str, Any] | Failed | None = None
@@ -113,14 +120,14 @@ class ScoresJudge(ChatJudge[ScoresNode]):
     known_as = ("multi_criteria", "several")
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")
-    _columns: tuple[Column, ...] = ()
+    _columns: tuple[ScoreColumn, ...] = ()
 
     def __init__(self, node: ScoresNode, context: Context) -> None:
         """Keep the node and the context; open nothing."""
         super().__init__(node, context)
         self._lock = Lock()
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
-        self._layouts: dict[tuple[tuple[Column, ...], tuple[int, ...]], _Layout] = {}
+        self._layouts: dict[tuple[tuple[ScoreColumn, ...], tuple[int, ...]], _Layout] = {}
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Ask for all of these criteria from now on, whichever of them is assessed."""
@@ -160,7 +167,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         excess = self._find_excess(sheet)
         return self.ask(self._put(sheet)) if excess is None else excess
 
-    def _open_all(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
+    def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
         """The sheet of each sample, or its finding if no call is needed.
 
         Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
@@ -172,7 +179,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             del self._sheets[key]
         return opened
 
-    def _open(self, column: Column, sample: Sample) -> _Sheet | Finding:
+    def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | Finding:
         if column not in self._columns:
             return settle(column.criterion, sample) or _Sheet(sample, [column])
         sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
@@ -181,21 +188,21 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         with_it = [one for one in self._columns if one is column or one in sheet.columns]
         return settle(column.criterion, sample) or self._remember(sample, column.key, lambda: with_it)
 
-    def _remember(self, sample: Sample, forced: str, list_columns: Callable[[], Iterable[Column]]) -> _Sheet:
+    def _remember(self, sample: Sample, forced: str, list_columns: Callable[[], Iterable[ScoreColumn]]) -> _Sheet:
         key = (forced, *_texts_of(sample))
         sheet = self._sheets.get(key)
         if sheet is None:
             sheet = self._sheets[key] = _Sheet(sample, list_columns())
         return sheet
 
-    def _find_column(self, criterion: Criterion) -> Column:
+    def _find_column(self, criterion: Criterion) -> ScoreColumn:
         """The column of a criterion; a criterion that was not expected gets a column, and a call, of its own."""
         return next((one for one in self._columns if one.criterion == criterion), None) or _name_columns([criterion])[0]
 
     def _find_excess(self, sheet: _Sheet) -> Failed | None:
         return next(filter(None, (self.find_excess(one.criterion, sheet.sample) for one in sheet.columns)), None)
 
-    def _put(self, sheet: _Sheet) -> Question[Mapping[str, Any]]:
+    def _put(self, sheet: _Sheet) -> ChatQuestion[Mapping[str, Any]]:
         layout = self._lay_out(sheet)
         request = self.request(
             "scores",
@@ -204,7 +211,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             material=fence_parts(sheet.sample, layout.parts),
             form=layout.form,
         )
-        return Question(request, _take_all)
+        return ChatQuestion(request, _take_all)
 
     def _lay_out(self, sheet: _Sheet) -> _Layout:
         """The layout of a sheet. Most samples differ only in their texts and share a layout."""
@@ -236,7 +243,7 @@ def _applies(criterion: Criterion, sample: Sample) -> bool:
     return not any(lacking) and settle(criterion, sample) is None
 
 
-def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
+def _name_columns(criteria: Sequence[Criterion]) -> list[ScoreColumn]:
     """The distinct criteria, each under its own key, in an order that does not depend on the order of `criteria`."""
     distinct: list[Criterion] = []
     for criterion in criteria:
@@ -244,11 +251,11 @@ def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
             distinct.append(criterion)
     distinct.sort(key=lambda one: (one.name, repr(one)))
     keys: dict[str, int] = {}
-    columns: list[Column] = []
+    columns: list[ScoreColumn] = []
     for criterion in distinct:
         key = re.sub(r"\W+", "_", criterion.name).strip("_") or "score"
         keys[key] = keys.get(key, 0) + 1
-        columns.append(Column(key if keys[key] == 1 else f"{key}_{keys[key]}", criterion))
+        columns.append(ScoreColumn(key if keys[key] == 1 else f"{key}_{keys[key]}", criterion))
     return columns
 
 
@@ -257,14 +264,14 @@ def _count_pieces(criterion: Criterion, sample: Sample) -> int:
     return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
 
 
-def _make_column_schema(column: Column, pieces: int) -> dict[str, Any]:
+def _make_column_schema(column: ScoreColumn, pieces: int) -> dict[str, Any]:
     score = column.scale.schema
     if column.criterion.kind != "usefulness":
         return make_schema(reason=REMARK, score=score)
     return make_schema(reason=REMARK, scores=make_list_schema(score, pieces))
 
 
-def _describe(column: Column) -> str:
+def _describe(column: ScoreColumn) -> str:
     low, high = column.scale.bounds
     criterion = column.criterion
     what = f"from {low} (not at all) to {high} (completely)"
@@ -278,7 +285,7 @@ def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
     return value
 
 
-def _conclude(column: Column, sheet: _Sheet) -> Finding | Failed:
+def _conclude(column: ScoreColumn, sheet: _Sheet) -> Finding | Failed:
     found = sheet.said
     assert found is not None, "its sheet is filled"
     if isinstance(found, Failed):

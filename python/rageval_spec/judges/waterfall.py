@@ -10,27 +10,32 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.note import Note
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judges.shared.composed import KINDS, ComposedJudge
-from rageval_spec.judges.shared.routing import STAGES, Decision, Reading, Route, accept, describe_routes
-from rageval_spec.judges.shared.stages import (
+from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
+from rageval_spec.judges.shared.waterfall_stages import (
+    STAGES,
     AnswerabilityStage,
     FaithfulnessStage,
     RelevanceStage,
     RetrievalStage,
+    Route,
     Stage,
+    StageDecision,
+    StageValue,
+    accept,
+    describe_routes,
 )
-from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.grade_scores import scale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, note_truncated
-from rageval_spec.plugin.identity import digest_criterion
+from rageval_spec.plugin.judge_identity import digest_criterion
 
 if TYPE_CHECKING:
     from rageval_spec.data.judge_calibration import JudgeCalibration
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 
 ANSWERABLE = Criterion(
@@ -77,8 +82,8 @@ class WaterfallNode(JudgeNode):
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
-_SILENT = Reading(None)
-_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[Reading]]
+_SILENT = StageValue(None)
+_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[StageValue]]
 
 
 class Waterfall(ComposedJudge[WaterfallNode]):
@@ -188,7 +193,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
-        decisions: dict[int, Decision] = {}
+        decisions: dict[int, StageDecision] = {}
         judged: dict[int, Finding] = {}
         notes: list[Note] = []
         for name, stage, read in self._stages(criterion):
@@ -233,7 +238,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     def _calibrated(self) -> Mapping[str, JudgeCalibration]:
         if self.node.calibrated is None:
             return {}
-        from rageval_spec.judging.calibrated import find_entries
+        from rageval_spec.judging.calibrated_judge import find_entries
 
         return find_entries(self)
 
@@ -246,7 +251,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         }
         return {name: self.context.judge(stage.judge) for name, stage in stages.items() if stage is not None}
 
-    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[Reading]:
+    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[StageValue]:
         """Each sample's highest similarity of a context, or the reranker's highest probability."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
@@ -256,7 +261,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         values = iter(measure(stage.model, pairs, notes) if pairs else ())
         what = "top similarity" if stage.by == "similarity" else "top probability"
         return [
-            Reading(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
+            StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
             if _speaks_of("retrieval", s)
             else _SILENT
             for s in samples
@@ -308,7 +313,7 @@ def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) ->
 
 def _read_judge(
     name: str, judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], notes: list[Note]
-) -> Sequence[Reading]:
+) -> Sequence[StageValue]:
     readable = [_speaks_of(name, sample, criterion) for sample in samples]
     asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
@@ -317,9 +322,9 @@ def _read_judge(
     return [_read_finding(name, criterion, next(found)) if is_read else _SILENT for is_read in readable]
 
 
-def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> Reading:
+def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> StageValue:
     score = None if isinstance(finding, Failed) else finding.score
-    return Reading(None if score is None else scale_score(score, criterion), name, finding)
+    return StageValue(None if score is None else scale_score(score, criterion), name, finding)
 
 
 PLUGIN = Waterfall

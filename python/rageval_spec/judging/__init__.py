@@ -1,1 +1,1 @@
-"""What judges share: prompts, repaired replies, conversations, claims."""
+"""What judges share, whatever their method: prompts, templates, claims, refusals, calibration."""

@@ -1,4 +1,8 @@
-"""Finds the numbers and names of a text that none of its sources contain."""
+"""Finds the numbers and names of a text that none of its sources contain.
+
+Numbers and dates are read in any of their usual forms: `1,000`, `3.5 million`, `twenty-one`. Names count as contained
+also in another form: `WHO` and `World Health Organization`, `Юрием` and `Юрий`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.judging.written_names import find_language_of, is_name_in, may_be_noun
-from rageval_spec.judging.written_numbers import read_numbers, spell_dates, spell_fractions
+from rageval_spec.judging.language import find_language
 
 if TYPE_CHECKING:
     from rageval_spec.kernels import WordShare
+
 
 _CITATION = re.compile(r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]")
 """`[1]`, `[2, 3]`: how an answer numbers its sources."""
@@ -151,3 +155,213 @@ def _drop_other_names(names: list[str], text: str, sources: Sequence[str]) -> li
 def _read_number(name: str) -> set[Decimal]:
     """The value of a number; nothing for a name or a date that contains one."""
     return read_numbers(name) if _NUMBER.fullmatch(name) else set()
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Herr|Frau|Mme|M|Sr|Sra)\.? ")
+_CURRENCIES = {"EUR": ("€", "euro"), "USD": ("$", "dollar"), "GBP": ("£", "pound"), "JPY": ("¥", "yen")}
+_LETTERS_OF_LANGUAGES_WITH_CASES = re.compile("[\u0370-\u052f]")
+"""Greek and Cyrillic."""
+_LANGUAGES_WITH_CASES = frozenset({"cs", "fi", "hr", "hu", "pl", "sk", "sl", "tr"})
+_ENDING = 3
+"""The longest ending that a case is taken to have."""
+_FEWEST_STEM_LETTERS = 3
+_FEWEST_INITIALS = 2
+_READ = 400
+"""Characters of an answer and of its sources by which the language is told."""
+
+
+def find_language_of(text: str, sources: Sequence[str]) -> str | None:
+    """The language of a text; if it is too short to tell, that of the text with the beginning of its sources."""
+    return find_language(text[:_READ]) or find_language(f"{text[:_READ]} {' '.join(sources)[:_READ]}")
+
+
+def may_be_noun(name: str, unseen: Sequence[str], text: str, language: str | None) -> bool:
+    """Whether a name is capitalised only because German capitalises all nouns; `unseen` are its words to look up.
+
+    Two neighbouring words that are both unseen are a name, if the first does not begin the text. So is a word with
+    several capital letters.
+    """
+    if language != "de" or any(sum(letter.isupper() for letter in word) > 1 for word in unseen):
+        return False
+    first = name.split()[0]
+    begins = text.startswith(first) and first in unseen
+    return len(unseen) - begins < 2
+
+
+def is_name_in(name: str, sources: Sequence[str], language: str | None) -> bool:
+    """Whether sources contain a name without its title, by its initials or spelled out, or in another case."""
+    short = _TITLE.sub("", name, count=1)
+    if short != name and all(_has_word(word, sources) for word in short.split()):
+        return True
+    if name.isupper():
+        return _is_currency_in(name, sources) or _are_initials_in(name, sources)
+    words = _WORD.findall(name)
+    if len(words) >= _FEWEST_INITIALS and _has_word("".join(word[0] for word in words if word[0].isupper()), sources):
+        return True
+    has_cases = language in _LANGUAGES_WITH_CASES
+    return bool(words) and all(_has_stem(word, sources, has_cases=has_cases) for word in words)
+
+
+def _has_word(word: str, sources: Sequence[str]) -> bool:
+    """Whether a word stands in the sources as it is written, full stops in `U.S.` aside."""
+    if len(word) < _FEWEST_INITIALS:
+        return False
+    found = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    return any(found.search(source) or found.search(source.replace(".", "")) for source in sources)
+
+
+def _is_currency_in(name: str, sources: Sequence[str]) -> bool:
+    return any(form in source.lower() for form in _CURRENCIES.get(name, ()) for source in sources)
+
+
+def _are_initials_in(name: str, sources: Sequence[str]) -> bool:
+    """Whether neighbouring capitalised words begin with these letters; small words between them do not count."""
+    letters = [re.escape(letter) for letter in name if letter.isalpha()]
+    if len(letters) < _FEWEST_INITIALS:
+        return False
+    between = r"[^\W\d_]*,?[\s-]+(?:[a-z]{1,3}\s+){0,2}"
+    spelled = re.compile(rf"(?<!\w){between.join(letters)}[^\W\d_]+")
+    return any(spelled.search(source) for source in sources)
+
+
+def _has_stem(word: str, sources: Sequence[str], *, has_cases: bool) -> bool:
+    """Whether a word of a language with cases stands in the sources with any ending."""
+    if not (has_cases or _LETTERS_OF_LANGUAGES_WITH_CASES.match(word)):
+        return False
+    stem = word[: max(_FEWEST_STEM_LETTERS, len(word) - _ENDING)]
+    found = re.compile(rf"(?<!\w){re.escape(stem)}\w{{0,{len(word) - len(stem) + _ENDING}}}(?!\w)")
+    return any(found.search(source) for source in sources)
+
+
+_SPACE = "[ \u00a0\u2009\u202f]"
+_DIGITS = re.compile(
+    rf"(?<![\w.,])(\d{{1,3}}(?:{_SPACE}\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*)(?:(?:{_SPACE}|-)?([a-z]+))?",
+    re.IGNORECASE,
+)
+"""A number, and the word after it, which may multiply it."""
+_FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
+_MIXED_NUMBER = re.compile(rf"(\d){_SPACE}?([{''.join(_FRACTIONS)}])")
+_NUMERIC_DATE = re.compile(
+    r"(?<![\d./-])(?:(\d{4})([./-])(\d\d?)\2(\d\d?)|(\d\d?)([./-])(\d\d?)\6(\d{4}))(?![\d/-]|\.\d)"
+)
+"""`1999-05-12`, or `12.5.1999`."""
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
+_SMALL = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen
+""".split()  # noqa: SIM905 - a list of 20 strings is harder to read
+_ORDINALS = """
+zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+sixteenth seventeenth eighteenth nineteenth
+""".split()  # noqa: SIM905
+_TENS = {
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+}
+_BELOW_HUNDRED = {
+    **{word: number for words in (_SMALL, _ORDINALS) for number, word in enumerate(words)},
+    **_TENS,
+    **{f"{word[:-1]}ieth": number for word, number in _TENS.items()},
+    "dozen": 12,
+}
+
+
+def read_numbers(text: str) -> set[Decimal]:
+    """The values of the numbers of a text, in digits or in English words.
+
+    A number that can be read in several ways has all these values: `1.000` is 1 and 1000, `5 m` is 5 and 5,000,000.
+    Signs, currencies and units do not count.
+    """
+    text = spell_fractions(text)
+    written = {value for match in _DIGITS.finditer(text) for value in _read_digits(match[1], (match[2] or "").lower())}
+    return written | set(map(Decimal, _read_words(text.lower())))
+
+
+def spell_fractions(text: str) -> str:
+    """The text with `2.5` for `2½`."""
+    return _MIXED_NUMBER.sub(lambda match: match[1] + _FRACTIONS[match[2]], text)
+
+
+def spell_dates(text: str) -> Iterator[str]:
+    """Dates in numbers as day, month and year. `12/5/1999` is `12 May 1999` and `5 December 1999`: both are usual."""
+    for match in _NUMERIC_DATE.finditer(text):
+        if match[1]:
+            readings = [(match[4], match[3], match[1])]
+        else:
+            readings = [(match[5], match[7], match[8]), (match[7], match[5], match[8])]
+        for day, month, year in readings:
+            if 1 <= int(month) <= len(_MONTHS) and 1 <= int(day) <= 31:
+                yield f"{int(day)} {_MONTHS[int(month) - 1]} {year}"
+
+
+def _read_digits(digits: str, word: str) -> Iterator[Decimal]:
+    for number in _read_marks(re.sub(rf"{_SPACE}|['’]", "", digits)):
+        if word not in _SCALES:
+            yield number
+        if (factor := _SCALES.get(word) or _SHORT_SCALES.get(word)) is not None:
+            yield number * factor
+
+
+def _read_marks(digits: str) -> Iterator[Decimal]:
+    """Read full stops and commas, which separate thousands or decimals."""
+    marks = [mark for mark in digits if mark in ".,"]
+    decimal_mark = marks[-1] if len({*marks}) == 2 and marks.count(marks[-1]) == 1 else None
+    groups = re.split("[.,]", digits)
+    if decimal_mark is None and marks and len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]):
+        yield Decimal("".join(groups))
+        if marks == ["."]:
+            yield Decimal(digits)
+    elif decimal_mark is not None or len(marks) < 2:
+        whole, _, decimals = digits.rpartition(marks[-1]) if marks else (digits, "", "")
+        yield Decimal(f"{re.sub('[.,]', '', whole)}.{decimals or 0}")
+
+
+def _read_words(text: str) -> Iterator[int]:
+    """The numbers written as words, such as `two hundred and five`; an incomplete one ends where the next begins."""
+    total = current = 0
+    last, before = "", ""
+    for word in re.findall(r"[^\W\d_]+|[^\s-]", text):
+        if word in _SCALES and (last or before in ("a", "one")):
+            total, current = _multiply(total, current or 1, _SCALES[word])
+            last = word
+        elif word in _BELOW_HUNDRED:
+            value = _BELOW_HUNDRED[word]
+            if last and last not in _SCALES and not (last in _TENS and value < 10):
+                yield total + current
+                total = current = 0
+            current += value
+            last = word
+        elif last and not (word == "and" and last in _SCALES):
+            yield total + current
+            total = current = 0
+            last = ""
+        before = word
+    if last:
+        yield total + current
+
+
+def _multiply(total: int, current: int, factor: int) -> tuple[int, int]:
+    return (total, current * factor) if factor == _SCALES["hundred"] else (total + current * factor, 0)

@@ -1,25 +1,30 @@
-"""A template of the user's own, which asks a judge's whole question."""
+"""A template of the user's own that asks a judge's whole question, and worked examples for judges.
+
+A worked example is a sample with the judgement that a person would give.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.conversation import MESSAGES, list_until_question, read_turns, write_turn
+from rageval_spec.data.samples import MESSAGES, Sample, list_until_question, read_turns, write_turn
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import UsageError
-from rageval_spec.judging.fences import FencedText, FencedTexts, fence_texts, fence_value
-from rageval_spec.judging.prompts import Prompt
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.judging.prompts import FencedText, FencedTexts, Prompt, fence_texts, fence_value
 from rageval_spec.judging.templates import parse_template
+from rageval_spec.reading.formats.delimited import separator_of
+from rageval_spec.reading.formats.text_files import find_separator, text_lines
+from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 
 if TYPE_CHECKING:
     from jinja2.nodes import Name
     from jinja2.nodes import Template as Tree
 
-    from rageval_spec.data.sample import Sample
 
 VARIABLES: Mapping[str, str] = {
     "question": "the question",
@@ -149,7 +154,7 @@ class OwnTemplate:
         """
         found: dict[str, Any] = {}
         for name in (one for one in self.uses if one not in (*_SAID, "columns")):
-            value = _read(sample, name)
+            value = _read_variable(sample, name)
             if value is None and name not in self.optional:
                 raise LookupError(_explain_lack(sample, name))
             found[name] = FencedText(name, "") if value is None else value
@@ -206,7 +211,7 @@ def _list_names(tree: Any) -> Iterator[Name]:
     yield from (node for node in tree.find_all(nodes.Name) if node.ctx == "load")
 
 
-def _read(sample: Sample, name: str) -> Any:
+def _read_variable(sample: Sample, name: str) -> Any:
     """The value of a variable; None if the sample lacks it."""
     column = None if sample.columns is None else sample.columns.get(name)
     if name in (MESSAGES, "history"):
@@ -250,3 +255,137 @@ def _explain_lack(sample: Sample, name: str) -> str:
 def _list(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_SHOWN])
     return shown + (", ..." if len(names) > _MOST_SHOWN else "")
+
+
+MOST_EXAMPLES = 100
+"""Every call sends all examples."""
+_LARGEST = 2_000_000
+_DEEPEST = 50
+_TEXTS = ("question", "answer", "reference")
+_LISTS = ("contexts", "reference_contexts")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sample with a person's judgement.
+
+    Attributes:
+        value: the judgement as the file has it.
+        reason: the person's reason; None without one.
+        place: where the example stands: `examples.jsonl:3`.
+    """
+
+    sample: Sample
+    value: Any
+    reason: str | None
+    place: str
+
+
+def read_examples(path: Path, shown: str) -> list[Example]:
+    """The examples of a JSON, JSON lines, YAML, CSV or Parquet file. `shown` is its name in messages.
+
+    Each has `value`, and whatever the template uses: `question`, `answer`, `contexts`, `reference`, other columns.
+    `reason` is optional.
+
+    Raises:
+        DataError: the file cannot be read, has no examples or too many; an example lacks its value.
+    """
+    examples = [_read_example(row, place) for place, row in _read_rows(path, shown)]
+    if not examples:
+        raise DataError(f"{shown}: there are no examples")
+    if len(examples) > MOST_EXAMPLES:
+        limit = f"write at most {MOST_EXAMPLES}, because every call sends them all"
+        raise DataError(f"{shown}: there are {len(examples)} examples; {limit}")
+    return examples
+
+
+def _read_rows(path: Path, shown: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise DataError(f"{shown}: a file of examples may have at most {_LARGEST:,} bytes")
+        if path.suffix.lower() in (".yaml", ".yml"):
+            return _read_yaml(path, shown)
+        rows = read_rows(path, separator=_find_separator(path))
+        return [(place.replace(str(path), shown, 1), row) for place, row in rows]
+    except OSError as error:
+        raise DataError(f"{shown}: the examples cannot be read: {error.strerror}") from error
+
+
+def _find_separator(path: Path) -> str | None:
+    """The separator of a CSV file without commas in its header, as spreadsheets write it where a comma is decimal."""
+    if row_format_of(path) != "csv" or separator_of(path) != ",":
+        return None
+    header = next((text for _, text in text_lines(path) if text.strip()), "")
+    return None if "," in header else find_separator(header)
+
+
+def _read_yaml(path: Path, shown: str) -> list[tuple[str, Mapping[str, Any]]]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        text = path.read_text("utf-8")
+        _check_events(yaml.parse(text, loader), shown)
+        found = yaml.load(text, loader)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise DataError(f"{shown}: it is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(found, list):
+        raise DataError(f"{shown}: the examples must be a list, each with `value`")
+    rows = [(f"{shown}: example {number}", row) for number, row in enumerate(found, 1)]
+    for place, row in rows:
+        if not isinstance(row, dict):
+            raise DataError(f"{place} must be a mapping with `value`, and not {type(row).__name__}")
+    return rows
+
+
+def _check_events(events: Iterable[Any], shown: str) -> None:
+    """Refuse aliases, with which a short text can mean more than fits into memory, and deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise DataError(f"{shown}:{_line(event)}: an example cannot refer to another one with '*'; write it out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise DataError(f"{shown}:{_line(event)}: the example is nested too deep")
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+def _read_example(row: Mapping[str, Any], place: str) -> Example:
+    if row.get("value") in (None, ""):
+        raise DataError(f"{place}: the example has no `value`; it has {', '.join(map(str, row)) or 'nothing'}")
+    texts = {name: _read_text(row, name, place) for name in (*_TEXTS, "reason")}
+    lists = {name: _read_list(row, name, place) for name in _LISTS}
+    known = {*texts, *lists, "value"}
+    columns = {str(name): value for name, value in row.items() if name not in known}
+    sample = Sample(
+        "",
+        texts["question"] or "",
+        texts["answer"],
+        references=() if texts["reference"] is None else (texts["reference"],),
+        columns=columns,
+        contexts=lists["contexts"],
+        reference_contexts=lists["reference_contexts"],
+    )
+    return Example(sample, row["value"], texts["reason"], place)
+
+
+def _read_text(row: Mapping[str, Any], name: str, place: str) -> str | None:
+    found = row.get(name)
+    if found is not None and not isinstance(found, str | int | float):
+        raise DataError(f"{place}: '{name}' must be text")
+    return None if found is None else str(found)
+
+
+def _read_list(row: Mapping[str, Any], name: str, place: str) -> tuple[str, ...] | None:
+    found = parse_list(place, name, row.get(name))
+    if found is None or found == "":
+        return None
+    texts = [found] if isinstance(found, str) else found
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"{place}: '{name}' must be a list of texts")
+    return tuple(texts)

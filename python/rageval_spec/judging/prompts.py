@@ -1,7 +1,11 @@
-"""Judges' prompts for chat models: templates in files, and fences around untrusted texts.
+"""Judges' prompts for chat models: templates in files, fences around untrusted texts, and schemas of replies.
 
-A prompt is `judging/prompts/<name>.jinja`, or a file that the spec names instead. Its variables are already fenced, so
-a template cannot show an untrusted text without a fence.
+A prompt is `judging/prompts/<name>.jinja`, or a file that the spec names instead. Its variables are already fenced,
+so a template cannot show an untrusted text without a fence. Templates can print texts, lists of texts, and columns of
+any type inside fences.
+
+If a sample has nothing to judge, or nothing to support it, the finding is settled without asking a model. Replies are
+asked for as JSON that fits a JSON Schema.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -17,17 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.data.findings import Criterion, Finding, TextPart, read_part
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.control_tokens import BRACKETED, DRAWN, FULL_WIDTH
+from rageval_spec.endpoints.chat_questions import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judging.templates import (
-    compile_own_template,
-    compile_template,
-    find_line,
-    parse_template,
-    render,
-)
-from rageval_spec.plugin import Context, InputFile
+from rageval_spec.judging.segments import is_blank
+from rageval_spec.judging.templates import compile_own_template, compile_template, find_line, parse_template, render
+from rageval_spec.plugin import Context
+from rageval_spec.store.disk import InputFile
+
+if TYPE_CHECKING:
+    from rageval_spec.data.samples import Sample
+
 
 if TYPE_CHECKING:
     pass
@@ -253,3 +258,145 @@ def _renderer(prompt: Prompt) -> Callable[[Mapping[str, Any]], str]:
     if prompt.is_own:
         return compile_own_template(prompt.text).render
     return partial(render, compile_template(prompt.text, prompt.shown))
+
+
+class FencedText(str):
+    """A text that a template prints between tags that it cannot forge.
+
+    Its characters are those of the fence, so every filter, slice and join works on them and never on the bare text.
+    Tests see the text itself: `{% if reference %}` is false for a blank text, and `{% if language == "de" %}` compares
+    the text.
+    """
+
+    __slots__ = ("_bare",)
+    _bare: str
+
+    def __new__(cls, tag: str, text: str, number: int | None = None) -> FencedText:
+        """Fence the text; a number tells texts of one list apart."""
+        made = super().__new__(cls, fence(tag, text, number))
+        made._bare = text
+        return made
+
+    def __bool__(self) -> bool:
+        """Whether the text says anything."""
+        return bool(self._bare.strip())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same text, fenced or bare."""
+        return self._bare == (other._bare if isinstance(other, FencedText) else other)
+
+    def __ne__(self, other: object) -> bool:
+        """The opposite of `==`."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """The bare text's hash, because both are equal."""
+        return hash(self._bare)
+
+
+class FencedTexts(tuple[Any, ...]):
+    """Several values, to loop over; printed as a whole, one below the other."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """The values in lines of their own."""
+        return "\n".join(map(str, self))
+
+
+def fence_texts(tag: str, texts: Iterable[str]) -> FencedTexts:
+    """Texts in fences, numbered from 1."""
+    return FencedTexts(FencedText(tag, text, number) for number, text in enumerate(texts, 1))
+
+
+def fence_value(name: str, value: Any) -> Any:
+    """The value of a column: texts and lists of them are fenced, a mapping as its JSON; numbers and Booleans stay."""
+    tag = re.sub(r"\W+", "_", name).strip("_") or "column"
+    if isinstance(value, str):
+        return FencedText(tag, value)
+    if isinstance(value, Mapping):
+        return FencedText(tag, json.dumps(value, ensure_ascii=False, default=str))
+    if isinstance(value, list | tuple):
+        return FencedTexts(
+            FencedText(tag, one, number) if isinstance(one, str) else fence_value(name, one)
+            for number, one in enumerate(value, 1)
+        )
+    return value
+
+
+_TAGS: Mapping[TextPart, str] = {
+    "question": "question",
+    "answer": "answer",
+    "reference": "reference_answer",
+    "contexts": "context",
+    "claims": "context",
+    "reference_contexts": "reference_context",
+}
+_SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims"})
+"""Parts that are numbered because they can have several texts."""
+_NAMES: Mapping[TextPart, str] = {
+    "reference": "reference answer",
+    "reference_contexts": "reference contexts",
+    "claims": "contexts",
+}
+"""Prompts call claims contexts. A reply is stored under the digest of its prompt, so no word of it may change."""
+
+
+def name_part(part: TextPart) -> str:
+    """The name of a part of a sample, as messages write it."""
+    return _NAMES.get(part, part)
+
+
+def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
+    """A part of a sample in fences, contexts numbered; "" if the sample does not have it."""
+    texts = read_part(sample, part)
+    tag = tag or _TAGS[part]
+    return fence_all(tag, texts) if part in _SEVERAL else "\n".join(fence(tag, text) for text in texts)
+
+
+def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
+    """The distinct parts that a sample has, in reading order: question first, answer last."""
+    order: tuple[TextPart, ...] = ("question", "contexts", "claims", "reference_contexts", "reference", "answer")
+    wanted = {*parts}
+    return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))
+
+
+def settle(criterion: Criterion, sample: Sample) -> Finding | None:
+    """The finding if there is nothing to judge or nothing to support it; None if a model must decide."""
+    if criterion.kind == "grade":
+        return None
+    what = name_part(criterion.text)
+    if is_blank([criterion.text_of(sample)]):
+        reason = f"there are no {what}" if criterion.kind == "usefulness" else f"the {what} makes no claim"
+        return Finding(None, reason=reason)
+    if criterion.kind == "support" and is_blank(criterion.sources_of(sample)):
+        return Finding(0.0, reason=explain_no_sources(criterion))
+    return None
+
+
+def explain_no_sources(criterion: Criterion) -> str:
+    """Why no claim can be supported: the texts that it is judged against are empty."""
+    what, beside = name_part(criterion.text), name_part(criterion.against)
+    return f"nothing can support the {what}: there is no text in the {beside}"
+
+
+OUTPUT_TOKENS = 40
+"""The tokens that an estimate assumes for a reply with one verdict."""
+TEXT: Mapping[str, Any] = {"type": "string"}
+REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
+"""A text that a reply can lack and still be usable."""
+
+
+def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these keys, in this order, all required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
+    """The JSON Schema of a list, of exactly `count` items if a count is given."""
+    return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})

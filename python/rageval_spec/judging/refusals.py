@@ -56,7 +56,7 @@ def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     Besides the refusal, the answer may hold an apology, a request or a question. "I'm not sure, but it may be Paris"
     and "He was born in Ulm. I don't know when." claim something, so they do not count.
     """
-    from rageval_spec.judging.refusal_guards import TURN
+    from rageval_spec.judging.refusal_wording import TURN
 
     found = find_refusal(answer, phrases)
     if found is None:
@@ -80,7 +80,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _claims_nothing(clause: str) -> bool:
-    from rageval_spec.judging.refusal_guards import MANNERS
+    from rageval_spec.judging.refusal_wording import MANNERS
 
     bare = re.sub(rf"^[^\w{_MARKS}]+|[^\w{_MARKS}]+$", "", clause)
     return not bare or (
@@ -121,18 +121,31 @@ def _search_list(text: str) -> re.Match[str] | None:
 
 def _refuses(found: re.Match[str], text: str, language: str) -> bool:
     """Whether the phrase is the answer's own and is about the question."""
-    from rageval_spec.judging import refusal_guards as guards
+    from rageval_spec.judging.refusal_wording import (
+        CAUSE,
+        CAUSE_IN_ENGLISH,
+        CONDITION,
+        CONDITION_IN_ENGLISH,
+        CONSEQUENCE,
+        NO_QUESTION,
+        QUOTED,
+        QUOTED_BEHIND,
+        REPORTED,
+        REPORTED_BEHIND,
+        REPORTED_IN_ENGLISH,
+        WITHHOLDING,
+    )
 
     before = text[: found.start()]
-    if guards.QUOTED.search(before) and guards.QUOTED_BEHIND.match(text, found.end()):
+    if QUOTED.search(before) and QUOTED_BEHIND.match(text, found.end()):
         return False
     if language == "en":
-        is_of_calls = found.group().endswith("answer") and guards.NO_QUESTION.match(text, found.end())
-        asides = (guards.REPORTED_IN_ENGLISH, guards.CONDITION_IN_ENGLISH, guards.CAUSE_IN_ENGLISH)
+        is_of_calls = found.group().endswith("answer") and NO_QUESTION.match(text, found.end())
+        asides = (REPORTED_IN_ENGLISH, CONDITION_IN_ENGLISH, CAUSE_IN_ENGLISH)
         return not is_of_calls and not any(guard.search(before) for guard in asides)
-    if any(guard.search(before) for guard in (guards.REPORTED, guards.CAUSE, guards.CONDITION, guards.WITHHOLDING)):
+    if any(guard.search(before) for guard in (REPORTED, CAUSE, CONDITION, WITHHOLDING)):
         return False
-    if guards.CONSEQUENCE.match(text, found.end()) or guards.REPORTED_BEHIND.match(text, found.end()):
+    if CONSEQUENCE.match(text, found.end()) or REPORTED_BEHIND.match(text, found.end()):
         return False
     return not (_opens_condition(found, before) and re.match(r"[^.;:!?]*,", text[found.end() :]))
 
@@ -142,7 +155,7 @@ def _opens_condition(found: re.Match[str], before: str) -> bool:
 
 
 def _search_silent_source(text: str) -> re.Match[str] | None:
-    from rageval_spec.judging.refusal_guards import SILENT_SOURCE
+    from rageval_spec.judging.refusal_wording import SILENT_SOURCE
 
     return SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
 
@@ -156,7 +169,7 @@ class _Phrase(NamedTuple):
 @cache
 def _list_all() -> tuple[tuple[str, _Phrase], ...]:
     """Every phrase of the list with its longest part, which every text with the phrase contains."""
-    from rageval_spec.judging.refusal_phrases import REFUSAL_PHRASES
+    from rageval_spec.judging.refusal_wording import REFUSAL_PHRASES
 
     listed = ((language, phrase) for language, phrases in REFUSAL_PHRASES.items() for phrase in phrases)
     return tuple(
@@ -222,7 +235,7 @@ def _begin(phrase: str) -> str:
 
 def _fold(text: str) -> str:
     """The text without case, accents of Arabic, invisible characters, softening words and surplus white space."""
-    from rageval_spec.judging.refusal_phrases import SOFTENERS
+    from rageval_spec.judging.refusal_wording import SOFTENERS
 
     folded = text.casefold().replace("`", "'") if text.isascii() else _fold_letters(text)
     for softener in SOFTENERS:

@@ -12,32 +12,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval_spec.kernels.arguments import Floats as Floats
-    from rageval_spec.kernels.arguments import Numbers as Numbers
-    from rageval_spec.kernels.files import read_qrels as read_qrels
-    from rageval_spec.kernels.files import read_run as read_run
-    from rageval_spec.kernels.fusion import FusionMethod as FusionMethod
-    from rageval_spec.kernels.fusion import Normalization as Normalization
-    from rageval_spec.kernels.fusion import fuse_runs as fuse_runs
-    from rageval_spec.kernels.fusion import rank_documents as rank_documents
-    from rageval_spec.kernels.options import Duplicates as Duplicates
-    from rageval_spec.kernels.options import Missing as Missing
-    from rageval_spec.kernels.options import RankingOptions as RankingOptions
-    from rageval_spec.kernels.options import TieRule as TieRule
-    from rageval_spec.kernels.ranking import Evaluation as Evaluation
-    from rageval_spec.kernels.ranking import Evaluator as Evaluator
-    from rageval_spec.kernels.ranking import Measure as Measure
-    from rageval_spec.kernels.ranking import MeasureWord as MeasureWord
-    from rageval_spec.kernels.ranking import RankingValues as RankingValues
-    from rageval_spec.kernels.ranking import aggregate_measure as aggregate_measure
-    from rageval_spec.kernels.ranking import evaluate_ranking as evaluate_ranking
-    from rageval_spec.kernels.ranking import measure_aliases as measure_aliases
-    from rageval_spec.kernels.ranking import measure_names as measure_names
-    from rageval_spec.kernels.ranking import measure_words as measure_words
-    from rageval_spec.kernels.ranking import parse_measure as parse_measure
-    from rageval_spec.kernels.ranking import prepare_evaluator as prepare_evaluator
-    from rageval_spec.kernels.ranking import ranking_values as ranking_values
-    from rageval_spec.kernels.statistics import Interval as Interval
+    from rageval_spec.kernels.inputs import Floats as Floats
+    from rageval_spec.kernels.inputs import Numbers as Numbers
+    from rageval_spec.kernels.inputs import read_qrels as read_qrels
+    from rageval_spec.kernels.inputs import read_run as read_run
+    from rageval_spec.kernels.ranking_measures import Duplicates as Duplicates
+    from rageval_spec.kernels.ranking_measures import Evaluation as Evaluation
+    from rageval_spec.kernels.ranking_measures import Evaluator as Evaluator
+    from rageval_spec.kernels.ranking_measures import FusionMethod as FusionMethod
+    from rageval_spec.kernels.ranking_measures import MeasureWord as MeasureWord
+    from rageval_spec.kernels.ranking_measures import Missing as Missing
+    from rageval_spec.kernels.ranking_measures import Normalization as Normalization
+    from rageval_spec.kernels.ranking_measures import RankingMeasure as RankingMeasure
+    from rageval_spec.kernels.ranking_measures import RankingOptions as RankingOptions
+    from rageval_spec.kernels.ranking_measures import RankingValues as RankingValues
+    from rageval_spec.kernels.ranking_measures import TieRule as TieRule
+    from rageval_spec.kernels.ranking_measures import aggregate_measure as aggregate_measure
+    from rageval_spec.kernels.ranking_measures import evaluate_ranking as evaluate_ranking
+    from rageval_spec.kernels.ranking_measures import fuse_runs as fuse_runs
+    from rageval_spec.kernels.ranking_measures import measure_aliases as measure_aliases
+    from rageval_spec.kernels.ranking_measures import measure_names as measure_names
+    from rageval_spec.kernels.ranking_measures import measure_words as measure_words
+    from rageval_spec.kernels.ranking_measures import parse_measure as parse_measure
+    from rageval_spec.kernels.ranking_measures import prepare_evaluator as prepare_evaluator
+    from rageval_spec.kernels.ranking_measures import rank_documents as rank_documents
+    from rageval_spec.kernels.ranking_measures import ranking_values as ranking_values
+    from rageval_spec.kernels.sentences import WordShare as WordShare
+    from rageval_spec.kernels.sentences import names as names
+    from rageval_spec.kernels.sentences import split_sentences as split_sentences
+    from rageval_spec.kernels.sentences import word_support as word_support
+    from rageval_spec.kernels.statistics import IntervalEnds as IntervalEnds
     from rageval_spec.kernels.statistics import IntervalMethod as IntervalMethod
     from rageval_spec.kernels.statistics import PermutationTest as PermutationTest
     from rageval_spec.kernels.statistics import TTest as TTest
@@ -47,10 +51,6 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.statistics import permutation_test_paired as permutation_test_paired
     from rageval_spec.kernels.statistics import permutation_test_unpaired as permutation_test_unpaired
     from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
-    from rageval_spec.kernels.text import WordShare as WordShare
-    from rageval_spec.kernels.text import names as names
-    from rageval_spec.kernels.text import split_sentences as split_sentences
-    from rageval_spec.kernels.text import word_support as word_support
     from rageval_spec.kernels.vectors import Neighbours as Neighbours
     from rageval_spec.kernels.vectors import SimilarityMetric as SimilarityMetric
     from rageval_spec.kernels.vectors import Vectors as Vectors
@@ -59,20 +59,20 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.vectors import top_k as top_k
 
 _NAMES = {
-    "files": ("read_qrels", "read_run"),
-    "fusion": ("FusionMethod", "Normalization", "fuse_runs", "rank_documents"),
-    "options": ("Duplicates", "Missing", "RankingOptions", "TieRule"),
-    "ranking": (
-        *("Evaluation", "Evaluator", "Measure", "MeasureWord", "RankingValues"),
+    "inputs": ("read_qrels", "read_run"),
+    "ranking_measures": (
+        *("Duplicates", "Missing", "RankingOptions", "TieRule"),
+        *("Evaluation", "Evaluator", "MeasureWord", "RankingMeasure", "RankingValues"),
         *("aggregate_measure", "evaluate_ranking", "prepare_evaluator", "ranking_values"),
         *("measure_aliases", "measure_names", "measure_words", "parse_measure"),
+        *("FusionMethod", "Normalization", "fuse_runs", "rank_documents"),
     ),
+    "sentences": ("WordShare", "names", "split_sentences", "word_support"),
     "statistics": (
-        *("Interval", "IntervalMethod", "PermutationTest", "TTest"),
+        *("IntervalEnds", "IntervalMethod", "PermutationTest", "TTest"),
         *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired"),
         *("permutation_test_unpaired", "t_test_paired"),
     ),
-    "text": ("WordShare", "names", "split_sentences", "word_support"),
     "vectors": ("Neighbours", "SimilarityMetric", "Vectors", "cosine_matrix", "cosine_rows", "top_k"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

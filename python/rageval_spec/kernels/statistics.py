@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
-from rageval_spec.kernels.arguments import as_vector, as_vectors, check_count, check_seed, check_threads
+from rageval_spec.kernels.inputs import as_vector, as_vectors, check_count, check_seed, check_threads
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Sequence
 
-    from rageval_spec.kernels.arguments import Floats, Numbers
+    from rageval_spec.kernels.inputs import Floats, Numbers
 
 
-class Interval(NamedTuple):
+class IntervalEnds(NamedTuple):
     """The ends of a confidence interval, with `low <= high`."""
 
     low: float
@@ -43,7 +43,7 @@ class TTest(NamedTuple):
     """
 
     mean_difference: float
-    interval: Interval
+    interval: IntervalEnds
     """The confidence interval of the mean difference."""
     statistic: float | None
     degrees_of_freedom: int
@@ -64,7 +64,7 @@ def bootstrap_mean(
     seed: int,
     method: IntervalMethod = "bca",
     threads: int | None = None,
-) -> Interval | None:
+) -> IntervalEnds | None:
     """Return a bootstrap confidence interval of the mean of `values`, or None for a single value.
 
     The values, shape (n,), are resampled with replacement `resamples` times. The method "percentile" takes the
@@ -86,7 +86,7 @@ def bootstrap_means(
     seed: int,
     method: IntervalMethod = "bca",
     threads: int | None = None,
-) -> list[Interval | None]:
+) -> list[IntervalEnds | None]:
     """Return what `bootstrap_mean` returns for each of `samples`, faster than one call for each.
 
     `samples` is a matrix with one sample per row, or a sequence of arrays of any lengths. Samples of equal length share
@@ -106,11 +106,11 @@ def _bootstrap(
     seed: int,
     method: IntervalMethod,
     threads: int | None,
-) -> list[Interval | None]:
+) -> list[IntervalEnds | None]:
     intervals = _core.bootstrap_means(
         samples, check_count("resamples", resamples), confidence, check_seed(seed), method, check_threads(threads)
     )
-    return [None if ends is None else Interval(*ends) for ends in intervals]
+    return [None if ends is None else IntervalEnds(*ends) for ends in intervals]
 
 
 def permutation_test_paired(
@@ -180,7 +180,7 @@ def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
     mean, interval, statistic, df, p_value, effect = _core.t_test_paired(
         as_vector("differences", differences), confidence
     )
-    return TTest(mean, Interval(*interval), statistic, df, p_value, effect)
+    return TTest(mean, IntervalEnds(*interval), statistic, df, p_value, effect)
 
 
 def holm(p_values: Numbers) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
-from rageval_spec.kernels.arguments import check_count, check_threads
+from rageval_spec.kernels.inputs import check_count, check_threads
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rageval_spec.data.labels import Label
-from rageval_spec.labels.shared.files import FileLabels, FileLabelsNode
-from rageval_spec.reading.labels import SETTING, read_label_file
+from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
+from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class LabelStudioNode(FileLabelsNode):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from rageval_spec.data.labels import Label
-from rageval_spec.labels.shared.files import FileLabels, FileLabelsNode
-from rageval_spec.reading.labels import SETTING, read_label_file
+from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
+from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class XlsxLabelsNode(FileLabelsNode):

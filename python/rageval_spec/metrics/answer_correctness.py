@@ -7,17 +7,35 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.metrics.shared.cosines import Cosines, check_embedding_model, compare_meanings, find_embedding_model
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.findings import collect_notes, describe_finding, f_beta, measure_failure
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.metrics.shared.answer_metrics import (
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    UNDECIDED,
+    is_blank,
+)
+from rageval_spec.metrics.shared.judged_metrics import (
+    ANSWER_IN_REFERENCE,
+    REFERENCE_IN_ANSWER,
+    RefusalAwareMetric,
+    RefusalNode,
+    collect_notes,
+    describe_finding,
+    f_beta,
+    measure_failure,
+)
+from rageval_spec.metrics.shared.reference_metrics import (
+    Cosines,
+    check_embedding_model,
+    compare_meanings,
+    find_embedding_model,
+)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 
 class AnswerCorrectnessNode(RefusalNode):

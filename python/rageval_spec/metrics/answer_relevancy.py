@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.metrics.shared.cosines import check_embedding_model, compare_meanings, find_embedding_model
-from rageval_spec.metrics.shared.criteria import QUESTIONS
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import describe_finding, measure_failure
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
+from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.judged_metrics import (
+    QUESTIONS,
+    RefusalAwareMetric,
+    RefusalNode,
+    describe_finding,
+    measure_failure,
+)
+from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 NONCOMMITTAL = "the answer is noncommittal"
 

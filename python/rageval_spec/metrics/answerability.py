@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import SUPPORTED_FROM, Ability, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import SUPPORTED_FROM, Ability, Criterion, Estimate, Failed, Finding
 from rageval_spec.judging.refusals import find_refusal
-from rageval_spec.metrics.shared.criteria import QUESTIONS
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import describe_finding, measure_failure
-from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.judged_metrics import (
+    QUESTIONS,
+    ConditionalJudge,
+    OptionallyJudgedNode,
+    describe_finding,
+    measure_failure,
+)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 REFUSAL = Criterion(
     "refusal",

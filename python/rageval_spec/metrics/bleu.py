@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
-from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 

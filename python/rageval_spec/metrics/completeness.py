@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
+from rageval_spec.metrics.shared.answer_metrics import (
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    is_blank,
+)
+from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, JudgedMetric, JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Criterion
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.findings import Criterion
+    from rageval_spec.data.samples import Part, Sample
 
 
-class CompletenessNode(JudgedNode):
+class CompletenessNode(JudgeMetricNode):
     """Measures how many claims of the reference answers cover."""
 
 

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import measure_finding
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
-from rageval_spec.metrics.shared.usefulness import judge_each
+from rageval_spec.data.findings import Ability, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
+from rageval_spec.metrics.shared.judged_metrics import RefusalAwareMetric, RefusalNode, judge_each, measure_finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 
 class ConcisenessNode(RefusalNode):

@@ -6,9 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.containment import ContainmentMetric, ContainmentNode
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check
+from rageval_spec.metrics.shared.answer_metrics import (
+    FAILED_SYSTEM,
+    NO_EXPECTATION,
+    ContainmentMetric,
+    ContainmentNode,
+    Expectation,
+)
 from rageval_spec.plugin import MetricInfo
 
 
@@ -38,12 +42,12 @@ class Contains(ContainmentMetric[ContainsNode]):
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> Check:
+    def judge(self, answer: str, expected: Any) -> Expectation:
         """Whether the answer has all texts, or any; the reason names those that it lacks."""
         found, absent = self.split(answer, expected)
         holds = bool(found) if self.node.require == "any" else not absent
         reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"
-        return Check(holds, reason, {"found": found, "absent": absent})
+        return Expectation(holds, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = Contains

@@ -7,22 +7,20 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Ability, Estimate, Failed
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.findings import first_failure, measure_failure
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
-from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
+from rageval_spec.data.findings import Ability, Estimate, Failed
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, FIRST_REFERENCE, is_blank
+from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, first_failure, measure_failure
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 
 _INITIAL = re.compile(r"\b([^\W\d])\.")
 """A letter of an abbreviation such as `U.S.`, and its full stop."""
 
 
-class ContextEntityRecallNode(JudgedNode):
+class ContextEntityRecallNode(JudgeMetricNode):
     """Measures how many named entities of the reference the contexts contain."""
 
 

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.findings import describe_contexts, is_met, measure_finding
-from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
-from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.usefulness import judge_each
+from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.judged_metrics import (
+    ConditionalJudge,
+    OptionallyJudgedNode,
+    describe_contexts,
+    is_met,
+    judge_each,
+    measure_finding,
+)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 
 class ContextPrecisionNode(OptionallyJudgedNode):

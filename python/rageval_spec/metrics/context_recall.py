@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.criteria import REFERENCE_IN_CONTEXTS
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
-from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.answer_metrics import (
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    NO_CONTEXTS,
+    is_blank,
+)
+from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_CONTEXTS, ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Criterion
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.findings import Criterion
+    from rageval_spec.data.samples import Part, Sample
 
 
 class ContextRecallNode(OptionallyJudgedNode):

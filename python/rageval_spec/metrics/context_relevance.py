@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import describe_contexts, measure_finding
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
-from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.usefulness import judge_each
+from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.judged_metrics import (
+    JudgedMetric,
+    JudgeMetricNode,
+    describe_contexts,
+    judge_each,
+    measure_finding,
+)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.samples import Part, Sample
 
 
-class ContextRelevanceNode(JudgedNode):
+class ContextRelevanceNode(JudgeMetricNode):
     """Measures how useful the contexts are for the question."""
 
 

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.operational import OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 _MILLION = 1_000_000
 
 
-class Price(BaseModel):
+class TokenPrice(BaseModel):
     """The price of tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -28,7 +27,7 @@ class Price(BaseModel):
 class CostNode(MetricNode):
     """Measures how many US dollars an answer costs."""
 
-    price: Price | None = Field(
+    price: TokenPrice | None = Field(
         default=None,
         description="Compute the cost of every answer from its tokens at this price. By default the cost that the "
         "system reports.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.metrics.shared.operational import OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 
 class ErrorRate(OperationalMetric[MetricNode]):

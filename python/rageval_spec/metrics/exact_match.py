@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared import squad as text_comparison
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
-from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, exact_match
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -53,7 +52,7 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
         """Compares texts after the normalisation that `normalize` names."""
         if self.node.normalize == "none":
             return lambda answer, references: float(answer in references)
-        return lambda answer, references: float(text_comparison.exact_match(answer, references))
+        return lambda answer, references: float(exact_match(answer, references))
 
 
 PLUGIN = ExactMatch

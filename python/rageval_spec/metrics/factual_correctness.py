@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.judging.refusals import find_refusal
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.findings import describe_finding, f_beta, measure_finding
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
+from rageval_spec.metrics.shared.answer_metrics import (
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    UNDECIDED,
+    is_blank,
+)
+from rageval_spec.metrics.shared.judged_metrics import (
+    ANSWER_IN_REFERENCE,
+    REFERENCE_IN_ANSWER,
+    RefusalAwareMetric,
+    RefusalNode,
+    describe_finding,
+    f_beta,
+    measure_finding,
+)
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Criterion, Finding
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.findings import Criterion, Finding
+    from rageval_spec.data.samples import Part, Sample
 
 
 class FactualCorrectnessNode(RefusalNode):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Criterion
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.findings import Criterion
+    from rageval_spec.data.samples import Part, Sample
 
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 

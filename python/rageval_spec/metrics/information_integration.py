@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
-from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
+from rageval_spec.data.samples import Part
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Estimate
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.findings import Estimate
+    from rageval_spec.data.samples import Sample
 
 
 class InformationIntegrationNode(PairedNode):
@@ -87,7 +86,7 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         given = iter(rated.measurements)
         return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
 
-    def measure_pair(self, pair: Pair) -> Measurement:
+    def measure_pair(self, pair: RightnessPair) -> Measurement:
         """How much more often answers are right with all sources."""
         return Measurement.scored(pair.first - pair.second)
 

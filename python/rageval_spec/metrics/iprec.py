@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking import (
+from rageval_spec.metrics.shared.ranking_metrics import (
     MISSING_QUERY,
     NEGATIVE_RELEVANCE,
     JudgedOnly,

@@ -7,10 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.sample import Part, Sample
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import Check, settle
-from rageval_spec.metrics.shared.json_answers import read_json
+from rageval_spec.data.samples import Part, Sample
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, Expectation, read_json, settle
 from rageval_spec.plugin import AnswerMetric, Measured, MetricGroup, MetricInfo, MetricNode
 
 
@@ -45,12 +43,12 @@ class IsJson(AnswerMetric[IsJsonNode]):
         """Parse each answer."""
         return Measured([settle(self._check(sample.answer or "")) for sample in samples])
 
-    def _check(self, answer: str) -> Check:
+    def _check(self, answer: str) -> Expectation:
         try:
             read_json(answer, unfence=self.node.fences)
         except ValueError as error:
-            return Check(False, str(error))
-        return Check(True)
+            return Expectation(False, str(error))
+        return Expectation(True)
 
 
 PLUGIN = IsJson

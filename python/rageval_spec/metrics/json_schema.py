@@ -10,12 +10,17 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check, ColumnNode, ExpectationMetric
-from rageval_spec.metrics.shared.json_answers import read_json
+from rageval_spec.metrics.shared.answer_metrics import (
+    FAILED_SYSTEM,
+    NO_EXPECTATION,
+    ColumnNode,
+    Expectation,
+    ExpectationMetric,
+    read_json,
+)
 from rageval_spec.plugin import InputFile, Measured, MetricInfo
 
 _MOST_ERRORS = 10
@@ -105,20 +110,20 @@ class JsonSchema(ExpectationMetric[JsonSchemaNode]):
             raise ValueError(f"holds an invalid schema: {error}") from None
         return text
 
-    def judge(self, answer: str, expected: Any) -> Check:
+    def judge(self, answer: str, expected: Any) -> Expectation:
         """Whether the schema allows the answer; the reason is the first error, with its place in the answer."""
         from referencing.exceptions import Unresolvable
 
         try:
             value = read_json(answer, unfence=self.node.fences)
         except ValueError as error:
-            return Check(False, str(error))
+            return Expectation(False, str(error))
         validator = _build(expected if self.node.column is not None else self._schema)
         try:
             errors = [_describe(error) for error in islice(validator.iter_errors(value), _MOST_ERRORS)]
         except Unresolvable as error:
             raise DataError(f"the schema refers to something that is not in it: {error}") from error
-        return Check(not errors, errors[0] if errors else None, {"errors": errors} if errors else None)
+        return Expectation(not errors, errors[0] if errors else None, {"errors": errors} if errors else None)
 
     @cached_property
     def _schema(self) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking import MISSING_QUERY, KernelMetric, OptionalCutoff
+from rageval_spec.metrics.shared.ranking_metrics import MISSING_QUERY, KernelMetric, OptionalCutoff
 from rageval_spec.plugin import MetricInfo
 
 
-class JudgedNode(OptionalCutoff):
+class JudgedShareNode(OptionalCutoff):
     """Measures the share of the top k documents that are judged."""
 
 
-class Judged(KernelMetric[JudgedNode]):
+class Judged(KernelMetric[JudgedShareNode]):
     """Measures the share of the top k documents that are judged."""
 
-    node_type = JudgedNode
+    node_type = JudgedShareNode
     info = MetricInfo(
         summary="The share of the first k documents that are judged: how far the other numbers can be trusted.",
         formula="judged@k = documents at ranks <= k that are in the qrels / min(k, number retrieved)",

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.operational import OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 
 class LatencyNode(MetricNode):

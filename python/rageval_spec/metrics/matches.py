@@ -9,10 +9,16 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check, ColumnNode, ExpectationMetric, read_texts
+from rageval_spec.metrics.shared.answer_metrics import (
+    FAILED_SYSTEM,
+    NO_EXPECTATION,
+    ColumnNode,
+    Expectation,
+    ExpectationMetric,
+    read_texts,
+)
 from rageval_spec.plugin import Measured, MetricInfo
 
 _SYNTAX = "a pattern has Rust's syntax, without look-around and back-references, so that it takes linear time"
@@ -79,11 +85,11 @@ class Matches(ExpectationMetric[MatchesNode]):
             raise ValueError(f"holds an invalid pattern: {fault}")
         return texts[0]
 
-    def judge(self, answer: str, expected: str) -> Check:
+    def judge(self, answer: str, expected: str) -> Expectation:
         """Whether the pattern matches."""
         found = self._known.get(expected, {}).get(answer)
         holds = self._search(expected, {answer})[answer] if found is None else found
-        return Check(holds, None if holds else f"{expected!r} does not match")
+        return Expectation(holds, None if holds else f"{expected!r} does not match")
 
     @cached_property
     def _known(self) -> dict[str, Mapping[str, bool]]:

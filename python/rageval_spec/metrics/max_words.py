@@ -6,9 +6,14 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check, ColumnNode, ExpectationMetric
-from rageval_spec.metrics.shared.squad import split_words
+from rageval_spec.metrics.shared.answer_metrics import (
+    FAILED_SYSTEM,
+    NO_EXPECTATION,
+    ColumnNode,
+    Expectation,
+    ExpectationMetric,
+)
+from rageval_spec.metrics.shared.reference_metrics import split_squad_words
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.wording import count_noun
 
@@ -44,11 +49,11 @@ class MaxWords(ExpectationMetric[MaxWordsNode]):
             raise ValueError(f"must hold a number of words, not {text[:40]!r}")
         return int(text.removesuffix(".0"))
 
-    def judge(self, answer: str, expected: int) -> Check:
+    def judge(self, answer: str, expected: int) -> Expectation:
         """Whether the answer is short enough; the reason gives its length."""
-        words = len(split_words(answer))
+        words = len(split_squad_words(answer))
         reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
-        return Check(words <= expected, reason, {"words": words})
+        return Expectation(words <= expected, reason, {"words": words})
 
 
 PLUGIN = MaxWords

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
+from rageval_spec.metrics.shared.ranking_metrics import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
 from rageval_spec.plugin import MetricInfo
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.assessment import Estimate
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.findings import Estimate
+    from rageval_spec.data.samples import Part, Sample
 
 
 class NoiseRobustnessNode(PairedNode):
@@ -79,7 +79,7 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             rated.notes,
         )
 
-    def measure_pair(self, pair: Pair) -> Measurement:
+    def measure_pair(self, pair: RightnessPair) -> Measurement:
         """The share of the rightness without noise that is left."""
         if pair.first == 0:
             return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")

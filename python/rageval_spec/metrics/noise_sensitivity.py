@@ -8,24 +8,32 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS, ANSWER_IN_REFERENCE, REFERENCE_IN_CONTEXTS
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.findings import (
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.samples import Part
+from rageval_spec.metrics.shared.answer_metrics import (
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    UNDECIDED,
+    is_blank,
+)
+from rageval_spec.metrics.shared.judged_metrics import (
+    ANSWER_IN_CONTEXTS,
+    ANSWER_IN_REFERENCE,
+    REFERENCE_IN_CONTEXTS,
+    RefusalAwareMetric,
+    RefusalNode,
     collect_notes,
     describe_claims,
     describe_finding,
     is_met,
     measure_failure,
 )
-from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 NO_VERDICTS = "the judge gives no verdicts on single claims"
 

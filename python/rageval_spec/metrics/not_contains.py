@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_spec.metrics.shared.containment import ContainmentMetric, ContainmentNode
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check
+from rageval_spec.metrics.shared.answer_metrics import (
+    FAILED_SYSTEM,
+    NO_EXPECTATION,
+    ContainmentMetric,
+    ContainmentNode,
+    Expectation,
+)
 from rageval_spec.plugin import MetricInfo
 
 
@@ -33,11 +37,11 @@ class NotContains(ContainmentMetric[NotContainsNode]):
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> Check:
+    def judge(self, answer: str, expected: Any) -> Expectation:
         """Whether the answer has none of the texts; the reason names those that it has."""
         found, absent = self.split(answer, expected)
         reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
-        return Check(not found, reason, {"found": found, "absent": absent})
+        return Expectation(not found, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = NotContains

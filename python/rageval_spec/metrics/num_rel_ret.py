@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
 from rageval_spec.plugin import MetricInfo
 
 

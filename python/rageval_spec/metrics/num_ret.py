@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking import JudgedOnly, KernelMetric
+from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, KernelMetric
 from rageval_spec.plugin import MetricInfo
 
 

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.sample import Part, Sample
+from rageval_spec.data.samples import Part, Sample
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.functions.named import NamedFunction, check_name, describe_error
-from rageval_spec.functions.workers import Workers, finish
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM
 from rageval_spec.plugin import AnswerMetric, Context, InputFile, Measured, Measurement, MetricInfo, MetricNode
-from rageval_spec.wording import count_noun, make_visible
+from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
+from rageval_spec.wording import count_noun
 
 _PARTS = (
     "query_id", "question", "answer", "contexts", "context_ids", "reference", "references", "reference_contexts",

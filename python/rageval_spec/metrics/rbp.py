@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
+from rageval_spec.metrics.shared.ranking_metrics import (
+    MISSING_QUERY,
+    JudgedOnly,
+    KernelMetric,
+    OptionalCutoff,
+    RelevanceLevel,
+)
 from rageval_spec.plugin import MetricInfo
 
 

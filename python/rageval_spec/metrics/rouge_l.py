@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from rageval_spec.metrics.shared.edge_cases import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
-from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 _WORD = re.compile(r"[a-z0-9]+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking import (
+from rageval_spec.metrics.shared.ranking_metrics import (
     MISSING_QUERY,
     NEGATIVE_RELEVANCE,
     JudgedOnly,

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.assessment import Ability, Criterion, Finding
-from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import describe_finding
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.data.findings import Ability, Criterion, Finding
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
+from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, describe_finding
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Part
+    from rageval_spec.data.samples import Part
 
 _ROUNDING = 1e-9
 
 
-class RubricNode(JudgedNode):
+class RubricNode(JudgeMetricNode):
     """Asks a judge for a grade by your own criteria, on your own scale."""
 
     name: str = Field(

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
-from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER
-from rageval_spec.metrics.shared.reference import ReferenceMetric
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.plugin import Embeddings
 
 NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.note import Note
-from rageval_spec.metrics.shared.ranking import (
+from rageval_spec.data.outcomes import Note
+from rageval_spec.metrics.shared.ranking_metrics import (
     NEGATIVE_RELEVANCE,
     JudgedOnly,
     KernelMetric,

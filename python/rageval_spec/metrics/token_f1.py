@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared import squad as text_comparison
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
-from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, token_f1
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -38,7 +37,7 @@ class TokenF1(LexicalMetric[MetricNode]):
 
     def comparer(self) -> Comparer:
         """Compares by SQuAD's F1."""
-        return text_comparison.token_f1
+        return token_f1
 
 
 PLUGIN = TokenF1

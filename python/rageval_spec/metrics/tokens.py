@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
-from rageval_spec.metrics.shared.operational import OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
 
 
 class TokensNode(MetricNode):
@@ -23,7 +22,7 @@ class TokensNode(MetricNode):
     )
 
 
-class Tokens(OperationalMetric[TokensNode]):
+class TokensMetric(OperationalMetric[TokensNode]):
     """Reads the number of tokens that the system reports for each answer."""
 
     node_type = TokensNode
@@ -52,4 +51,4 @@ class Tokens(OperationalMetric[TokensNode]):
         return float(sum(count for count in wanted.values() if count is not None))
 
 
-PLUGIN = Tokens
+PLUGIN = TokensMetric

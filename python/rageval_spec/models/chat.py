@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.call_errors import CallError, InterruptedCallError
+from rageval_spec.data.chat import CallError, InterruptedCallError
 from rageval_spec.endpoints.addresses import check_base_url
-from rageval_spec.endpoints.kept import pack_reply, unpack_reply
-from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.shared_questions import pack_reply, unpack_reply
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
-from rageval_spec.plugin.reservation import Reservation
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.budget import Reservation
+from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
     from typing import Self
 
     from rageval_spec.data.chat import ChatReply, ChatRequest
-    from rageval_spec.endpoints.calls import Caller, Expectation
+    from rageval_spec.endpoints.calls import Caller, TokenExpectation
     from rageval_spec.endpoints.dialects import Dialect
 
 
@@ -33,7 +33,7 @@ MOST_BYTES = 16 * 2**20
 """The most bytes of a reply; no model writes more, even with token probabilities."""
 
 
-class Price(BaseModel):
+class ModelPrice(BaseModel):
     """The price of tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -105,7 +105,7 @@ class ChatNode(ModelNode):
     tokens_per_minute: float | None = Field(
         default=None, gt=0, description="The most tokens in any minute, sent and received; no limit by default."
     )
-    price: Price | None = Field(
+    price: ModelPrice | None = Field(
         default=None,
         description="The price of tokens. By default, a dated list of OpenAI's and Anthropic's own prices is used.",
     )
@@ -189,7 +189,7 @@ class Chat(ChatModel[ChatNode]):
         """US dollars per million tokens in and out, from the node or the dated list for this host; None if unknown."""
         from urllib.parse import urlsplit
 
-        from rageval_spec.endpoints.prices import find_price
+        from rageval_spec.endpoints.dialects import find_price
 
         if self.node.price is not None:
             return self.node.price.input, self.node.price.output
@@ -261,7 +261,7 @@ class Chat(ChatModel[ChatNode]):
         return None if answer is None else unpack_reply(answer)
 
     def _find_or_call(self, request: ChatRequest, digest: bytes) -> ChatReply:
-        from rageval_spec.endpoints.claims import hold_claim
+        from rageval_spec.endpoints.shared_questions import hold_claim
 
         with hold_claim(self.context.answers, self.key, digest, lambda: self._find(digest), self._sleep) as found:
             return found or self._call(request, digest)
@@ -290,7 +290,7 @@ class Chat(ChatModel[ChatNode]):
             finally:
                 self._report(done=1)
 
-    def _cost_of(self, reply: ChatReply, expected: Expectation) -> float:
+    def _cost_of(self, reply: ChatReply, expected: TokenExpectation) -> float:
         """The cost of a reply, in US dollars; estimated from its length if the endpoint does not report tokens."""
         from rageval_spec.endpoints.calls import CHARACTERS_A_TOKEN
 
@@ -325,7 +325,7 @@ class Chat(ChatModel[ChatNode]):
 
     def _make_caller(self) -> Caller:
         from rageval_spec.endpoints.calls import Caller
-        from rageval_spec.endpoints.dialects import Capabilities, Settings
+        from rageval_spec.endpoints.dialects import Capabilities, ChatSettings
         from rageval_spec.endpoints.endpoint import Endpoint
         from rageval_spec.endpoints.pacing import Clock
         from rageval_spec.endpoints.tries import Limits
@@ -336,7 +336,7 @@ class Chat(ChatModel[ChatNode]):
         return Caller(
             Endpoint(self.url, where, headers=headers, timeout=node.timeout, most_bytes=MOST_BYTES),
             self._dialect,
-            Settings(node.model, node.temperature, node.repeat_temperature, node.seed, node.max_tokens, node.extra),
+            ChatSettings(node.model, node.temperature, node.repeat_temperature, node.seed, node.max_tokens, node.extra),
             Capabilities(self._dialect.ways[node.structured]),
             Limits(
                 node.concurrency or self.context.concurrency,

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator
 
 from rageval_spec.endpoints.addresses import check_base_url, complete_url
-from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.endpoints.batches import Batches
-    from rageval_spec.inference.answering import Batch
+    from rageval_spec.endpoints.calls import Batches
+    from rageval_spec.inference.stored_outputs import Batch
 
 
 LEAST_LIMIT = 2**20
@@ -26,7 +26,7 @@ BYTES_A_TEXT = 2**18
 """The most bytes of a reply per text, in addition to `LEAST_LIMIT`: a vector of 10,000 values in decimal digits."""
 
 
-class HttpNode(ModelNode):
+class HttpModelNode(ModelNode):
     """Embeddings over HTTP, from OpenAI, vLLM, Ollama, TEI, llama.cpp's server, LiteLLM and others."""
 
     base_url: str = Field(
@@ -77,7 +77,7 @@ class HttpNode(ModelNode):
         return check_base_url(text)
 
 
-class Http(EmbeddingModel[HttpNode]):
+class HttpModel(EmbeddingModel[HttpModelNode]):
     """Sends texts in calls of `batch`, several calls at once, and stores each vector as it arrives.
 
     Stored vectors depend on the URL, the model's name and the settings that influence them, but not on the API key, the
@@ -85,7 +85,7 @@ class Http(EmbeddingModel[HttpNode]):
     environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
-    node_type = HttpNode
+    node_type = HttpModelNode
     known_as = ("tei", "api", "endpoint", "remote", "cohere", "voyage", "jina", "infinity", "text_embedding")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
@@ -122,7 +122,7 @@ class Http(EmbeddingModel[HttpNode]):
         """
         import numpy as np
 
-        from rageval_spec.inference.answering import embed_texts
+        from rageval_spec.inference.stored_outputs import embed_texts
 
         prefix = self.node.query_prefix if role == "query" else self.node.document_prefix
         wanted = [prefix + text for text in texts]
@@ -137,7 +137,7 @@ class Http(EmbeddingModel[HttpNode]):
         return batches.post_all(starts, lambda start: self._ask(batches, texts, start), self.node.concurrency)
 
     def _open(self) -> Batches:
-        from rageval_spec.endpoints.batches import Batches
+        from rageval_spec.endpoints.calls import Batches
         from rageval_spec.endpoints.endpoint import Endpoint
         from rageval_spec.endpoints.pacing import Clock
         from rageval_spec.endpoints.tries import Limits, Tries
@@ -154,7 +154,7 @@ class Http(EmbeddingModel[HttpNode]):
     def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
         import numpy as np
 
-        from rageval_spec.inference.answering import Batch
+        from rageval_spec.inference.stored_outputs import Batch
 
         asked = texts[start : start + self.node.batch]
         content: dict[str, Any] = {"model": self.node.model, "input": asked}
@@ -267,9 +267,9 @@ def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.failures import WrongReplyError
+    from rageval_spec.endpoints.tries import WrongReplyError
 
     return WrongReplyError(message)
 
 
-PLUGIN = Http
+PLUGIN = HttpModel

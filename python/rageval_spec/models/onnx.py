@@ -24,11 +24,10 @@ from rageval_spec.plugin import (
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.configuration import Configuration
+    from onnx_from_checkpoints.configuration import Configuration, Task
     from rageval_spec.inference.encoder import Encoder, TokenCounter
-    from rageval_spec.inference.sources import Location, Source
-    from rageval_spec.inference.speeds import Pace
-    from rageval_spec.inference.tasks import Task
+    from rageval_spec.inference.model_files import Location, ModelFiles
+    from rageval_spec.inference.speeds import ReadingSpeed
 
 
 class OnnxNode(ModelNode):
@@ -94,7 +93,7 @@ class OnnxNode(ModelNode):
     @classmethod
     def _check_template(cls, template: str | None) -> str | None:
         if template is not None:
-            from rageval_spec.inference.pair_format import parse_template
+            from onnx_from_checkpoints.configuration import parse_template
 
             parse_template(template)
         return template
@@ -132,7 +131,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         Raises:
             UsageError: there is no such model, or some of its files are missing.
         """
-        from rageval_spec.inference.sources import list_inputs
+        from rageval_spec.inference.model_files import list_inputs
 
         location = self._location
         if location.kind != "hub" and location.folder is not None:
@@ -176,13 +175,14 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         if self._source is not None:
             self._check_weights()
             return
-        from rageval_spec.inference import hub, sources
+        from rageval_spec.inference import hub
+        from rageval_spec.inference.model_files import find_source
 
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file)
         except RagevalError as error:
             raise type(error)(f"{self._where()}: {error}") from error
-        self._source = sources.find_source(self._location, self.node.file)
+        self._source = find_source(self._location, self.node.file)
         self._require()
 
     def describe(self) -> dict[str, str]:
@@ -275,7 +275,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         """See `Model.foresee`; a model that is not on this machine has no stored answers."""
         if self._source is None:
             return super().foresee(task, texts, role)
-        from rageval_spec.inference.answering import foresee_reading
+        from rageval_spec.inference.stored_outputs import foresee_reading
 
         prefix = self._prefix(role) if task == "embed" else ""
         asked = [prefix + text if isinstance(text, str) else text for text in texts] if prefix else texts
@@ -288,14 +288,14 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     def tag(self, pairs: Sequence[tuple[str, str]]) -> TokenTags:
         """Logits of tokens; see `TokenModel.tag`."""
         self._refuse_unless("token_classification")
-        from rageval_spec.inference.answering import tag_pairs
+        from rageval_spec.inference.stored_outputs import tag_pairs
 
         return tag_pairs(self, pairs, lambda missing: self._pace.keep(missing, self._encoder.tag(missing)))
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts, each with the prefix of its role; otherwise as `EmbeddingModel.embed`."""
         self._refuse_unless("embedding")
-        from rageval_spec.inference.answering import embed_texts
+        from rageval_spec.inference.stored_outputs import embed_texts
 
         prefix = self._prefix(role)
         asked = [prefix + text for text in texts] if prefix else texts
@@ -303,8 +303,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def unread_share(self, texts: Sequence[str]) -> float | None:
         """As `EmbeddingModel.unread_share`; loads the tokenizer only if the texts are not in Latin script."""
-        from rageval_spec.inference.coverage import sample_foreign
-        from rageval_spec.inference.tokens import measure_unread
+        from rageval_spec.inference.tokens import measure_unread, sample_foreign
 
         foreign, source = sample_foreign(texts), self._require()
         return measure_unread(source.tokenizer_folder, source.tokenizer, foreign) if foreign else 0.0
@@ -312,19 +311,19 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         """Logits of pairs; see `PairModel.score`."""
         self._refuse_unless("classification")
-        from rageval_spec.inference.answering import score_pairs
+        from rageval_spec.inference.stored_outputs import score_pairs
 
         return score_pairs(self, pairs, lambda missing: self._pace.keep(missing, self._encoder.score(missing)))
 
     @cached_property
     def _location(self) -> Location:
-        from rageval_spec.inference.sources import locate
+        from rageval_spec.inference.model_files import locate
 
         return locate(self.node.model, self.context.folder, self.node.revision)
 
     @cached_property
-    def _source(self) -> Source | None:
-        from rageval_spec.inference.sources import find_source
+    def _source(self) -> ModelFiles | None:
+        from rageval_spec.inference.model_files import find_source
 
         return find_source(self._location, self.node.file)
 
@@ -348,15 +347,15 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
-        from rageval_spec.inference.pair_keys import choose_reading
+        from rageval_spec.inference.verifiers import choose_reading
 
         return choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
     @cached_property
-    def _pace(self) -> Pace:
-        from rageval_spec.inference.speeds import Pace
+    def _pace(self) -> ReadingSpeed:
+        from rageval_spec.inference.speeds import ReadingSpeed
 
-        return Pace(self._require(), self._configuration, self.node.precision, self.context)
+        return ReadingSpeed(self._require(), self._configuration, self.node.precision, self.context)
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -380,7 +379,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             )
         return encoder
 
-    def _require(self) -> Source:
+    def _require(self) -> ModelFiles:
         if self._source is None:
             raise RagevalError(f"{self._where()}: '{self.node.model}' is not on this machine; `prepare` downloads it")
         return self._source
@@ -399,7 +398,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _check(self, configuration: Configuration) -> None:
         """Refuse keys of the node that do not fit the model's files."""
-        from rageval_spec.inference.pair_keys import check_pair_keys
+        from rageval_spec.inference.verifiers import check_pair_keys
 
         if self.node.revision is not None and self._location.kind != "hub":
             raise UsageError(f"revision: is only for models of the Hugging Face Hub, which '{self.node.model}' is not")
@@ -416,13 +415,13 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             )
 
     def _check_weights(self) -> None:
-        from rageval_spec.inference.sources import check_embedded
+        from rageval_spec.inference.model_files import check_embedded
 
         check_embedded(self._require(), self.context.fingerprint)
 
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
-            from rageval_spec.inference.tasks import describe_other, writes_text
+            from onnx_from_checkpoints.configuration import describe_other, writes_text
 
             writes = writes_text(self._configuration.encoder.get("architectures"))
             told = describe_other(self._task, task, writes=writes)

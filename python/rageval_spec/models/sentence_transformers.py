@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.inference.answering import Batch
-    from rageval_spec.inference.sources import Location
+    from rageval_spec.inference.model_files import Location
+    from rageval_spec.inference.stored_outputs import Batch
 
 _INSTALL = 'pip install "rageval-spec[torch]"'
 _LIBRARIES = ("sentence-transformers", "transformers", "torch")
@@ -143,8 +143,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the model's config.json; `LABEL_0` for a reranker that is a language model."""
-        from rageval_spec.inference.configuration import read_configuration
-        from rageval_spec.inference.translation import translated
+        from onnx_from_checkpoints.configuration import read_configuration
+        from rageval_spec.inference.model_files import translated
 
         self._check_task("score")
         with translated():
@@ -158,7 +158,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             DataError: the model's files are damaged.
             RagevalError: torch fails, for example because memory runs out.
         """
-        from rageval_spec.inference.answering import embed_texts
+        from rageval_spec.inference.stored_outputs import embed_texts
         from rageval_spec.inference.tokens import make_readable
 
         self._check_task("embed")
@@ -170,7 +170,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         """Logits of pairs; see `PairModel`. Raises the same errors as `embed`."""
-        from rageval_spec.inference.answering import score_pairs
+        from rageval_spec.inference.stored_outputs import score_pairs
         from rageval_spec.inference.tokens import make_readable
 
         self._check_task("score")
@@ -213,7 +213,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         """Batches of questions of about the same length, the longest first, so that a lack of memory shows at once."""
         import numpy as np
 
-        from rageval_spec.inference.answering import Batch
+        from rageval_spec.inference.stored_outputs import Batch
 
         order = np.argsort([-_count_bytes(question) for question in questions], kind="stable")
         for start in range(0, len(order), self.node.batch):
@@ -229,7 +229,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     @cached_property
     def _location(self) -> Location:
-        from rageval_spec.inference.sources import locate
+        from rageval_spec.inference.model_files import locate
 
         return locate(self.node.model, self.context.folder, self.node.revision)
 
@@ -261,8 +261,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return self._read_json("config.json")
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        from rageval_spec.inference.configuration import load_json
-        from rageval_spec.inference.translation import translated
+        from onnx_from_checkpoints.configuration import load_json
+        from rageval_spec.inference.model_files import translated
 
         path = self._folder / name
         with translated():
@@ -276,8 +276,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         if stated is not None:
             return stated
-        from rageval_spec.inference.configuration import read_prefix
-        from rageval_spec.inference.translation import translated
+        from onnx_from_checkpoints.configuration import read_prefix
+        from rageval_spec.inference.model_files import translated
 
         with translated():
             return read_prefix(self._folder, role)
@@ -341,7 +341,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     def _is_whole(self) -> bool:
         """Whether the hub's cache has the weights and the files that describe the model."""
-        from rageval_spec.inference.sources import find_missing
+        from rageval_spec.inference.model_files import find_missing
 
         folder = self._location.folder
         return folder is not None and _has_weights(self._files) and not find_missing(folder)

@@ -1,1 +1,1 @@
-"""Turns a frozen spec into an `Evaluation`; each module is one stage."""
+"""Turns a frozen spec into an `Evaluation`, from the plan to the results."""

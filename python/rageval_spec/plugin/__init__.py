@@ -9,12 +9,8 @@ Each kind of plugin has its contract in its own module (`dataset`, `system`, `mo
 `report`, `engine`). Import all names from `rageval_spec.plugin`.
 """
 
-from rageval_spec.plugin.context import Answers, Context, NoAnswers, Progress, ignore_progress
-from rageval_spec.plugin.dataset import Dataset, DatasetNode
-from rageval_spec.plugin.engine import Answer, Engine, EngineNode, Partition
-from rageval_spec.plugin.inputs import InputFile, digest_content
-from rageval_spec.plugin.judge import Judge, JudgeNode
-from rageval_spec.plugin.labels import Labels, LabelsNode
+from rageval_spec.plugin.block_names import JudgeName, LabelsName, ModelName, SystemName
+from rageval_spec.plugin.dataset import Dataset, DatasetNode, Labels, LabelsNode
 from rageval_spec.plugin.metric import (
     AnswerMetric,
     Measured,
@@ -30,22 +26,30 @@ from rageval_spec.plugin.model import (
     ChatModel,
     EmbeddingModel,
     Embeddings,
-    Model,
-    ModelNode,
     PairModel,
     PairScores,
-    Role,
-    Speed,
     TokenModel,
     TokenTags,
-    count_roughly,
-    digest_text,
     note_truncated,
 )
-from rageval_spec.plugin.names import JudgeName, LabelsName, ModelName, SystemName
-from rageval_spec.plugin.plugin import Node, Plugin
-from rageval_spec.plugin.report import Report, ReportNode
+from rageval_spec.plugin.plugin import (
+    Context,
+    Judge,
+    JudgeNode,
+    Model,
+    ModelNode,
+    Node,
+    Plugin,
+    Role,
+    Speed,
+    count_roughly,
+    digest_text,
+)
+from rageval_spec.plugin.report import Answer, Engine, EngineNode, Partition, Report, ReportNode
 from rageval_spec.plugin.system import Answering, GeneratingNode, Retrieval, System, SystemNode
+from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.store import Answers, NoAnswers
 
 __all__ = [
     "Answer",

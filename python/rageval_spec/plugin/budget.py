@@ -1,15 +1,259 @@
-"""What an evaluation may spend, and what it has spent. Everything that asks an endpoint shares it."""
+"""What an evaluation may spend, and what it has spent.
+
+Everything that asks an endpoint shares the budget. A reservation is one call's share of it, from before its first try
+until the call has ended. What was spent is counted from the replies of chat models behind an evaluation's values.
+
+`Memory` holds facts that an evaluation keeps about an object, as long as both exist, such as the results of a model's
+questions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Condition
+from functools import partial
+from threading import Condition, Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
-from rageval_spec.data.call_errors import LimitError
-from rageval_spec.plugin.memory import Memory
-from rageval_spec.plugin.spent import advise_retry, describe_errors, describe_spent
-from rageval_spec.plugin.usage import Usage
+from rageval_spec.data.chat import LimitError, ReplyCounts, UnfinishedError
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rageval_spec.data.chat import ChatReply, ChatRequest
+
+
+def describe_spent(budget: Budget) -> str:
+    """Calls, questions, retries and cost, and what failed or was interrupted; empty if no call was made."""
+    calls = budget.calls - budget.asked_of_systems
+    spent = (
+        f"made {count_noun(calls, 'call')}" if calls else "",
+        f"asked systems {count_noun(budget.asked_of_systems, 'question')}" if budget.asked_of_systems else "",
+        f"{count_noun(budget.retries, 'retry', 'retries')} after errors" if budget.retries else "",
+        f"about {budget.cost:.4g} USD" if budget.cost else "",
+    )
+    unfinished = budget.interrupted + budget.under_way
+    ended = (
+        f"{count_noun(unfinished, 'call')} interrupted before a reply came" if unfinished else "",
+        f"the cost of {count_noun(budget.guessed, 'call')} is an estimate, because the endpoint did not report how "
+        "many tokens it used"
+        if budget.guessed
+        else "",
+        describe_errors(budget) if budget.errors else "",
+    )
+    return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
+
+
+def describe_errors(budget: Budget) -> str:
+    """How many of the questions got no usable reply."""
+    return f"{budget.errors} of {count_noun(budget.questions, 'question')} got no usable reply"
+
+
+def advise_retry(budget: Budget, *, is_finished: bool = False) -> str | None:
+    """How to retry what failed; None if nothing failed or it was retried already.
+
+    After a finished evaluation, a plain run asks the systems everything again; `--retry-errors` asks only what failed.
+    """
+    if budget.lasting:
+        failed = count_noun(budget.lasting, "question")
+        return f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
+    if budget.unread and not budget.retry_errors:
+        unread = count_noun(len(budget.unread), "question")
+        return f"run again with --retry-errors to retry {unread} whose replies could not be read"
+    if budget.errors <= len(budget.unread):
+        return None
+    return f"run again {'with --retry-errors ' if is_finished else ''}to retry failed calls"
+
+
+class Reservation:
+    """Reserves every try of one call before the try is made. The call ends with the `with` block.
+
+    Attributes:
+        cost: what the call really cost, in US dollars. The caller sets it before the block ends.
+    """
+
+    def __init__(self, budget: Budget, expected: float = 0.0, *, is_of_system: bool = False) -> None:
+        """Reserve nothing yet.
+
+        `expected` is the most that the call can cost; `is_of_system` marks a question to an answering system.
+        """
+        self._budget = budget
+        self._expected = expected
+        self._is_of_system = is_of_system
+        self._has_begun = False
+        self.cost = 0.0
+
+    def begin(self) -> Callable[[], None] | None:
+        """Reserve the first try. If calls under way leave no room for it, return a function that waits until they do.
+
+        Raises:
+            LimitError: neither this call nor any later one may be made.
+        """
+        self._has_begun = self._budget.try_call(self._expected, is_of_system=self._is_of_system)
+        return None if self._has_begun else partial(self._budget.wait_for_room, self._expected)
+
+    def begin_retry(self) -> None:
+        """Reserve a retry.
+
+        Raises:
+            LimitError: neither this retry nor any later call may be made.
+        """
+        self._budget.begin_retry()
+
+    def __enter__(self) -> Self:
+        """Enter the block of the call; returns this reservation."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the call. A call that the evaluation stopped counts as interrupted, not as failed."""
+        if self._has_begun:
+            is_interrupted = isinstance(error, UnfinishedError)
+            self._budget.end_call(self._expected, self.cost, is_interrupted=is_interrupted)
+
+
+_DIGEST_BYTES = 16
+"""How many bytes of a request's digest are kept. They tell any number of requests apart, in half the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Replies and their tokens; a number of tokens is None if the endpoint did not report it for every reply."""
+
+    calls: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointUse:
+    """What an endpoint did now, as opposed to the store: its calls, their seconds, and its questions."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    replies: ReplyCounts = field(default_factory=ReplyCounts)
+
+
+class Usage:
+    """Counts replies and their tokens by model, from any number of threads.
+
+    Equal requests to a model count once, and stored replies count as much as new ones. So the numbers depend only on
+    what was asked, not on when, in which order or how often.
+    """
+
+    def __init__(self) -> None:
+        """Start without replies."""
+        self._lock = Lock()
+        self._used: dict[str, Used] = {}
+        self._seen: dict[tuple[str, int], set[bytes]] = {}
+        self._times: dict[str, tuple[int, float]] = {}
+        self._questions: dict[tuple[str, int], set[bytes]] = {}
+        self._counts: dict[str, ReplyCounts] = {}
+        self._asked: dict[str, EndpointUse] = {}
+
+    def count(self, model: str, replies: Iterable[tuple[ChatRequest, ChatReply]], sample: int = 0) -> None:
+        """Count the replies of a model; `sample` is the model's `ChatModel.sample`."""
+        with self._lock:
+            seen = self._seen.setdefault((model, sample), set())
+            for request, reply in replies:
+                digest = request.digest[:_DIGEST_BYTES]
+                if digest not in seen:
+                    seen.add(digest)
+                    self._used[model] = _add(self._used.get(model, _NOTHING), reply)
+
+    def time(self, metric: str, samples: int, seconds: float) -> None:
+        """Add the time in which a metric computed the values of some samples."""
+        with self._lock:
+            known = self._times.get(metric, (0, 0.0))
+            self._times[metric] = known[0] + samples, known[1] + seconds
+
+    def time_of(self, metric: str) -> float | None:
+        """The seconds that a metric took for each sample; None if it computed none, because they were stored."""
+        samples, seconds = self._times.get(metric, (0, 0.0))
+        return seconds / samples if samples else None
+
+    def count_question(
+        self, model: str, question: ChatRequest, replies: Sequence[ChatReply], sample: int = 0, *, is_read: bool
+    ) -> None:
+        """Count a question that ended with these replies; `is_read` if the last one could be read.
+
+        A question whose calls all failed does not count: nothing was there to read.
+        """
+        if not replies:
+            return
+        counts = ReplyCounts.of(len(replies), is_read=is_read)
+        made = [reply for reply in replies if not reply.reused]
+        with self._lock:
+            seen = self._questions.setdefault((model, sample), set())
+            digest = question.digest[:_DIGEST_BYTES]
+            if digest not in seen:
+                seen.add(digest)
+                self._counts[model] = self._counts.get(model, _NO_COUNTS) + counts
+            if made:
+                before = self._asked.get(model, _NOT_ASKED)
+                seconds = sum(reply.seconds or 0.0 for reply in made)
+                self._asked[model] = EndpointUse(
+                    before.calls + len(made), before.seconds + seconds, before.replies + counts
+                )
+
+    def replies_of(self, model: str) -> ReplyCounts:
+        """How often the replies of a model could be read, whenever they came."""
+        return self._counts.get(model, _NO_COUNTS)
+
+    def asked_now(self) -> Mapping[str, EndpointUse]:
+        """What the endpoints did now, by the model's name; models that only stored replies served are absent."""
+        with self._lock:
+            return dict(self._asked)
+
+    def of(self, model: str) -> Used:
+        """What the replies of a model took, by its name in the spec."""
+        return self._used.get(model, _NOTHING)
+
+
+_NOTHING = Used()
+_NO_COUNTS = ReplyCounts()
+_NOT_ASKED = EndpointUse()
+
+
+def _add(used: Used, reply: ChatReply) -> Used:
+    return Used(
+        used.calls + 1,
+        _add_tokens(used.input_tokens, reply.input_tokens),
+        _add_tokens(used.output_tokens, reply.output_tokens),
+    )
+
+
+def _add_tokens(tokens: int | None, more: int | None) -> int | None:
+    return None if tokens is None or more is None else tokens + more
+
+
+T = TypeVar("T")
+
+
+class Memory:
+    """Remembers one value per owner; safe to use from several threads. An owner that is freed is forgotten."""
+
+    def __init__(self) -> None:
+        """Create an empty memory."""
+        self._known: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """How many owners have a value and still exist."""
+        return len(self._known)
+
+    def remember(self, owner: object, make: Callable[[], T]) -> T:
+        """The owner's value; the first call for an owner makes it with `make`."""
+        with self._lock:
+            if owner not in self._known:
+                self._known[owner] = make()
+            known: T = self._known[owner]
+            return known
+
 
 FEWEST_QUESTIONS = 20
 """A share of errors means nothing before this many questions were asked."""

@@ -1,4 +1,4 @@
-"""The contract of datasets."""
+"""The contracts of datasets and of labels, which are what people judged about answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
-from rageval_spec.data.assessment import Estimate
+from rageval_spec.data.findings import Estimate
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
+    from rageval_spec.data.labels import Label, LabelScale
     from rageval_spec.data.tables import Collection
 
 
@@ -100,3 +102,39 @@ class Dataset(Plugin[N]):
     @abstractmethod
     def open(self) -> Collection:
         """The collection. Its tables load on first use and raise `DataError` with `file:line`."""
+
+
+class LabelsNode(Node):
+    """A block under `labels:`."""
+
+    scale: tuple[float, float] = Field(
+        default=(0.0, 1.0),
+        description="The labels that stand for the worst and the best, such as [1, 5]. No number may lie outside. "
+        "Yes is the best, and no the worst.",
+    )
+
+    @field_validator("scale")
+    @classmethod
+    def _check_ends(cls, scale: tuple[float, float]) -> tuple[float, float]:
+        if scale[0] == scale[1]:
+            raise PydanticCustomError("scale", "must have two different numbers, the worst first, such as [1, 5]")
+        return scale
+
+
+class Labels(Plugin[N]):
+    """Reads what people judged about answers."""
+
+    @abstractmethod
+    def read(self) -> Sequence[Label]:
+        """All labels, in the order of the file.
+
+        Raises:
+            DataError: they cannot be read; the message begins with the place, `file:line`.
+        """
+
+    @property
+    def scale(self) -> LabelScale:
+        """What the worst and the best label are."""
+        from rageval_spec.data.labels import LabelScale
+
+        return LabelScale(*self.node.scale)  # type: ignore[attr-defined]

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from rageval_spec.data.assessment import Criterion, Estimate
-from rageval_spec.data.correction import CorrectionMethod
-from rageval_spec.plugin.names import LabelsName, list_references, names_in
+from rageval_spec.data.findings import Criterion, Estimate
+from rageval_spec.data.outcomes import CorrectionMethod
+from rageval_spec.plugin.block_names import LabelsName, list_references, names_in
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.note import Note
-    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.outcomes import Note
+    from rageval_spec.data.samples import Part, Sample
     from rageval_spec.data.tables import Collection, Status
-    from rageval_spec.plugin.judge import Judge
+    from rageval_spec.plugin.plugin import Judge
 
 
 LABEL_KEYS = ("labels", "correction")

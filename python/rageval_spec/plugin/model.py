@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rageval_spec.data.note import Note
-from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.data.outcomes import Note
+from rageval_spec.plugin.plugin import Model, N, Role
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -19,99 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.chat import ChatReply, ChatRequest
-    from rageval_spec.plugin.context import Context
-
-Role = Literal["query", "document"]
-"""What a text is embedded as; many models use a different prefix for each role."""
-
-
-class ModelNode(Node):
-    """A block under `models:`."""
-
-
-class Speed(NamedTuple):
-    """How fast a model reads on this machine, and on which day that was measured; None if it is a guess."""
-
-    tokens_per_second: float
-    measured_on: str | None = None
-
-
-class Model(Plugin[N]):
-    """A model that systems, judges and metrics refer to. Its files are downloaded and read when first needed."""
-
-    not_in_answers: ClassVar[frozenset[str]] = frozenset()
-    """Keys of the node that no answer depends on, such as a prefix that becomes part of the text itself."""
-
-    counts: ClassVar[str] = "texts"
-    """The unit that the model's progress counts."""
-    wanted: ClassVar[str] = "a model"
-    """Ends the message "the model ... is not": the name of this kind, and what to name instead."""
-
-    def __init__(self, node: N, context: Context) -> None:
-        """Keep the validated node and the context; open nothing.
-
-        The model holds `lock` while it looks up and computes answers, so what two threads ask for is computed once.
-        """
-        super().__init__(node, context)
-        self.lock = RLock()
-
-    def prepare(self) -> None:
-        """Download missing files and pin their revision. `run` calls this; `validate` and `plan` never do.
-
-        Raises:
-            RagevalError: the model cannot be downloaded; the message says what to do instead.
-        """
-
-    def describe(self) -> dict[str, str]:
-        """What the results record about the model: its id, its revision, and what else is needed to reproduce it."""
-        return {"use": self.node.use}
-
-    @property
-    def published_name(self) -> str | None:
-        """The id on the Hugging Face Hub that the model has or may have, such as `owner/name` or `owner/name@branch`.
-
-        A model in a folder may have the id that the last two parts of its path make up. None if there is nothing to go
-        by. Opens nothing.
-        """
-        return None
-
-    def foresee(
-        self,
-        task: Literal["embed", "score", "tag"],
-        texts: Sequence[str | tuple[str, str]],
-        role: Role = "document",  # noqa: ARG002 - for models that put a prefix before texts
-    ) -> Mapping[str, int]:
-        """Which texts or pairs this method would have to read, and about how many tokens each has, by a key for it.
-
-        What has a stored answer is left out if the model can tell. Computes nothing; a token counts as four characters.
-        """
-        return {digest_text(task, text): count_roughly(text) for text in texts}
-
-    def find_speed(self) -> Speed | None:
-        """How fast the model reads on this machine; None if that is not known."""
-        return None
-
-    @property
-    def key(self) -> str:
-        """The sha256, in hex, of everything that the model's answers depend on, including its files' content."""
-        digests = [self.context.fingerprint(file) for file in self.inputs()]
-        content = self.content()
-        content["node"] = {key: value for key, value in content["node"].items() if key not in self.not_in_answers}
-        text = json.dumps([content, digests], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def digest_text(task: str, text: str | tuple[str, str]) -> str:
-    """The sha256, in hex, of a text or a pair and of what is done with it."""
-    texts = (text,) if isinstance(text, str) else text
-    parts = [part.encode("utf-8", "surrogatepass") for part in (task, *texts)]
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest()
-
-
-def count_roughly(text: str | tuple[str, str]) -> int:
-    """About how many tokens a text or a pair has, with special tokens: four characters are a token."""
-    length, special = (len(text), 2) if isinstance(text, str) else (sum(map(len, text)), 3)
-    return length // 4 + special
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,37 @@
-"""The contract of all plugins: a node, the class that is built with it, and the methods that each plugin has."""
+"""The contract of all plugins, and what a plugin gets besides its node.
+
+A plugin is a node, the class that is built with it, and the methods that each plugin has. Its context is its name,
+the blocks it can refer to, limits, and the store of answers.
+
+The contract of judges is here too. `FileReading` says how a plugin reads an input file, so that `validate` can show
+it. `KnownModel` is a model that a plugin knows by its name: what it may assume about the model, and where that was
+read.
+"""
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
+from rageval_spec.errors import UsageError
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.store import Answers, NoAnswers
+
 if TYPE_CHECKING:
+    from rageval_spec.data.samples import Sample
     from rageval_spec.diagnostics import FileFault
-    from rageval_spec.plugin.context import Context
-    from rageval_spec.plugin.file_reading import FileReading
-    from rageval_spec.plugin.inputs import InputFile
-    from rageval_spec.plugin.known_model import KnownModel
 
 
 class Node(BaseModel):
@@ -86,3 +104,385 @@ class Plugin(ABC, Generic[N]):
             "version": self.version,
             "node": {key: value for key, value in node.items() if key not in unchanged},
         }
+
+
+_CALIBRATION = "calibration"
+
+
+class CalibrationUse(BaseModel):
+    """A calibration, and what the judge takes from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(
+        min_length=1, description="The file that `rageval-spec calibrate -o` wrote, relative to the spec."
+    )
+    score: Literal["probability", "decision", "guarantee"] = Field(
+        default="probability",
+        description="What becomes of a score. probability: the probability that people say yes; decision: 1 from the "
+        "calibration's threshold on, else 0; guarantee: 1 from the guarantee's threshold on, else 0.",
+    )
+
+
+class JudgeNode(Node):
+    """A block under `judges:`."""
+
+    calibration: Annotated[str, Field(min_length=1)] | CalibrationUse | None = Field(
+        default=None,
+        description="The file that `rageval-spec calibrate -o` wrote for this judge. Scores become the probability "
+        "that people say yes; the steps of a cascade or a waterfall get their bounds from it.",
+    )
+
+    @property
+    def calibrated(self) -> CalibrationUse | None:
+        """The key `calibration` as a block; None without it."""
+        return CalibrationUse(path=self.calibration) if isinstance(self.calibration, str) else self.calibration
+
+
+J = TypeVar("J", bound=JudgeNode)
+
+
+class Judge(Plugin[J]):
+    """Gives verdicts and grades. Safe to use from several threads.
+
+    A judge gets all samples of a system on a dataset at once, so it can batch them or ask about many in parallel.
+    """
+
+    declared: ClassVar[frozenset[Ability]] = frozenset()
+    """What every judge of this class can do; empty if that depends on the judges that its node names."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What this judge can do; known before anything is opened."""
+        return self.declared
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The judge's calibration, if it has one; a judge with other files adds them to these."""
+        if (use := self.node.calibrated) is None:
+            return ()
+        key = (_CALIBRATION,) if isinstance(self.node.calibration, str) else (_CALIBRATION, "path")
+        hint = "write it with: rageval-spec calibrate --labels labels.csv -o calibration.json"
+        return (InputFile(self.context.resolve(use.path), key, hint=hint),)
+
+    def content(self) -> dict[str, Any]:
+        """The judge's identity; where its calibration lies does not count, because its content does."""
+        content = super().content()
+        content["node"].pop(_CALIBRATION, None)
+        if (use := self.node.calibrated) is not None:
+            content[_CALIBRATION] = use.score
+        return content
+
+    def copy_with(self, context: Context) -> Judge[Any]:
+        """The same judge in another context."""
+        return type(self)(self.node, context)
+
+    def list_reversals(self) -> Mapping[str, Judge[Any]]:
+        """Copies of this judge that show a part of their prompt in the reverse order, by the part: `choices`.
+
+        What they say should be the same; how far it is not shows a preference for a place. Contexts are reversed in the
+        samples, so that judges need not do it.
+        """
+        return {}
+
+    @property
+    def decides_refusals(self) -> bool:
+        """Whether this judge gets answers that refuse. If not, metrics of claims decide refusals without it."""
+        return False
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The lowest and the highest score of a judge that asks its own question; None if it uses the criterion's."""
+        return None
+
+    @property
+    def reads_criteria(self) -> bool:
+        """Whether the judge asks what the criterion says. If not, it asks its own question."""
+        return True
+
+    @property
+    def shows_references(self) -> bool:
+        """Whether a question of the judge's own shows reference answers or contexts, whatever the criterion shows."""
+        return False
+
+    def check_columns(
+        self,
+        list_columns: Callable[[], Sequence[str] | None],  # noqa: ARG002 - most judges read no column
+    ) -> Iterable[FileFault]:
+        """Faults that the names of the questions' other columns show.
+
+        `list_columns` reads the beginnings of the datasets; it returns None if that does not show the names.
+        """
+        return ()
+
+    def expect(self, criteria: Sequence[Criterion]) -> None:
+        """Receive all criteria that `assess` will get; called once, before the first `assess`."""
+
+    @abstractmethod
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """One finding per sample, in the order of the samples; `Failed` if a sample could not be assessed.
+
+        The samples have all parts that the criterion reads. A failure of only some samples raises nothing.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            RagevalError: no sample can be assessed.
+        """
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The claims of each text. `texts` are pairs of the question that a text answers ("" for none) and the text."""
+        raise self._cannot("split texts into claims", texts)
+
+    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
+        """For each answer, `count` questions that it would answer."""
+        raise self._cannot(f"make up {count} questions", answers)
+
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+        """The distinct named entities of each text."""
+        raise self._cannot("list entities", texts)
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:  # noqa: ARG002 - costs nothing
+        """The calls that `assess` would make and whose replies are not stored yet. Makes no call."""
+        return Estimate()
+
+    def estimate_writing(
+        self,
+        ability: Literal["claims", "questions", "entities"],  # noqa: ARG002 - costs nothing
+        texts: Sequence[tuple[str, str]],  # noqa: ARG002
+        count: int = 1,  # noqa: ARG002
+    ) -> Estimate:
+        """The calls that `claims`, `questions` or `entities` would make, as in `estimate`. Makes no call.
+
+        `texts` are pairs as in `claims`; for the other two the question of a pair is "". Only `questions` uses `count`.
+        """
+        return Estimate()
+
+    def prompt_digests(self) -> Mapping[str, str]:
+        """The sha256, in hex, of each prompt that this judge can send, by name; empty if it sends none.
+
+        Judges that it asks in turn have their own.
+        """
+        return {}
+
+    def _cannot(self, what: str, asked: Sequence[object]) -> UsageError:
+        return UsageError(f"judges.{self.context.name} (use: {self.node.use}) cannot {what}, of {len(asked)} texts")
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """How a file is read.
+
+    Attributes:
+        file: its name, as written in the node.
+        details: what was assumed about its format, and whose layout it has: `sheet 'Golden'`, `as DeepEval writes it`.
+        columns: the column that each part is read from, as `columns:` in the spec would say it.
+        others: the columns that are kept with the questions but are no part of them.
+    """
+
+    file: str
+    details: tuple[str, ...]
+    columns: Mapping[str, str]
+    others: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The file and the details, in one line."""
+        return ", ".join((self.file, *self.details))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """What a plugin knows about a published model.
+
+    Attributes:
+        name: its id on the Hugging Face Hub, with `@` and the branch if that is not the main one.
+        columns: the facts that a table of the known models shows, by the heading of their column.
+        facts: the other facts, by what they are about.
+        sources: where they were read.
+        read: the day on which they were read.
+        example: the blocks of a spec that use the model, in YAML; "" if it cannot be used.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    facts: Mapping[str, str]
+    sources: tuple[str, ...]
+    read: date
+    example: str
+
+
+Role = Literal["query", "document"]
+"""What a text is embedded as; many models use a different prefix for each role."""
+
+
+class ModelNode(Node):
+    """A block under `models:`."""
+
+
+class Speed(NamedTuple):
+    """How fast a model reads on this machine, and on which day that was measured; None if it is a guess."""
+
+    tokens_per_second: float
+    measured_on: str | None = None
+
+
+class Model(Plugin[N]):
+    """A model that systems, judges and metrics refer to. Its files are downloaded and read when first needed."""
+
+    not_in_answers: ClassVar[frozenset[str]] = frozenset()
+    """Keys of the node that no answer depends on, such as a prefix that becomes part of the text itself."""
+
+    counts: ClassVar[str] = "texts"
+    """The unit that the model's progress counts."""
+    wanted: ClassVar[str] = "a model"
+    """Ends the message "the model ... is not": the name of this kind, and what to name instead."""
+
+    def __init__(self, node: N, context: Context) -> None:
+        """Keep the validated node and the context; open nothing.
+
+        The model holds `lock` while it looks up and computes answers, so what two threads ask for is computed once.
+        """
+        super().__init__(node, context)
+        self.lock = RLock()
+
+    def prepare(self) -> None:
+        """Download missing files and pin their revision. `run` calls this; `validate` and `plan` never do.
+
+        Raises:
+            RagevalError: the model cannot be downloaded; the message says what to do instead.
+        """
+
+    def describe(self) -> dict[str, str]:
+        """What the results record about the model: its id, its revision, and what else is needed to reproduce it."""
+        return {"use": self.node.use}
+
+    @property
+    def published_name(self) -> str | None:
+        """The id on the Hugging Face Hub that the model has or may have, such as `owner/name` or `owner/name@branch`.
+
+        A model in a folder may have the id that the last two parts of its path make up. None if there is nothing to go
+        by. Opens nothing.
+        """
+        return None
+
+    def foresee(
+        self,
+        task: Literal["embed", "score", "tag"],
+        texts: Sequence[str | tuple[str, str]],
+        role: Role = "document",  # noqa: ARG002 - for models that put a prefix before texts
+    ) -> Mapping[str, int]:
+        """Which texts or pairs this method would have to read, and about how many tokens each has, by a key for it.
+
+        What has a stored answer is left out if the model can tell. Computes nothing; a token counts as four characters.
+        """
+        return {digest_text(task, text): count_roughly(text) for text in texts}
+
+    def find_speed(self) -> Speed | None:
+        """How fast the model reads on this machine; None if that is not known."""
+        return None
+
+    @property
+    def key(self) -> str:
+        """The sha256, in hex, of everything that the model's answers depend on, including its files' content."""
+        digests = [self.context.fingerprint(file) for file in self.inputs()]
+        content = self.content()
+        content["node"] = {key: value for key, value in content["node"].items() if key not in self.not_in_answers}
+        text = json.dumps([content, digests], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_text(task: str, text: str | tuple[str, str]) -> str:
+    """The sha256, in hex, of a text or a pair and of what is done with it."""
+    texts = (text,) if isinstance(text, str) else text
+    parts = [part.encode("utf-8", "surrogatepass") for part in (task, *texts)]
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest()
+
+
+def count_roughly(text: str | tuple[str, str]) -> int:
+    """About how many tokens a text or a pair has, with special tokens: four characters are a token."""
+    length, special = (len(text), 2) if isinstance(text, str) else (sum(map(len, text)), 3)
+    return length // 4 + special
+
+
+M = TypeVar("M", bound="Model[Any]")
+
+
+def say_nothing(message: str) -> None:
+    """A `Context.tell` that drops the message."""
+
+
+class SpecOrigin(NamedTuple):
+    """Where a spec is written.
+
+    Attributes:
+        path: the spec's file, as a path in its repository with forward slashes.
+        gate_lines: the line of each gate, counted from 1, in the order of the spec.
+    """
+
+    path: str
+    gate_lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Context:
+    """A plugin's surroundings: `name` is its key in the spec; relative paths start at `folder`, the spec's folder.
+
+    Attributes:
+        threads: how many threads the spec allows; None for all cores.
+        tell: shows the user a sentence at once, on stderr; it is not part of the results.
+        progress: shows how far long work has come.
+        models: the spec's models by name, for plugins that refer to one.
+        judges: the spec's judges by name, for plugins that refer to one.
+        budget: what may be asked of endpoints that cost money, and what was asked.
+        concurrency: how many calls to one endpoint may be under way at the same time.
+        answers: where models store their answers.
+        fingerprint: computes the sha256 of an input file's content.
+        origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
+        output: the folder that the results are written to; None if they are not written.
+    """
+
+    name: str
+    folder: Path = field(default_factory=Path)
+    threads: int | None = None
+    progress: Progress = ignore_progress
+    models: Mapping[str, Model[Any]] = field(default_factory=dict)
+    answers: Answers = field(default_factory=NoAnswers)
+    fingerprint: Callable[[InputFile], str] = digest_content
+    judges: Mapping[str, Judge[Any]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    concurrency: int = 16
+    tell: Callable[[str], None] = say_nothing
+    origin: SpecOrigin | None = None
+    output: Path | None = None
+
+    def resolve(self, path: str | Path) -> Path:
+        """The path with `~` expanded; a relative path starts at the spec's folder."""
+        return self.folder / Path(path).expanduser()
+
+    def model(self, name: str, kind: type[M]) -> M:
+        """The model of that name, which must be an instance of `kind`, such as `EmbeddingModel`.
+
+        Raises:
+            UsageError: there is no such model, or it is of another kind.
+        """
+        model = self.models.get(name)
+        if model is None:
+            raise UsageError(f"{self.name}: there is no model '{name}'; declare it under 'models:'")
+        if not isinstance(model, kind):
+            raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is not {kind.wanted}")
+        return model
+
+    def explain_model(self, name: str, kind: type[Model[Any]], complaint: str) -> str | None:
+        """Why the model of that name cannot serve as `kind`, ending in `complaint`; None if it can."""
+        model = self.models.get(name)
+        if model is None or isinstance(model, kind):
+            return None
+        return f"the model '{name}' (use: {model.node.use}) {complaint}"
+
+    def judge(self, name: str) -> Judge[Any]:
+        """The judge of that name.
+
+        Raises:
+            UsageError: there is no such judge.
+        """
+        if name not in self.judges:
+            raise UsageError(f"{self.name}: there is no judge '{name}'; declare it under 'judges:'")
+        return self.judges[name]

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from rageval_spec.data.note import Note
+    from rageval_spec.data.outcomes import Note
     from rageval_spec.data.tables import Collection
     from rageval_spec.diagnostics import FileFault
-    from rageval_spec.plugin.inputs import InputFile
+    from rageval_spec.store.disk import InputFile
 
 
 class SystemNode(Node):

@@ -9,10 +9,16 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.data.conversation import MESSAGES
-from rageval_spec.reading.layouts import QUESTION_IDS, QUESTIONS, RUN, RunColumns
-from rageval_spec.reading.mapping import guess_names, write_mapping
-from rageval_spec.reading.questions import REFERENCES, answers_in, contexts_in
+from rageval_spec.data.samples import MESSAGES
+from rageval_spec.reading.formats.column_layouts import (
+    QUESTION_IDS,
+    QUESTIONS,
+    RUN,
+    RunColumns,
+    guess_names,
+    write_mapping,
+)
+from rageval_spec.reading.question_files import REFERENCES, answers_in, contexts_in
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "seconds": ("seconds", "latency"),

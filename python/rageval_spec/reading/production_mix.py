@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rageval_spec.diagnostics import Diagnostic, Position, SpecError, suggest
 from rageval_spec.errors import DataError
-from rageval_spec.reading.delimited import delimited_objects, header_of, separator_of
-from rageval_spec.reading.files import text_lines
+from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of
+from rageval_spec.reading.formats.text_files import text_lines
 
 SHARE, COUNT, DATASET, SLICE = "share", "count", "dataset", "slice"
 _NUMBERS = (SHARE, COUNT)

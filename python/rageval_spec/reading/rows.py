@@ -1,22 +1,36 @@
-"""Reads rows with values of any type from every supported format, and parses lists that are stored as text."""
+"""Reads rows with values of any type from every supported format.
+
+Lists that are stored as text are parsed. Ids of documents in one cell of a table are a list as a program prints it,
+or ids between separators. Column names in a spec that its files do not have are found.
+"""
 
 from __future__ import annotations
 
 import ast
 import io
 import json
+import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.reading.conversations import ask_last_turn
-from rageval_spec.reading.delimited import choose_separator, delimited_objects, header_of
-from rageval_spec.reading.files import check_file, format_of
-from rageval_spec.reading.json_lines import json_objects, merge_variables
-from rageval_spec.reading.parquet import parquet_columns, parquet_objects
-from rageval_spec.reading.recognition import decode_beginning, find_separator, name_content
+from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
+from rageval_spec.reading.formats.json_files import is_list, json_objects, merge_variables
+from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
+from rageval_spec.reading.formats.row_shapes import ask_last_turn
+from rageval_spec.reading.formats.text_files import (
+    ForeignFileError,
+    check_file,
+    decode_beginning,
+    find_separator,
+    format_of,
+    name_content,
+)
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
 _SUFFIXES: Mapping[str, RowFormat] = {
@@ -73,12 +87,12 @@ def read_rows(
         rows = delimited_objects(path, separator or choose_separator(path))
         yield from ((f"{path}:{line}", dict(row)) for line, row in rows)
     elif form == "xlsx":
-        from rageval_spec.reading.workbooks import read_workbook_rows
+        from rageval_spec.reading.formats.workbooks import read_workbook_rows
 
         found = read_workbook_rows(path, sheet)
         yield from ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
     elif form == "yaml":
-        from rageval_spec.reading.yaml_documents import read_yaml_document
+        from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
         rows = read_yaml_document(path).rows
         yield from ((f"{path}:{line}", ask_last_turn(merge_variables(row))) for line, row in rows)
@@ -132,3 +146,113 @@ def parse_printed(text: str) -> Any:
         if flat == "[]":
             return [ast.literal_eval(token.string) for token in kept if token.type == tokenize.STRING]
     return ast.literal_eval(text)
+
+
+_BETWEEN_IDS = ("\n", ";", "|", ",")
+"""What separates ids in one cell of a table. The first of these that a cell has is its separator."""
+_NUMBERS = re.compile(r"\[\s*\d+(?:\.0*)?(?:\s*[,\s]\s*\d+(?:\.0*)?)*\s*,?\s*\]")
+_OPENED = ("[", "(", "array(")
+
+
+def split_ids(place: str, what: str, value: Any) -> Any:
+    """The ids in a cell: a list or a map as JSON, Python, pandas or numpy print it, or ids between separators.
+
+    A value that is not text is unchanged.
+
+    Raises:
+        DataError: the text begins like a list or a map but is not one; `place` and `what` begin the message.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if _NUMBERS.fullmatch(text):
+        return [number.partition(".")[0] for number in re.findall(r"[\d.]+", text)]
+    listed = parse_list(place, what, value)
+    if not isinstance(listed, str):
+        return listed
+    if text.startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise DataError(f"{place}: {what} is not JSON: {error}") from error
+    separator = next((mark for mark in _BETWEEN_IDS if mark in value), None)
+    if separator is not None and text.startswith(_OPENED) and text.endswith(("]", ")")):
+        raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
+    ids = [value] if separator is None else value.split(separator)
+    return [found.strip() for found in ids if found.strip()]
+
+
+LONGEST_READ = 2**20
+"""The most bytes of a JSON file that is read in full to find its keys: any row may add a new key."""
+_MOST_SHOWN = 12
+
+
+def list_columns(
+    path: Path,
+    form: RowFormat,
+    unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    separator: str | None = None,
+) -> Sequence[str] | None:
+    """The names of all columns; None if that would take long, or if the file is missing or cannot be read.
+
+    Raises:
+        ForeignFileError: the file is in another format.
+    """
+    try:
+        if not path.is_file():
+            return None
+        if form != "json":
+            return first_keys(path, form, separator)
+        if path.stat().st_size > LONGEST_READ:
+            if not is_list(path):
+                next(json_objects(path))
+            return None
+        return list(dict.fromkeys(name for _, row in json_objects(path) for name in unwrap(row)))
+    except ForeignFileError:
+        raise
+    except (DataError, OSError):
+        return None
+
+
+def find_absent(
+    setting: tuple[str, ...], columns: BaseModel, present: Sequence[str] | None, file: str
+) -> Iterator[FileFault]:
+    """Find the names in a `columns:` block that a file does not have.
+
+    Args:
+        setting: the keys that lead to the block in its node.
+        present: the names of the file's columns; None if unknown.
+    """
+    if present is None:
+        return
+    for part in type(columns).model_fields:
+        name = getattr(columns, part)
+        if isinstance(name, str) and name not in present:
+            what = "nothing at" if name.startswith("$") else "no column"
+            yield FileFault((*setting, part), f"{file} has {what} {name!r}", _list_nearest(name, present))
+
+
+def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:
+    """Refuse all names in a `columns:` block that no row has; `told` is added to the message.
+
+    Raises:
+        DataError: no row has one of the names.
+    """
+    absent = {part: name for part, name in names.items() if name is not None and name not in present}
+    if absent:
+        wrong = ", ".join(f"'{key}.{part}'" for part in absent)
+        raise DataError(f"{path}: no row has {' or '.join(map(repr, absent.values()))}{told}; correct {wrong}")
+
+
+def _list_nearest(name: str, present: Sequence[str]) -> str:
+    from difflib import SequenceMatcher
+
+    def unlikeness(other: str) -> float:
+        return -SequenceMatcher(None, name.lower(), other.lower()).ratio()
+
+    if not present:
+        return "the file has no columns"
+    if len(present) == 1:
+        return f"the only column is {present[0]!r}"
+    shown = ", ".join(map(repr, sorted(present, key=unlikeness)[:_MOST_SHOWN]))
+    return f"the columns are {shown}{', ...' if len(present) > _MOST_SHOWN else ''}"

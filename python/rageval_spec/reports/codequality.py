@@ -16,12 +16,12 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.drop import Severity
-    from rageval_spec.data.evaluation import Counted, Evaluation, GateOutcome
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome
 
 _SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
 """What a gate that did not pass counts as; an inconclusive one can count as passed."""
-_OF_DROPS: dict[Severity, str] = {"low": "minor", "medium": "major", "high": "critical"}
+_OF_DROPS: dict[DropSeverity, str] = {"low": "minor", "medium": "major", "high": "critical"}
 """The severity of a drop, in GitLab's words."""
 
 

@@ -14,28 +14,28 @@ from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.drawing.escaping import escape_column, is_plain
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.escaping import escape_column, is_plain
 from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.design import Design
+    from rageval_spec.data.datasets import Design
     from rageval_spec.data.evaluation import Evaluation
 
 
 _TEXTS: Mapping[str, Callable[[str], str]] = {"reason": protect_cell, "details": make_json_visible}
 
 
-class CsvNode(ReportNode):
+class CsvReportNode(ReportNode):
     """Settings of the report `csv`: the value of every query as comma-separated text."""
 
 
-class CsvReport(Report[CsvNode]):
+class CsvReport(Report[CsvReportNode]):
     """Renders the per-query values as CSV."""
 
-    node_type = CsvNode
+    node_type = CsvReportNode
     filename: ClassVar[str | None] = "values.csv"
 
     def render(self, evaluation: Evaluation) -> bytes:

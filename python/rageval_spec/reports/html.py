@@ -35,13 +35,13 @@ class HtmlReport(Report[HtmlNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The page with all its data inside, however large it is."""
-        from rageval_spec.reports.shared.page.files import write_page
+        from rageval_spec.drawing.page.page import write_page
 
         return write_page(evaluation, self.node.digits, self.node.title)
 
     def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
         """One page; above 25 MB, the parts of its data, each a script that the page loads when it needs it."""
-        from rageval_spec.reports.shared.page.files import write_files
+        from rageval_spec.drawing.page.page import write_files
 
         return write_files(evaluation, self.node.digits, self.node.title)
 

@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-class JsonNode(ReportNode):
+class JsonReportNode(ReportNode):
     """Settings of the report `json`: the result for programs."""
 
 
-class JsonReport(Report[JsonNode]):
+class JsonReport(Report[JsonReportNode]):
     """Renders an evaluation as JSON."""
 
-    node_type = JsonNode
+    node_type = JsonReportNode
     filename: ClassVar[str | None] = "results.json"
     is_part_of_results: ClassVar[bool] = True
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The results as JSON text, in UTF-8."""
-        from rageval_spec.data.results import Results
+        from rageval_spec.data.results import StoredResults
 
-        return Results.of(evaluation).dump()
+        return StoredResults.of(evaluation).dump()
 
 
 PLUGIN = JsonReport

@@ -13,15 +13,14 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.notes import share_notes
-from rageval_spec.reports.shared.outcomes import describe_verdict
-from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.outcomes import GateOutcome, Verdict
 
 _PREFIXES: dict[Verdict, str] = {"pass": "", "warn": "warning: ", "fail": "", "inconclusive": "inconclusive: "}
 _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
@@ -61,6 +60,8 @@ class JunitReport(Report[JunitNode]):
 
 def _summarize(evaluation: Evaluation) -> Iterator[str]:
     """One line for the outcome, and one for each note."""
+    from rageval_spec.drawing.verdict import describe_verdict, share_notes
+
     yield _clean(describe_verdict(evaluation))
     for note in share_notes(evaluation):
         yield _clean(f"{note.level}: {note}")

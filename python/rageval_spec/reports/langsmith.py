@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
 from rageval_spec.plugin import ReportNode
-from rageval_spec.reports.shared.sending import SendingReport
+from rageval_spec.reports.shared.tool_report import SendingReport
 
 
-class LangSmithNode(ReportNode, LangSmithTargetNode):
+class LangSmithReportNode(ReportNode, LangSmithTargetNode):
     """Feedback on runs, or an experiment on a dataset, in LangSmith."""
 
 
-class LangSmithReport(SendingReport[LangSmithNode]):
+class LangSmithReport(SendingReport[LangSmithReportNode]):
     """Sends what is new since the last evaluation into the same folder, and prints what was sent."""
 
-    node_type = LangSmithNode
+    node_type = LangSmithReportNode
     target_type = LangSmithTarget
 
 

@@ -33,7 +33,7 @@ class MarkdownReport(Report[MarkdownNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Markdown text in UTF-8. Its first line is an HTML comment by which a bot finds its earlier report."""
-        from rageval_spec.reports.shared.evaluation_markdown import draw_evaluation
+        from rageval_spec.drawing.evaluation_markdown import draw_evaluation
 
         return draw_evaluation(evaluation, self.node.digits).encode("utf-8", "backslashreplace")
 

@@ -12,12 +12,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
 
 from rageval_spec.data.evaluation import Overall
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.cell import Cell
-    from rageval_spec.data.evaluation import Evaluation, GateOutcome
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.outcomes import Cell, GateOutcome
 
 _OUTCOMES = ("pass", "warn", "fail", "inconclusive")
 """Every outcome that a gate can have, so that a series does not end when the outcome changes."""

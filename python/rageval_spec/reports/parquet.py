@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.data.fingerprints import METADATA_KEY
+from rageval_spec.data.datasets import FINGERPRINTS_KEY
 from rageval_spec.data.tables import dump_parquet
 from rageval_spec.plugin import Report, ReportNode
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-class ParquetNode(ReportNode):
+class ParquetReportNode(ReportNode):
     """Settings of the report `parquet`: the value of every query as a Parquet file."""
 
 
-class ParquetReport(Report[ParquetNode]):
+class ParquetReport(Report[ParquetReportNode]):
     """Renders the per-query values as Parquet."""
 
-    node_type = ParquetNode
+    node_type = ParquetReportNode
     known_as = ("arrow",)
     filename: ClassVar[str | None] = "values.parquet"
     is_part_of_results: ClassVar[bool] = True
 
     def render(self, evaluation: Evaluation) -> bytes:
         """A Parquet file with the columns of the values table, and the queries' fingerprints in its metadata."""
-        return dump_parquet(evaluation.values, {METADATA_KEY: evaluation.fingerprints.dump()})
+        return dump_parquet(evaluation.values, {FINGERPRINTS_KEY: evaluation.fingerprints.dump()})
 
 
 PLUGIN = ParquetReport

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from rageval_spec.exchange.phoenix.target import PhoenixTarget, PhoenixTargetNode
 from rageval_spec.plugin import ReportNode
-from rageval_spec.reports.shared.sending import SendingReport
+from rageval_spec.reports.shared.tool_report import SendingReport
 
 
-class PhoenixNode(ReportNode, PhoenixTargetNode):
+class PhoenixReportNode(ReportNode, PhoenixTargetNode):
     """Writes the values as annotations or experiments in Arize Phoenix."""
 
 
-class Phoenix(SendingReport[PhoenixNode]):
+class PhoenixReport(SendingReport[PhoenixReportNode]):
     """Writes what is new since the last time, once the values are computed."""
 
-    node_type = PhoenixNode
+    node_type = PhoenixReportNode
     target_type = PhoenixTarget
     known_as = ("arize", "arize_phoenix")
 
 
-PLUGIN = Phoenix
+PLUGIN = PhoenixReport

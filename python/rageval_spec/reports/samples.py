@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.drawing.question_tables import (
+    check_installed,
+    flatten,
+    gather,
+    list_blocks,
+    list_systems,
+    write_workbook,
+)
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared import question_rows, sheets
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -51,7 +58,7 @@ class SamplesReport(Report[SamplesNode]):
         """
         super().__init__(node, context)
         if self._form == "xlsx":
-            sheets.check_installed()
+            check_installed()
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The questions of all systems in one file."""
@@ -59,7 +66,7 @@ class SamplesReport(Report[SamplesNode]):
 
     def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
         """One file for each system; its one file, if there is one system."""
-        systems = question_rows.list_systems(evaluation)
+        systems = list_systems(evaluation)
         if len(systems) < 2:
             yield "", self.render(evaluation)
         else:
@@ -72,18 +79,18 @@ class SamplesReport(Report[SamplesNode]):
         return form
 
     def _write(self, evaluation: Evaluation, system: str | None) -> bytes:
-        blocks = question_rows.list_blocks(evaluation, system)
+        blocks = list_blocks(evaluation, system)
         stream = BytesIO()
         if self._form == "xlsx":
-            sheets.write_workbook(map(question_rows.flatten, blocks), stream)
+            write_workbook(map(flatten, blocks), stream)
         elif self._form == "csv":
             for number, block in enumerate(blocks):
-                question_rows.flatten(block).write_csv(stream, include_header=number == 0)
+                flatten(block).write_csv(stream, include_header=number == 0)
         elif self._form == "jsonl":
             for block in blocks:
                 stream.write(make_json_visible(block.write_ndjson()).encode())
         else:
-            question_rows.gather(blocks).write_parquet(stream)
+            gather(blocks).write_parquet(stream)
         return stream.getvalue()
 
 

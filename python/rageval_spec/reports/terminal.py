@@ -38,8 +38,8 @@ class TerminalReport(Report[TerminalNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Text in UTF-8, with ANSI colours if standard output is a terminal."""
-        from rageval_spec.reports.shared.console import render_text
-        from rageval_spec.reports.shared.evaluation_text import draw_evaluation
+        from rageval_spec.drawing.evaluation_text import draw_evaluation
+        from rageval_spec.drawing.terminal import render_text
 
         return render_text(
             lambda console: draw_evaluation(evaluation, self.node.digits, console, self.context.output), self.node.width

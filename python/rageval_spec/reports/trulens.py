@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from rageval_spec.exchange.trulens.target import TrulensTarget, TrulensTargetNode
 from rageval_spec.plugin import ReportNode
-from rageval_spec.reports.shared.sending import SendingReport
+from rageval_spec.reports.shared.tool_report import SendingReport
 
 
-class TrulensNode(ReportNode, TrulensTargetNode):
+class TrulensReportNode(ReportNode, TrulensTargetNode):
     """Writes the values as feedback in TruLens's SQLite file."""
 
 
-class Trulens(SendingReport[TrulensNode]):
+class TrulensReport(SendingReport[TrulensReportNode]):
     """Writes what is new since the last time, once the values are computed."""
 
-    node_type = TrulensNode
+    node_type = TrulensReportNode
     target_type = TrulensTarget
 
 
-PLUGIN = Trulens
+PLUGIN = TrulensReport

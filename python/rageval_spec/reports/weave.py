@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rageval_spec.exchange.weave import WeaveTarget, WeaveTargetNode
 from rageval_spec.plugin import ReportNode
-from rageval_spec.reports.shared.sending import SendingReport
+from rageval_spec.reports.shared.tool_report import SendingReport
 
 
 class WeaveNode(ReportNode, WeaveTargetNode):

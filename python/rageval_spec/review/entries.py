@@ -9,24 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.reading.delimited import delimited_objects, header_of
-from rageval_spec.reading.files import format_of
-from rageval_spec.reading.label_studio import flatten_tasks, is_task
-from rageval_spec.reading.mapping import list_names
-from rageval_spec.reading.review_files import flatten_review, is_review_file
+from rageval_spec.reading.formats.column_layouts import list_names
+from rageval_spec.reading.formats.delimited import delimited_objects, header_of
+from rageval_spec.reading.formats.text_files import format_of
+from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
+from rageval_spec.reading.label_files import flatten_review, flatten_tasks, is_review_file, is_task
 from rageval_spec.reading.rows import read_rows
-from rageval_spec.reading.spreadsheet import SUFFIXES, read_sheet
 from rageval_spec.review.criteria import ReviewCriterion, make_criterion
-from rageval_spec.review.forms.label_studio import CONTROLS, SHOWS_JUDGE
-from rageval_spec.review.forms.rows import ANNOTATOR, COMMENT, JUDGE, ROW, SHOWN, read_column
-from rageval_spec.review.forms.token import Token, decode_token, digest_shown
-from rageval_spec.review.forms.xlsx import SHEET
+from rageval_spec.review.form_files import CONTROLS, SHEET, SHOWS_JUDGE
+from rageval_spec.review.form_rows import (
+    ANNOTATOR,
+    COMMENT,
+    JUDGE,
+    ROW,
+    SHOWN,
+    FormToken,
+    decode_token,
+    digest_shown,
+    read_column,
+)
 
 _SEPARATORS = (",", ";")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FormEntry:
     """One field of a form, filled in or not.
 
     Attributes:
@@ -42,7 +49,7 @@ class Entry:
 
     place: str
     column: str
-    token: Token | None
+    token: FormToken | None
     is_edited: bool
     metric: str
     criterion: ReviewCriterion | None
@@ -58,7 +65,7 @@ class Entry:
 class FilledForm:
     """A form that came back: its entries, and the comments of rows without a value, each with its place."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FormEntry, ...]
     remarks: tuple[tuple[str, str], ...] = field(default=())
 
 
@@ -120,7 +127,7 @@ def _read_table(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Fi
             f"{path}: no column is to be filled in, such as 'faithfulness [yes/no]'; the columns are "
             f"{list_names(header)}. Keep the headers as they were"
         )
-    entries: list[Entry] = []
+    entries: list[FormEntry] = []
     remarks: list[tuple[str, str]] = []
     for place, row in rows:
         found = [*_read_row(place, row, columns)]
@@ -131,21 +138,21 @@ def _read_table(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Fi
     return FilledForm(tuple(entries), tuple(remarks))
 
 
-def _read_row(place: str, row: Mapping[str, Any], columns: Mapping[str, ReviewCriterion]) -> Iterator[Entry]:
+def _read_row(place: str, row: Mapping[str, Any], columns: Mapping[str, ReviewCriterion]) -> Iterator[FormEntry]:
     token = decode_token(_write(row.get(ROW)))
     is_edited = token is not None and digest_shown([_write(row.get(name)) for name in SHOWN]) != token.shown
     for name, criterion in columns.items():
         value = _empty_to_none(row.get(name))
         if value is None and token is not None and not _is_asked(criterion, token):
             continue
-        yield Entry(
+        yield FormEntry(
             place, name, token, is_edited, criterion.name, criterion, value,
             annotator=_write(row.get(ANNOTATOR)).lstrip("'"), comment=_write(row.get(COMMENT)),
             saw_judge=any(header.startswith(JUDGE) for header in row),
         )  # fmt: skip
 
 
-def _is_asked(criterion: ReviewCriterion, token: Token) -> bool:
+def _is_asked(criterion: ReviewCriterion, token: FormToken) -> bool:
     return (criterion.name if criterion.kind == "claims" else "") == token.metric
 
 
@@ -162,7 +169,7 @@ def _read_json(path: Path) -> FilledForm:
     )
 
 
-def _read_task(place: str, row: Mapping[str, Any]) -> Entry:
+def _read_task(place: str, row: Mapping[str, Any]) -> FormEntry:
     """The entry of an annotation in Label Studio."""
     token = decode_token(_write(row.get(ROW)))
     shown = [_write(row.get(name)) for name in ("question", "answer", "claim_text")]
@@ -170,7 +177,7 @@ def _read_task(place: str, row: Mapping[str, Any]) -> Entry:
     criterion = read_column(str(header)) if header is not None else None
     if token is not None and token.metric:
         criterion = make_criterion(token.metric, "claims")
-    return Entry(
+    return FormEntry(
         place, str(row["metric"]), token, token is not None and digest_shown(shown) != token.shown,
         criterion.name if criterion else str(row["metric"]), criterion, _empty_to_none(row["value"]),
         annotator=_write(row["annotator"]), comment=_write(row["comment"]), time=_write(row["time"]),
@@ -185,7 +192,7 @@ def _read_saved(place: str, saved: Mapping[str, Any]) -> FilledForm:
     for where, label in flatten_review([(place, saved)]):
         metric = _write(label.get("metric"))
         entries.append(
-            Entry(
+            FormEntry(
                 where, metric, _name_answer(label), False, metric, criteria.get(metric),
                 _empty_to_none(label.get("value")), annotator=_write(label.get("annotator")),
                 comment=_write(label.get("comment")), time=_write(label.get("time")),
@@ -209,7 +216,7 @@ def _list_criteria(saved: Mapping[str, Any]) -> Iterator[ReviewCriterion]:
                 yield make_criterion(str(one.get("name")), str(one.get("scale")))
 
 
-def _name_answer(label: Mapping[str, Any]) -> Token | None:
+def _name_answer(label: Mapping[str, Any]) -> FormToken | None:
     claim, probability = label.get("claim"), label.get("probability")
     names = [label.get(name) for name in ("dataset", "system", "query_id", "answer_digest")]
     is_whole = all(isinstance(name, str) for name in (*names, label.get("metric") or None)) and (
@@ -220,7 +227,7 @@ def _name_answer(label: Mapping[str, Any]) -> Token | None:
     dataset, system, query_id, digest = map(str, names)
     metric = "" if claim is None else _write(label.get("metric"))
     reason = _write(label.get("reason"))
-    return Token(dataset, system, query_id, metric, claim, digest, reason, probability, "")
+    return FormToken(dataset, system, query_id, metric, claim, digest, reason, probability, "")
 
 
 def _is_probability(found: object) -> bool:

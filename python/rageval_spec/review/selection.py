@@ -1,28 +1,38 @@
 """Chooses answers for people to judge, and says for each how likely it was to be chosen.
 
 Answers are chosen for several reasons at once: at random, because the judge is unsure, because their values are low.
-Each reason draws from the answers that it concerns, independently of the others, so the probability of an answer is one
-minus the product of the probabilities that each reason passes it over. With these probabilities, means stay unbiased.
+Each reason draws from the answers that it concerns, independently of the others, so the probability of an answer is
+one minus the product of the probabilities that each reason passes it over. With these probabilities, means stay
+unbiased.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zlib import crc32
 
+from rageval_spec.drawing.question_order import (
+    BaselineValues,
+    Filter,
+    NoBaselineError,
+    complete_filter,
+    rank_questions,
+    rate_values,
+)
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.reports.shared.changes import Baseline
-from rageval_spec.reports.shared.worst import Filter, NoBaselineError, complete_filter
-from rageval_spec.review import suspicion
-from rageval_spec.review.tasks import KEY, Chosen, Key
+from rageval_spec.judges.shared.waterfall_stages import TO_A_PERSON
+from rageval_spec.review.tasks import KEY, ChosenAnswer, Key
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
+
 
 Suspicion: TypeAlias = Literal["unsure", "low", "regressed", "person"]
 SUSPICIONS: tuple[Suspicion, ...] = ("unsure", "low", "regressed", "person")
@@ -46,7 +56,7 @@ Unit: TypeAlias = Hashable
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSelection:
     """What to choose.
 
     Attributes:
@@ -79,7 +89,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SelectionReason:
     """What one reason contributed: how many answers it concerns, and how many of them it drew."""
 
     reason: str
@@ -99,9 +109,9 @@ class Selection:
         metrics: the metrics whose values counted.
     """
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenAnswer, ...]
     population: int
-    sources: tuple[Source, ...]
+    sources: tuple[SelectionReason, ...]
     metrics: tuple[str, ...]
 
     @property
@@ -132,7 +142,9 @@ class _Draw:
     chances: Mapping[Unit, float]
 
 
-def select_answers(evaluation: Evaluation, wanted: Wanted, baseline: Baseline | None = None) -> Selection:
+def select_answers(
+    evaluation: Evaluation, wanted: WantedSelection, baseline: BaselineValues | None = None
+) -> Selection:
     """Choose answers for review.
 
     Args:
@@ -145,7 +157,7 @@ def select_answers(evaluation: Evaluation, wanted: Wanted, baseline: Baseline | 
             slices.
         DataError: no system answers, or nothing is to be chosen.
     """
-    metrics = wanted.metrics or suspicion.list_judged_metrics(evaluation)
+    metrics = wanted.metrics or list_judged_metrics(evaluation)
     if not metrics:
         raise UsageError("no metric of these results says how good an answer is; name what to ask: --ask faithfulness")
     population = _list_population(evaluation, wanted)
@@ -157,17 +169,17 @@ def select_answers(evaluation: Evaluation, wanted: Wanted, baseline: Baseline | 
     if not found:
         raise DataError("no answer matches, so there is nothing to review; choose some at random: --random 50")
     chosen = [
-        Chosen(key, tuple(draw.reason for draw in draws if unit in draw.taken), _join_chances(unit, draws))
+        ChosenAnswer(key, tuple(draw.reason for draw in draws if unit in draw.taken), _join_chances(unit, draws))
         for unit in _shuffle([unit for unit in population.answers if unit in found], wanted.seed)
         for key in population.answers[unit]
     ]
     sources = tuple(
-        Source(draw.reason, _count(draw.chances, population), _count(draw.taken, population)) for draw in draws
+        SelectionReason(draw.reason, _count(draw.chances, population), _count(draw.taken, population)) for draw in draws
     )
     return Selection(tuple(chosen), sum(map(len, population.answers.values())), sources, tuple(metrics))
 
 
-def _list_population(evaluation: Evaluation, wanted: Wanted) -> _Population:
+def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Population:
     import polars as pl
 
     for metric in wanted.metrics or (None,):
@@ -194,7 +206,7 @@ def _list_population(evaluation: Evaluation, wanted: Wanted) -> _Population:
     return _Population(answers, of_slices)
 
 
-def _explain_nothing(evaluation: Evaluation, wanted: Wanted) -> str:
+def _explain_nothing(evaluation: Evaluation, wanted: WantedSelection) -> str:
     if evaluation.spec.get("samples") == "none":
         return (
             "these results hold no answers, because their spec has 'samples: none'; run it again with 'samples: texts' "
@@ -205,7 +217,7 @@ def _explain_nothing(evaluation: Evaluation, wanted: Wanted) -> str:
     return "these results hold no answers that people could judge; a system that only retrieves has none"
 
 
-def _draw_random(population: _Population, wanted: Wanted) -> list[_Draw]:
+def _draw_random(population: _Population, wanted: WantedSelection) -> list[_Draw]:
     """The draw at random, from all units or from each slice; none if it is not wanted."""
     if wanted.random == 0:
         return []
@@ -245,15 +257,15 @@ def _draw_suspicions(
     evaluation: Evaluation,
     metrics: Sequence[str],
     population: _Population,
-    wanted: Wanted,
-    baseline: Baseline | None,
+    wanted: WantedSelection,
+    baseline: BaselineValues | None,
 ) -> list[_Draw]:
     """The draws of the answers that are suspicious, the worst first."""
     raters: Mapping[Suspicion, Callable[[], Mapping[Key, float]]] = {
-        "unsure": lambda: suspicion.rate_unsure(evaluation, metrics, wanted.threshold),
-        "low": lambda: suspicion.rate_low(evaluation, metrics, wanted.below),
-        "regressed": lambda: suspicion.rate_regressed(evaluation, metrics, baseline),
-        "person": lambda: suspicion.rate_person(evaluation, metrics),
+        "unsure": lambda: rate_unsure(evaluation, metrics, wanted.threshold),
+        "low": lambda: rate_low(evaluation, metrics, wanted.below),
+        "regressed": lambda: rate_regressed(evaluation, metrics, baseline),
+        "person": lambda: rate_person(evaluation, metrics),
     }
     draws = []
     for reason in SUSPICIONS if wanted.suspicions is None else wanted.suspicions:
@@ -290,16 +302,146 @@ def _join_chances(unit: Unit, draws: Iterable[_Draw]) -> float:
     return chances[0] if len(chances) == 1 else 1 - math.prod(1 - chance for chance in chances)
 
 
-def _seed(wanted: Wanted, what: str) -> np.random.Generator:
+def _seed(wanted: WantedSelection, what: str) -> np.random.Generator:
     import numpy as np
 
     return np.random.Generator(np.random.PCG64([wanted.seed, crc32(what.encode("utf-8", "backslashreplace"))]))
 
 
 def _shuffle(units: Sequence[Unit], seed: int) -> list[Unit]:
-    order = _seed(Wanted(seed=seed), "order").permutation(len(units))
+    order = _seed(WantedSelection(seed=seed), "order").permutation(len(units))
     return [units[at] for at in order]
 
 
 def _count(units: Iterable[Unit], population: _Population) -> int:
     return sum(len(population.answers[unit]) for unit in units)
+
+
+NEAR = 0.1
+"""How near to the threshold a judge's value is unsure."""
+CONFIDENT = 0.7
+"""A judge that says it is less confident than this is unsure."""
+APART = 0.3
+"""From which difference on the steps of a cascade disagree."""
+_HALF = 0.5
+
+
+def list_judged_metrics(evaluation: Evaluation) -> tuple[str, ...]:
+    """The metrics whose values a judge decided, in their order; without any, those of answers that lie in [0, 1]."""
+    import polars as pl
+
+    values = evaluation.values
+    if "details" in values.columns:
+        judged = values.filter(pl.col("details").str.contains(r'"(judge|claims|decided_by|confidence)":'))
+        found = set(judged["metric"].unique().to_list())
+        if found:
+            return tuple(metric for metric in evaluation.metrics if metric in found)
+    answered = evaluation.select_samples(*KEY, "answer").filter(pl.col("answer").is_not_null()).select(KEY)
+    scored = values.join(answered, on=KEY, how="semi").drop_nulls("value").group_by("metric")
+    inside = scored.agg(pl.col("value").is_between(0, 1).all().alias("inside")).filter("inside")["metric"].to_list()
+    return tuple(name for name in evaluation.metrics if name in inside and name not in evaluation.units)
+
+
+def rate_low(evaluation: Evaluation, metrics: Sequence[str], below: float) -> dict[Key, float]:
+    """How bad the worst value of each answer is, from 0 to 1, where it is below a bound.
+
+    For a metric whose low values are good, the bound is mirrored: values above `1 - below` count. Values that do not
+    lie in [0, 1] are placed between the lowest and the highest of their metric.
+    """
+    import polars as pl
+
+    rated = pl.concat([rate_values(evaluation, metric) for metric in metrics])
+    bad = rated.filter(pl.col("badness") > 1 - below + 1e-9).group_by(KEY).agg(pl.col("badness").max())
+    return _to_dict(bad)
+
+
+def rate_regressed(evaluation: Evaluation, metrics: Sequence[str], baseline: BaselineValues | None) -> dict[Key, float]:
+    """How far each answer fell below the baseline on any of the metrics, where it did.
+
+    Metrics that the baseline does not have are left out.
+
+    Raises:
+        NoBaselineError: there is nothing to compare with.
+        UsageError: the baseline has none of the metrics.
+    """
+    falls: dict[Key, float] = {}
+    lacking: list[UsageError] = []
+    for metric in metrics:
+        try:
+            fallen = rank_questions(evaluation, Filter(metric=metric, regressed=True), baseline)
+        except UsageError as error:
+            lacking.append(error)
+            continue
+        for key, fall in _to_dict(fallen.select(*KEY, "fall")).items():
+            falls[key] = max(fall, falls.get(key, 0.0))
+    if len(lacking) == len(metrics):
+        raise lacking[0]
+    return falls
+
+
+def rate_person(evaluation: Evaluation, metrics: Sequence[str]) -> dict[Key, float]:
+    """The answers that a `waterfall` sent to a person; all are rated 1."""
+    import polars as pl
+
+    sent = pl.col("reason").str.contains(TO_A_PERSON, literal=True) & pl.col("metric").is_in(list(metrics))
+    return dict.fromkeys(_to_dict(evaluation.values.filter(sent).select(KEY).unique().with_columns(rating=1.0)), 1.0)
+
+
+def rate_unsure(evaluation: Evaluation, metrics: Sequence[str], threshold: float) -> dict[Key, float]:
+    """How unsure the judges are of each answer, where they are.
+
+    A judge is unsure if its value, or the score of a claim, lies within `NEAR` of the threshold; if it says that its
+    confidence is below `CONFIDENT` (a panel's confidence is how far its members agree); or if the step of a `cascade`
+    that decided lies at least `APART` from the step before. Where it is not known how far, it is unsure if a step
+    decided that is not the first, because the first was unsure.
+    """
+    import polars as pl
+
+    first_steps = _find_first_steps(evaluation)
+    rows = evaluation.values.filter(pl.col("metric").is_in(list(metrics)))
+    details = pl.col("details") if "details" in rows.columns else pl.lit(None, dtype=pl.String).alias("details")
+    found: dict[Key, float] = {}
+    for *key, metric, value, text in rows.select(*KEY, "metric", "value", details).iter_rows():
+        told = json.loads(text) if text else {}
+        rating = max(
+            _rate(value, told if isinstance(told, dict) else {}, threshold, first_steps.get(metric)), default=0
+        )
+        if rating > 0:
+            found[tuple(key)] = max(rating, found.get(tuple(key), 0.0))
+    return found
+
+
+def _rate(value: float | None, details: Mapping[str, Any], threshold: float, first: str | None) -> Iterator[float]:
+    """Each sign that the judge is unsure, in (0, 1]."""
+    scores = [claim["score"] for claim in details.get("claims") or () if _has_score(claim)]
+    for score in scores or [value]:
+        distance = abs(score - threshold) if score is not None else NEAR
+        if distance < NEAR:
+            yield _HALF + _HALF * (1 - distance / NEAR)
+    confidence = details.get("confidence")
+    if isinstance(confidence, int | float) and confidence < CONFIDENT:
+        yield 1 - confidence
+    decided_by, apart = details.get("decided_by"), details.get("apart")
+    if isinstance(apart, int | float):
+        yield apart if apart >= APART else 0.0
+    elif first is not None and decided_by is not None and decided_by != first:
+        yield _HALF
+
+
+def _has_score(claim: Any) -> bool:
+    return isinstance(claim, dict) and isinstance(claim.get("score"), int | float) and 0 < claim["score"] < 1
+
+
+def _find_first_steps(evaluation: Evaluation) -> dict[str, str]:
+    """The first step of each cascade that a metric asks, by the metric."""
+    judges = evaluation.spec.get("judges") or {}
+    found: dict[str, str] = {}
+    for node in evaluation.spec.get("metrics") or ():
+        judge = judges.get(node.get("judge"), {})
+        if judge.get("use") == "cascade" and (steps := judge.get("steps")):
+            found[node.get("as") or node["use"]] = steps[0]["judge"] if isinstance(steps[0], dict) else steps[0]
+    return found
+
+
+def _to_dict(rows: pl.DataFrame) -> dict[Key, float]:
+    return {(dataset, system, query_id): rating for dataset, system, query_id, rating in rows.iter_rows()}

@@ -29,7 +29,7 @@ _DIGEST_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenAnswer:
     """An answer that was chosen for review.
 
     Attributes:
@@ -88,7 +88,7 @@ class ReviewTask:
         references: the gold answers, each correct by itself.
         claims: the claims of all criteria's metrics, in the order of the metrics.
         judged: the judge's value of each of these metrics; None if it has none.
-        reasons, probability: as of `Chosen`.
+        reasons, probability: as of `ChosenAnswer`.
         slices: the names of the slices that the question belongs to.
     """
 
@@ -179,7 +179,7 @@ def digest_json(value: object) -> str:
 
 def build_sheet(
     evaluation: Evaluation,
-    chosen: Sequence[Chosen],
+    chosen: Sequence[ChosenAnswer],
     criteria: Sequence[ReviewCriterion],
     *,
     results: str = "",
@@ -218,7 +218,7 @@ def build_sheet(
     )
 
 
-def build_tasks(evaluation: Evaluation, chosen: Sequence[Chosen], metrics: Sequence[str]) -> Iterator[ReviewTask]:
+def build_tasks(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], metrics: Sequence[str]) -> Iterator[ReviewTask]:
     """The tasks of the chosen answers, with the claims and values of these metrics.
 
     Raises:
@@ -258,7 +258,7 @@ def _group_claims(
 
 
 def _make(
-    row: Mapping[str, Any], chosen: Chosen, claims: Iterable[ReviewClaim], judged: Mapping[str, float | None]
+    row: Mapping[str, Any], chosen: ChosenAnswer, claims: Iterable[ReviewClaim], judged: Mapping[str, float | None]
 ) -> ReviewTask:
     if row["answer"] is None or row["question"] is None:
         raise DataError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_spec.spec.inputs import check_inputs
-from rageval_spec.spec.loading import load, load_dict, load_tree, loads
-from rageval_spec.spec.nodes import Spec
+from rageval_spec.spec.blocks.input_files import check_inputs
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.spec_file import load, load_dict, load_tree, loads
 
 __all__ = ["Spec", "check_inputs", "load", "load_dict", "load_tree", "loads", "schema"]
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
-from rageval_spec.spec.nodes import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode
+from rageval_spec.spec.blocks.spec_node import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode
 
 JsonObject: TypeAlias = dict[str, Any]
 

@@ -1,22 +1,29 @@
-"""Percentiles, their differences, and intervals of both that are valid for any distribution of the numbers."""
+"""Percentiles, their differences, and intervals of both that are valid for any distribution of the numbers.
+
+The statistics that sum up the values of a cell are here too, and what must be known of a metric to choose one.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rageval_spec import kernels
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterator
-    from typing import TypeAlias
 
     import numpy as np
     from numpy.typing import NDArray
 
+
+if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float64] | array[float]
 
-METHOD = "order-statistics"
+ORDER_STATISTICS = "order-statistics"
 """The value of `Interval.method` for percentiles."""
 DIFFERENCE_METHOD = "bootstrap-percentile"
 """The value of `Interval.method` for differences of percentiles."""
@@ -42,7 +49,7 @@ def find_percentile(numbers: Numbers, percent: int) -> float:
     return float(np.percentile(numbers, percent))
 
 
-def find_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
+def find_percentile_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
     """Two of the numbers, between which the percentile lies with at least this confidence.
 
     The probability beyond each end is at most (1 - confidence) / 2 (David and Nagaraja, Order Statistics, 2003, section
@@ -135,3 +142,30 @@ def _binomial(hits: int, count: int, share: float) -> float:
     """The binomial probability P(B = hits)."""
     ways = math.lgamma(count + 1) - math.lgamma(hits + 1) - math.lgamma(count - hits + 1)
     return math.exp(ways + hits * math.log(share) + (count - hits) * math.log1p(-share))
+
+
+Statistic: TypeAlias = str
+"""`mean`, `geometric mean`, `sum`, or a percentile like `p95`."""
+
+_MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map", "sum": "num_ret"}
+"""For each statistic, a measure whose values the kernel aggregates in this way, in trec_eval's order of addition."""
+
+
+class Summarized(Protocol):
+    """What `aggregate` must know about a metric; `plugin.Metric` has these properties."""
+
+    @property
+    def statistic(self) -> Statistic:
+        """The statistic that the aggregate holds."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False for a metric whose low values are good; None if neither direction is good."""
+
+
+def summarize(statistic: Statistic, numbers: array[float] | NDArray[np.float64]) -> float:
+    """The statistic of at least one number, added in their order."""
+    percent = read_percentile(statistic)
+    if percent is not None:
+        return find_percentile(numbers, percent)
+    return kernels.aggregate_measure(_MEASURES[statistic], numbers)

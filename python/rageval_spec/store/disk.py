@@ -1,13 +1,26 @@
-"""Writes files completely or not at all, and removes the unfinished files of killed processes."""
+"""Writes files completely or not at all, and computes the sha256 of input files.
+
+Unfinished files of killed processes are removed. An input file is read again only if it has changed. SQLite databases
+are switched to write-ahead mode, in which readers and one writer do not wait for each other.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 ABANDONED_AFTER = 3600.0
 """Seconds after which an unfinished file is assumed to come from a killed process."""
@@ -78,3 +91,127 @@ def prepare(store: Path, name: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (store / ".gitignore").write_text("*\n", encoding="utf-8")
     return folder
+
+
+DIGESTS_FOLDER = "fingerprints"
+SETTLED_AFTER = 2.0
+"""Seconds that a file must be unchanged before its digest is kept: a change within one clock tick is invisible."""
+
+
+class FileDigests:
+    """The digests of files, kept in a store. A file is read again only if its size, times or inode changed."""
+
+    def __init__(self, store: Path) -> None:
+        """`store` is the store's folder; it is created when the first digest is kept."""
+        self._store = store
+
+    def digest(self, path: Path) -> str:
+        """The sha256 of a file's bytes, in hex.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        identity = _identity(path)
+        name = f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()}.json"
+        record = self._store / DIGESTS_FOLDER / name
+        try:
+            kept = json.loads(record.read_bytes())
+            if kept["identity"] == identity:
+                return str(kept["sha256"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        digest = digest_file(path)
+        if identity == _identity(path) and _is_settled(path):
+            self._keep(record, {"path": str(path), "identity": identity, "sha256": digest})
+        return digest
+
+    def _keep(self, record: Path, content: dict[str, object]) -> None:
+        try:
+            prepare(self._store, DIGESTS_FOLDER)
+            write_atomically(record, json.dumps(content).encode(), prepare(self._store, "temporary"))
+        except OSError:
+            return  # without the cache, digests take longer but stay correct
+
+
+def digest_file(path: Path) -> str:
+    """The sha256 of a file's bytes, in hex.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def digest_path(path: Path, digest: Callable[[Path], str] = digest_file) -> str:
+    """The sha256 of a file's content, or of a folder's file names and contents; `digest` reads one file."""
+    if not path.is_dir():
+        return digest(path)
+    whole = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        whole.update(f"{file.relative_to(path).as_posix()}\0{digest(file)}\n".encode())
+    return whole.hexdigest()
+
+
+def _identity(path: Path) -> list[int]:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev]
+
+
+def _is_settled(path: Path) -> bool:
+    stat = path.stat()
+    return time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_AFTER
+
+
+_PAUSE = 0.01
+
+
+def enable_write_ahead(connection: sqlite3.Connection, patience: float) -> None:
+    """Switch a database to write-ahead mode, and wait up to `patience` seconds for another process that does the same.
+
+    SQLite's own timeout does not cover this switch.
+
+    Raises:
+        sqlite3.OperationalError: the database was busy for too long, or cannot be written.
+    """
+    import sqlite3
+
+    until = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # The low byte is the primary error code; the others specify it.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE)
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """An input file that a node names.
+
+    Attributes:
+        key: the path of YAML keys and indexes inside the node that leads to the file's name.
+        hint: what a message adds if the file is missing, such as the files that do exist.
+    """
+
+    path: Path
+    key: tuple[str | int, ...]
+    kind: Literal["file", "folder"] = "file"
+    hint: str | None = None
+
+
+def digest_content(file: InputFile) -> str:
+    """The sha256 of a file's content, or of a folder's file names and contents, in hex."""
+    if file.kind == "folder":
+        return digest_path(file.path)
+    with file.path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,16 +1,27 @@
-"""Lists the content of a store on the disk, with its size and the time of its last use."""
+"""Lists the content of a store on the disk, with size and last use, and removes what is no longer needed.
+
+Other processes can use the store at the same time. A run is renamed before it is removed, so that no process reads
+half of it; a process that needs it retrieves it again. Replies are removed in one transaction for each model or
+system. Entries that were used after they were listed stay.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+import time
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rageval_spec.store import file_digests, replies, tables
+from rageval_spec.errors import RagevalError
+from rageval_spec.store import replies
+from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, prepare
+from rageval_spec.store.store import MANIFEST, TABLES_FOLDER
 
 Kind = Literal["run", "replies", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
@@ -23,7 +34,7 @@ KINDS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoreEntry:
     """One part of a store that can be removed on its own.
 
     Attributes:
@@ -42,17 +53,19 @@ class Entry:
     title: str = ""
 
 
-def list_entries(store: Path) -> list[Entry]:
+def list_entries(store: Path) -> list[StoreEntry]:
     """All entries of a store by kind, the last used first; an empty list if there is no store."""
     found = [*_list_runs(store), *_list_replies(store), *_list_digests(store), *_list_rest(store)]
     return sorted(found, key=lambda entry: (list(KINDS).index(entry.kind), -entry.used, entry.key))
 
 
-def _list_runs(store: Path) -> Iterator[Entry]:
-    for folder in _children(store / tables.FOLDER):
-        manifest = folder / tables.MANIFEST
+def _list_runs(store: Path) -> Iterator[StoreEntry]:
+    for folder in _children(store / TABLES_FOLDER):
+        manifest = folder / MANIFEST
         with suppress(OSError):
-            yield Entry("run", folder.name, _measure([folder]), manifest.stat().st_mtime, title=_read_title(manifest))
+            yield StoreEntry(
+                "run", folder.name, _measure([folder]), manifest.stat().st_mtime, title=_read_title(manifest)
+            )
 
 
 def _read_title(manifest: Path) -> str:
@@ -63,9 +76,9 @@ def _read_title(manifest: Path) -> str:
         return ""
 
 
-def _list_replies(store: Path) -> Iterator[Entry]:
+def _list_replies(store: Path) -> Iterator[StoreEntry]:
     """An entry for each model or system that replied. A file that cannot be read is a single "damaged" entry."""
-    path = store / replies.FOLDER / replies.FILE
+    path = store / replies.REPLIES_FOLDER / replies.REPLIES_FILE
     if not path.is_file():
         return
     size = "sum(length(question) + length(answer))"
@@ -75,24 +88,24 @@ def _list_replies(store: Path) -> Iterator[Entry]:
         with closing(sqlite3.connect(path, timeout=replies.PATIENCE)) as connection:
             rows = connection.execute(query).fetchall()
     except sqlite3.Error:
-        yield Entry("damaged", path.name, path.stat().st_size, path.stat().st_mtime)
+        yield StoreEntry("damaged", path.name, path.stat().st_size, path.stat().st_mtime)
         return
     for key, count, size in rows:
-        yield Entry("replies", key, size, replies.last_use(path, key), count)
+        yield StoreEntry("replies", key, size, replies.last_use(path, key), count)
 
 
-def _list_digests(store: Path) -> Iterator[Entry]:
-    files = _children(store / file_digests.FOLDER)
+def _list_digests(store: Path) -> Iterator[StoreEntry]:
+    files = _children(store / DIGESTS_FOLDER)
     if files:
-        yield Entry("digests", "", _measure(files), max(map(_read_time, files)), len(files))
+        yield StoreEntry("digests", "", _measure(files), max(map(_read_time, files)), len(files))
 
 
-def _list_rest(store: Path) -> Iterator[Entry]:
+def _list_rest(store: Path) -> Iterator[StoreEntry]:
     for path in _children(store / "temporary"):
-        yield Entry("unfinished", path.name, _measure([path]), _read_time(path))
-    for path in _children(store / replies.FOLDER):
-        if path.name.startswith(f"{replies.FILE}.damaged-"):
-            yield Entry("damaged", path.name, _measure([path]), _read_time(path))
+        yield StoreEntry("unfinished", path.name, _measure([path]), _read_time(path))
+    for path in _children(store / replies.REPLIES_FOLDER):
+        if path.name.startswith(f"{replies.REPLIES_FILE}.damaged-"):
+            yield StoreEntry("damaged", path.name, _measure([path]), _read_time(path))
 
 
 def _children(folder: Path) -> list[Path]:
@@ -114,3 +127,113 @@ def _read_time(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+_PATIENCE = 5.0
+"""Seconds to wait for other processes before the file of replies is compacted."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules for removal. An entry is removed if any of them applies; None turns a rule off.
+
+    Attributes:
+        older_than: remove entries that were not used for this many seconds.
+        max_size: remove the least recently used entries until the rest takes at most this many bytes.
+        needed: remove runs and replies whose keys are not in this collection.
+    """
+
+    older_than: float | None = None
+    max_size: int | None = None
+    needed: Collection[str] | None = None
+
+
+def choose(entries: Sequence[StoreEntry], rules: Rules, now: float | None = None) -> list[StoreEntry]:
+    """The entries to remove under these rules, in the order given.
+
+    Unfinished files of killed processes are chosen after an hour, whatever the rules are.
+    """
+    now = time.time() if now is None else now
+    chosen = {id(entry) for entry in entries if _is_unwanted(entry, rules, now)}
+    if rules.max_size is not None:
+        rest = sum(entry.size for entry in entries if id(entry) not in chosen)
+        for entry in sorted(entries, key=lambda entry: entry.used):
+            if rest <= rules.max_size:
+                break
+            if id(entry) not in chosen and _is_removable(entry, now):
+                chosen.add(id(entry))
+                rest -= entry.size
+    return [entry for entry in entries if id(entry) in chosen]
+
+
+def _is_unwanted(entry: StoreEntry, rules: Rules, now: float) -> bool:
+    if not _is_removable(entry, now):
+        return False
+    key = entry.key.rpartition(":")[2]  # a prefix tells the kinds of a system's answers apart
+    is_unneeded = rules.needed is not None and entry.kind in ("run", "replies") and key not in rules.needed
+    is_old = rules.older_than is not None and now - entry.used > rules.older_than
+    return entry.kind == "unfinished" or is_unneeded or is_old
+
+
+def _is_removable(entry: StoreEntry, now: float) -> bool:
+    """False for a recent unfinished file, because another process could still be writing it."""
+    return entry.kind != "unfinished" or now - entry.used > ABANDONED_AFTER
+
+
+def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
+    """Remove entries of a store, and return those that were removed.
+
+    Raises:
+        RagevalError: the store cannot be written.
+    """
+    current = {(entry.kind, entry.key): entry.used for entry in list_entries(store)}
+    unused = [entry for entry in entries if current.get((entry.kind, entry.key)) == entry.used]
+    try:
+        for entry in unused:
+            if entry.kind == "run":
+                _remove_run(store, entry.key)
+            elif entry.kind != "replies":
+                _remove_files(_find_files(store, entry))
+        _remove_replies(
+            store / replies.REPLIES_FOLDER / replies.REPLIES_FILE, [e.key for e in unused if e.kind == "replies"]
+        )
+    except (OSError, sqlite3.Error) as error:
+        raise RagevalError(f"store: cannot remove from {store}: {error}") from error
+    return unused
+
+
+def _remove_run(store: Path, key: str) -> None:
+    aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
+    with suppress(FileNotFoundError):  # another process was first
+        (store / TABLES_FOLDER / key).rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _find_files(store: Path, entry: StoreEntry) -> Iterator[Path]:
+    if entry.kind == "digests":
+        yield from (store / DIGESTS_FOLDER).iterdir()
+    elif entry.kind == "unfinished":
+        yield store / "temporary" / entry.key
+    elif entry.key != replies.REPLIES_FILE:  # the next process that opens a damaged file of replies sets it aside
+        yield store / replies.REPLIES_FOLDER / entry.key
+
+
+def _remove_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _remove_replies(path: Path, keys: Sequence[str]) -> None:
+    """Remove the replies but not their keys, because another process could be about to add a reply to one of them."""
+    if not keys:
+        return
+    with closing(sqlite3.connect(path, timeout=replies.PATIENCE, isolation_level=None)) as connection:
+        for key in keys:
+            connection.execute("DELETE FROM answers WHERE model = (SELECT id FROM models WHERE key = ?)", (key,))
+        connection.execute(f"PRAGMA busy_timeout = {int(_PATIENCE * 1000)}")
+        with suppress(sqlite3.OperationalError):  # other processes read meanwhile: later replies will reuse the space
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,31 +1,43 @@
-"""Keeps the replies of models and the answers of systems as they arrive, so that nothing is computed or paid twice.
+"""Keeps the replies of models and the answers of systems, so that nothing is computed or paid twice.
 
-They are in a SQLite file in write-ahead mode. Several processes can use it, and a killed process loses nothing for
-which `keep` has returned. An answer is bytes; its name is the key of the model and the digest of the question.
+Each is kept as it arrives, in a SQLite file in write-ahead mode. Several processes can use it, and a killed process
+loses nothing for which `keep` has returned. An answer is bytes; its name is the key of the model and the digest of
+the question.
+
+Processes that share a store wait for each other's calls, so that each question is asked once. A claim on a question
+is a lock on one byte of a file that stays empty; the position of the byte is a hash of the question. The operating
+system frees the locks of a process when it ends for any reason, so a killed process blocks no other one and claims
+need not expire.
+
+What the store remembers of the chat models that were asked (how often replies could be read, and how long they took)
+is in a small SQLite file of its own. It describes the model and decides nothing, so a file that cannot be read or
+written is ignored.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
+from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.errors import RagevalError, StoreWarning
-from rageval_spec.store.claims import Claims
-from rageval_spec.store.write_ahead import enable_write_ahead
+from rageval_spec.store.disk import enable_write_ahead, prepare
 
 R = TypeVar("R")
 _Identity = tuple[int, int]
 
-FOLDER = "answers"
-FILE = "answers.sqlite"
+REPLIES_FOLDER = "answers"
+REPLIES_FILE = "answers.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
 WHEN = b"when:"
@@ -74,7 +86,7 @@ class FileAnswers:
 
     def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
         """`prepare` creates the folder; it is called before the file is first opened."""
-        self._path = folder / FILE
+        self._path = folder / REPLIES_FILE
         self._prepare = prepare
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
@@ -255,3 +267,115 @@ def _keep(connection: sqlite3.Connection, model: str, answers: Mapping[bytes, by
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether the file itself is damaged, as opposed to a full disk, a locked file or missing permission."""
     return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+CLAIMS_FILE = "calls.lock"
+_TAKEN = (errno.EACCES, errno.EAGAIN)
+
+
+class Claims:
+    """The claims of this process. If the file cannot be locked, every claim is granted.
+
+    Claims do not exclude the threads of one process from each other; those share their questions in memory.
+    """
+
+    def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
+        """`prepare` creates the folder; it is called at the first claim."""
+        self._path = folder / CLAIMS_FILE
+        self._prepare = prepare
+        self._file: int | None = None
+        self._lock = Lock()
+
+    def claim(self, model: str, question: bytes) -> bool:
+        """Whether this process can ask a question now; False while another process is asking it."""
+        try:
+            import fcntl
+
+            file = self._open() if self._file is None else self._file
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
+        except OSError as error:
+            return error.errno not in _TAKEN
+        except ImportError:
+            return True
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Let other processes ask the question, which was answered or failed."""
+        if self._file is None:
+            return
+        import fcntl
+
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(model, question))
+        except OSError:
+            return
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _open(self) -> int:
+        with self._lock:
+            if self._file is None:
+                self._prepare()
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return self._file
+
+
+def _place(model: str, question: bytes) -> int:
+    return (int.from_bytes(hashlib.sha256(question).digest()[:8], "big") ^ _hash_model(model)) >> 2
+
+
+@cache
+def _hash_model(model: str) -> int:
+    return int.from_bytes(hashlib.sha256(model.encode()).digest()[:8], "big")
+
+
+CHAT_MODELS_FILE = "chat_models.sqlite"
+_COUNTS = ("calls", "seconds", "first", "later", "never", "repeats")
+_TABLE = """
+CREATE TABLE IF NOT EXISTS asked (
+    model TEXT NOT NULL, url TEXT NOT NULL, calls INTEGER NOT NULL, seconds REAL NOT NULL, first INTEGER NOT NULL,
+    later INTEGER NOT NULL, never INTEGER NOT NULL, repeats INTEGER NOT NULL, PRIMARY KEY (model, url)
+)
+"""
+_ADD = f"""
+INSERT INTO asked (model, url, {", ".join(_COUNTS)}) VALUES (?, ?, {", ".join("?" for _ in _COUNTS)})
+ON CONFLICT DO UPDATE SET {", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)}
+"""
+
+
+def add_asked(store: Path, models: Iterable[AskedModel]) -> bool:
+    """Add to what the store remembers; returns False if the file cannot be written."""
+    rows = [
+        (one.model, one.url, one.calls, one.seconds, *(getattr(one.replies, name) for name in _COUNTS[2:]))
+        for one in models
+    ]
+    if not rows:
+        return True
+    try:
+        path = prepare(store, REPLIES_FOLDER) / CHAT_MODELS_FILE
+        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection, connection:
+            connection.execute(_TABLE)
+            connection.executemany(_ADD, rows)
+    except (OSError, sqlite3.Error):
+        return False
+    return True
+
+
+def list_asked(store: Path) -> list[AskedModel]:
+    """The chat models that the store remembers, by name; an empty list if there are none or the file is damaged."""
+    path = store / REPLIES_FOLDER / CHAT_MODELS_FILE
+    if not path.is_file():
+        return []
+    query = f"SELECT model, url, {', '.join(_COUNTS)} FROM asked ORDER BY model, url"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)) as connection:
+            rows = connection.execute(query).fetchall()
+    except sqlite3.Error:
+        return []
+    return [
+        AskedModel(model, url, calls, seconds, ReplyCounts(*counts)) for model, url, calls, seconds, *counts in rows
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Retrieval, System, SystemNode
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.tables import Collection
-    from rageval_spec.systems.shared.tokenizers import Choice, Tokenizer
+    from rageval_spec.systems.shared.lexical_tokens import ChosenTokenizer, Tokenizer
 
 Language = Literal[
     "none", "chinese", "danish", "dutch", "english", "french", "german", "italian",
@@ -112,12 +112,12 @@ class Bm25(System[Bm25Node]):
         rankings = [index.rank(text) for text in self._reported(queries["text"], corpus.height, total)]
         return Retrieval(_run(queries["query_id"], corpus["doc_id"], rankings), tuple(_remark(choice)))
 
-    def _choose(self, texts: pl.Series) -> Choice:
+    def _choose(self, texts: pl.Series) -> ChosenTokenizer:
         """The tokenizer that the node names, or the one that fits a sample from all parts of the corpus."""
-        from rageval_spec.systems.shared.tokenizers import Choice, choose_tokenizer
+        from rageval_spec.systems.shared.lexical_tokens import ChosenTokenizer, choose_tokenizer
 
         if self.node.tokenizer != "auto":
-            return Choice(self.node.tokenizer, 0.0, ())
+            return ChosenTokenizer(self.node.tokenizer, 0.0, ())
         return choose_tokenizer(texts.gather_every(max(1, len(texts) // _DOCUMENTS_READ)))
 
     def _stemmer(self) -> Any:
@@ -147,7 +147,7 @@ class _Index:
         from bm25s import BM25
         from bm25s.tokenization import Tokenizer as Vocabulary
 
-        from rageval_spec.systems.shared.tokenizers import WORDS, split_unicode
+        from rageval_spec.systems.shared.lexical_tokens import WORDS, split_unicode
 
         self._depth = node.depth
         self._tokenizer = Vocabulary(
@@ -183,7 +183,7 @@ class _Index:
         return found[order], best[order]
 
 
-def _remark(choice: Choice) -> Iterator[Note]:
+def _remark(choice: ChosenTokenizer) -> Iterator[Note]:
     if choice.tokenizer == "unicode" and choice.scripts:
         scripts = ", ".join(choice.scripts)
         message = (

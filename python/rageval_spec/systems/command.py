@@ -15,16 +15,21 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.diagnostics import FileFault
+from rageval_spec.diagnostics import FileFault, make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
-from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
-from rageval_spec.reading.reply_layout import ReplyLayout
-from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
+from rageval_spec.recorded.http_replies import ReplyLayout
+from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.program import Program, is_path
-from rageval_spec.systems.shared.questions import AskError
-from rageval_spec.systems.shared.templates import VARIABLES, Variables, fill_in, find_unknown, list_variables
-from rageval_spec.wording import make_visible
+from rageval_spec.systems.shared.question_templates import (
+    VARIABLES,
+    AskError,
+    Variables,
+    fill_in,
+    find_unknown,
+    list_variables,
+)
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
 _PUNCTUATION = frozenset("();<>|&")
@@ -102,7 +107,7 @@ class CommandNode(AnsweringNode):
         return template
 
 
-class Command(AnsweringSystem[CommandNode]):
+class CommandSystem(AnsweringSystem[CommandNode]):
     """Runs a program.
 
     If the program fails, takes too long or writes something else, it is ended with its children, and the next question
@@ -324,4 +329,4 @@ def _show(line: bytes) -> str:
     return make_visible(line[: 4 * _SHOWN].decode("utf-8", "replace").strip())[:_SHOWN]
 
 
-PLUGIN = Command
+PLUGIN = CommandSystem

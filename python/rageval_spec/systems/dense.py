@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode, note_truncated

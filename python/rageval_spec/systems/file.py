@@ -12,33 +12,29 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.kernels.bounds import check_bounds
+from rageval_spec.kernels.inputs import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.plugin.file_reading import FileReading
+from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading.answer_columns import AnswerColumns, advise_answers, find_answer_names, holds_answers
-from rageval_spec.reading.column_names import find_absent
-from rageval_spec.reading.delimited import choose_separator, read_delimited
-from rageval_spec.reading.files import format_of, text_lines
-from rageval_spec.reading.json_lines import read_json_lines
-from rageval_spec.reading.layouts import RUN, run_table
-from rageval_spec.reading.mapping import list_names
-from rageval_spec.reading.parquet import read_parquet
-from rageval_spec.reading.recognition import ForeignFileError
-from rageval_spec.reading.records import Records
-from rageval_spec.reading.row_shapes import LIST_KEYS
-from rageval_spec.reading.row_sources import RowSource
-from rageval_spec.reading.rows import RowFormat
-from rageval_spec.reading.tool_layouts import Layout
+from rageval_spec.reading.formats.column_layouts import RUN, Records, list_names, run_table
+from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
+from rageval_spec.reading.formats.json_files import read_json_lines
+from rageval_spec.reading.formats.parquet import read_parquet
+from rageval_spec.reading.formats.row_shapes import LIST_KEYS
+from rageval_spec.reading.formats.text_files import ForeignFileError, format_of, text_lines
+from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.reading.rows import RowFormat, find_absent
+from rageval_spec.recorded.tool_layouts import Layout
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.reading.matching import Matched
+    from rageval_spec.reading.answer_files import Matched
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"]
 FORMATS: dict[str, Format] = {
@@ -203,15 +199,15 @@ class File(System[FileNode]):
         path = self.node.path
         return path if isinstance(path, str) else path[str(file.key[-1])]
 
-    def _source(self, path: Path) -> RowSource:
+    def _source(self, path: Path) -> RowFile:
         node = self.node
         if path not in self._sources:
             form = _ROWS.get(self._format(path), "json")
-            self._sources[path] = RowSource(path, form, node.separator, node.sheet, node.layout)
+            self._sources[path] = RowFile(path, form, node.separator, node.sheet, node.layout)
         return self._sources[path]
 
     @cached_property
-    def _sources(self) -> dict[Path, RowSource]:
+    def _sources(self) -> dict[Path, RowFile]:
         return {}
 
     def run_file(self, dataset: str) -> Path | None:
@@ -248,9 +244,8 @@ class File(System[FileNode]):
             DataError: the file cannot be read, answers a query twice, or has no answer to a query of the dataset. The
                 message has `file:line`.
         """
-        from rageval_spec.reading.answer_files import read_answers
-        from rageval_spec.reading.answer_rows import table_of
-        from rageval_spec.reading.matching import match_answers
+        from rageval_spec.reading.answer_files import match_answers, read_answers
+        from rageval_spec.recorded.answers_and_steps import table_of
 
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")

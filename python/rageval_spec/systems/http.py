@@ -13,18 +13,18 @@ from urllib.parse import urlencode
 
 from pydantic import Field, field_validator, model_validator
 
-from rageval_spec.data.conversation import MESSAGES
+from rageval_spec.data.samples import MESSAGES
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.secret import MASK, Secret
-from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
-from rageval_spec.reading.event_streams import CutOffReplyError, assemble, is_stream
-from rageval_spec.reading.json_path import parse_path
-from rageval_spec.reading.reply_layout import ReplyLayout
-from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
-from rageval_spec.systems.shared.questions import AskError, Received
-from rageval_spec.systems.shared.templates import (
+from rageval_spec.plugin.secrets import MASK, Secret
+from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
+from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, assemble, is_stream
+from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.question_templates import (
+    AskError,
+    Received,
     Variables,
     fill_in,
     find_unknown,
@@ -34,7 +34,7 @@ from rageval_spec.systems.shared.templates import (
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.endpoint import Endpoint
-    from rageval_spec.endpoints.failures import Reply
+    from rageval_spec.endpoints.tries import Reply
 
 _BODY = {"question": "{{ question }}"}
 _PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost", "steps", "retrieves", "scores")
@@ -44,7 +44,7 @@ _LARGEST_KEPT = 2**20
 """Bytes of a reply."""
 
 
-class HttpNode(AnsweringNode):
+class HttpSystemNode(AnsweringNode):
     """A system that answers over HTTP: one request per question, with JSON in both directions."""
 
     url: str = Field(description="The URL to send questions to: `https://rag.example.org/answer`. Without credentials.")
@@ -151,7 +151,7 @@ class HttpNode(AnsweringNode):
         return template
 
     @model_validator(mode="after")
-    def _check_question(self) -> HttpNode:
+    def _check_question(self) -> HttpSystemNode:
         if not list_variables([self.request_body, self.params]) & {"question", "query_id", "messages"}:
             raise ValueError(
                 "neither body nor params contain '{{ question }}', so the system would not know the question; add it"
@@ -159,7 +159,7 @@ class HttpNode(AnsweringNode):
         return self
 
     @model_validator(mode="after")
-    def _check_retrieves(self) -> HttpNode:
+    def _check_retrieves(self) -> HttpSystemNode:
         answering = [key for key in ("answer", "context_ids") if getattr(self, key) is not None]
         if self.retrieves is not None and answering:
             raise ValueError(f"a system with 'retrieves' gives no answers; remove '{answering[0]}' or 'retrieves'")
@@ -173,7 +173,7 @@ class HttpNode(AnsweringNode):
         return _BODY if self.body is None and self.method != "GET" else self.body
 
 
-class Http(AnsweringSystem[HttpNode]):
+class HttpSystem(AnsweringSystem[HttpSystemNode]):
     """Sends questions to a URL. Any 2xx status is an answer; its body must be JSON, or server-sent events.
 
     Replies are stored by URL and request, and the paths are applied when they are read, so changing a path sends no
@@ -183,12 +183,12 @@ class Http(AnsweringSystem[HttpNode]):
     environment (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
-    node_type = HttpNode
+    node_type = HttpSystemNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
     not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_READING, "patience"))
     later_keys = AnsweringSystem.later_keys | frozenset({"steps", "retrieves", "scores", "last_event"})
 
-    def __init__(self, node: HttpNode, context: Context) -> None:
+    def __init__(self, node: HttpSystemNode, context: Context) -> None:
         """Prepare the requests; no connection is opened before the first question."""
         super().__init__(node, context)
         self._endpoint: Endpoint | None = None
@@ -237,7 +237,7 @@ class Http(AnsweringSystem[HttpNode]):
 
     def receive(self, told: Variables) -> Received:
         """The answer and the reply that it was read from; raises the same errors as `ask`."""
-        from rageval_spec.endpoints.failures import Failure
+        from rageval_spec.endpoints.tries import TryFailure
 
         endpoint = self._open()
         content: bytes | None = None
@@ -247,7 +247,7 @@ class Http(AnsweringSystem[HttpNode]):
                 if not 200 <= reply.status < 300:
                     raise endpoint.judge(reply)
                 return Received(self._read(reply), content)
-        except Failure as failure:
+        except TryFailure as failure:
             message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
             holds_json = isinstance(failure.__cause__, UnusableReplyError)
             raise AskError(
@@ -328,17 +328,17 @@ class Http(AnsweringSystem[HttpNode]):
         return urlencode([(key, _as_parameter(value)) for key, value in values], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
-        from rageval_spec.endpoints.failures import Failure
+        from rageval_spec.endpoints.tries import TryFailure
 
         status = f"answered {reply.status}"
         try:
             return self._parse(reply.content)
         except CutOffReplyError as error:
-            raise Failure(f"{status}, but {error}", reply, is_temporary=True) from error
+            raise TryFailure(f"{status}, but {error}", reply, is_temporary=True) from error
         except (UnusableReplyError, RecursionError) as error:
-            raise Failure(f"{status}, but {error}", reply) from error
+            raise TryFailure(f"{status}, but {error}", reply) from error
         except ValueError as error:
-            raise Failure(f"{status} with something that is not JSON", reply) from error
+            raise TryFailure(f"{status} with something that is not JSON", reply) from error
 
     def _parse(self, content: bytes) -> AnswerRow:
         """The answer in a reply, which is JSON or a stream of events.
@@ -369,7 +369,7 @@ def _as_parameter(value: Any) -> str | list[str]:
 
 def _list_written_keys(template: Any) -> Iterator[str]:
     """API keys that `params` or `body` contain in plain text under names such as `api_key`, at any depth."""
-    from rageval_spec.plugin.credentials import is_credential
+    from rageval_spec.plugin.secrets import is_credential
 
     if isinstance(template, Mapping):
         for name, value in template.items():
@@ -388,4 +388,4 @@ def _tell_apart(value: Secret) -> str:
     return hashlib.sha256(value.reveal().encode()).hexdigest()
 
 
-PLUGIN = Http
+PLUGIN = HttpSystem

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval, System, SystemName, SystemNode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NUMBERED_RUN = re.compile(r"^runs\[(\d+)\]")
 
 
-class HybridNode(SystemNode):
+class HybridSystemNode(SystemNode):
     """A fusion of several systems: a weighted sum of reciprocal ranks or of normalised scores."""
 
     systems: tuple[SystemName, ...] = Field(min_length=2, description="The systems to fuse: names under `systems:`.")
@@ -95,7 +95,7 @@ def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[s
         raise ValueError(f"'{absent[0]}' has no weight; write 0 if it should not count")
 
 
-class Hybrid(System[HybridNode]):
+class HybridSystem(System[HybridSystemNode]):
     """Sums the contributions of each system's ranking to a document.
 
     Reciprocal rank fusion contributes `weight / (k + rank)`, with ranks from 1 in the order of the system's run
@@ -105,7 +105,7 @@ class Hybrid(System[HybridNode]):
     and a note says so.
     """
 
-    node_type = HybridNode
+    node_type = HybridSystemNode
     known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:
@@ -156,4 +156,4 @@ class Hybrid(System[HybridNode]):
                 )
 
 
-PLUGIN = Hybrid
+PLUGIN = HybridSystem

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from rageval_spec.exchange.phoenix.source import PhoenixSource, PhoenixSourceNode
 from rageval_spec.plugin import GeneratingNode
-from rageval_spec.systems.shared.traces import TraceSystem
+from rageval_spec.systems.shared.trace_system import TraceSystem
 
 
-class PhoenixNode(GeneratingNode, PhoenixSourceNode):
+class PhoenixSystemNode(GeneratingNode, PhoenixSourceNode):
     """The answers in the traces of a project in Arize Phoenix."""
 
 
-class Phoenix(TraceSystem[PhoenixNode]):
+class PhoenixSystem(TraceSystem[PhoenixSystemNode]):
     """Reads answers with their contexts, and remembers their traces, so that values can be written back to them."""
 
-    node_type = PhoenixNode
+    node_type = PhoenixSystemNode
     source_type = PhoenixSource
     known_as = ("arize", "arize_phoenix")
 
@@ -25,4 +25,4 @@ class Phoenix(TraceSystem[PhoenixNode]):
         return "a dataset of Arize Phoenix has no answers; write it under datasets, and here what has the answers"
 
 
-PLUGIN = Phoenix
+PLUGIN = PhoenixSystem

@@ -12,14 +12,12 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from rageval_spec.errors import DataError
-from rageval_spec.functions.named import NamedFunction, check_name, describe_error
-from rageval_spec.functions.workers import Workers, call_async, finish, is_async
 from rageval_spec.plugin import Context, InputFile
-from rageval_spec.reading.answer_rows import ID_KEYS, SCORE_KEYS, TEXT_KEYS, AnswerRow, UnusableReplyError
-from rageval_spec.reading.reply_layout import USUAL, ReplyLayout
-from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
-from rageval_spec.systems.shared.questions import AskError
-from rageval_spec.systems.shared.templates import VARIABLES, Variables
+from rageval_spec.recorded.answers_and_steps import ID_KEYS, SCORE_KEYS, TEXT_KEYS, AnswerRow, UnusableReplyError
+from rageval_spec.recorded.http_replies import USUAL, ReplyLayout
+from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.question_templates import VARIABLES, AskError, Variables
+from rageval_spec.user_functions import NamedFunction, Workers, call_async, check_name, describe_error, finish, is_async
 
 _TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.note import Note
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import ModelName, PairModel, Retrieval, System, SystemName, SystemNode, note_truncated

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from rageval_spec.exchange.trulens.source import TrulensSource, TrulensSourceNode
 from rageval_spec.plugin import GeneratingNode
-from rageval_spec.systems.shared.traces import TraceSystem
+from rageval_spec.systems.shared.trace_system import TraceSystem
 
 
-class TrulensNode(GeneratingNode, TrulensSourceNode):
+class TrulensSystemNode(GeneratingNode, TrulensSourceNode):
     """The answers in the records in TruLens's SQLite file."""
 
 
-class Trulens(TraceSystem[TrulensNode]):
+class TrulensSystem(TraceSystem[TrulensSystemNode]):
     """Reads answers with their contexts, and remembers their traces, so that values can be written back to them."""
 
-    node_type = TrulensNode
+    node_type = TrulensSystemNode
     source_type = TrulensSource
 
     def check(self) -> str | None:
@@ -24,4 +24,4 @@ class Trulens(TraceSystem[TrulensNode]):
         return "a dataset of TruLens has no answers; write it under datasets, and here what has the answers"
 
 
-PLUGIN = Trulens
+PLUGIN = TrulensSystem

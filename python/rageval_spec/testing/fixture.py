@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.testing.explaining import explain_gate
-from rageval_spec.wording import ADJUSTED, format_interval, format_p_value, make_visible, tell_apart
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.testing.spec_collection import explain_gate
+from rageval_spec.wording import ADJUSTED, format_interval, format_p_value, tell_apart
 
 if TYPE_CHECKING:
-    from rageval_spec.api.finished import FinishedEvaluation
-    from rageval_spec.commands.compare.metrics import MetricChange
+    from rageval_spec.api.finished_evaluation import FinishedEvaluation
+    from rageval_spec.commands.compare.metric_changes import MetricChange
 
 
 class Rageval:
@@ -24,7 +25,7 @@ class Rageval:
             spec: the spec's file, or a dict with the content that the file would have.
             options: the arguments of `rageval_spec.run`.
         """
-        from rageval_spec.api.running import run
+        from rageval_spec.api.evaluations import run
 
         return run(spec, **{"quiet": True, **options})
 
@@ -62,7 +63,7 @@ class Rageval:
             UsageError: there are no such results, or a metric that is not in both.
         """
         __tracebackhide__ = True
-        from rageval_spec.commands.compare.metrics import compare_metrics
+        from rageval_spec.commands.compare.metric_changes import compare_metrics
         from rageval_spec.history.comparability import find_comparability
 
         name, earlier = _open(baseline, evaluation)
@@ -79,11 +80,11 @@ class Rageval:
 
 
 def _open(baseline: FinishedEvaluation | str | Path, later: FinishedEvaluation) -> tuple[str, FinishedEvaluation]:
-    from rageval_spec.api.finished import FinishedEvaluation
+    from rageval_spec.api.finished_evaluation import FinishedEvaluation
 
     if isinstance(baseline, FinishedEvaluation):
         return "the baseline", baseline
-    from rageval_spec.commands.results import open_results
+    from rageval_spec.commands.results_argument import open_results
 
     opened = open_results(str(baseline), later.data)
     return opened.name, FinishedEvaluation(opened.evaluation)

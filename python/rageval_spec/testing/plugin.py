@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from rageval_spec.testing.collecting import SpecFile
     from rageval_spec.testing.fixture import Rageval
+    from rageval_spec.testing.spec_collection import SpecFile
 
 SETTING = "rageval_specs"
 _SUFFIXES = (".yaml", ".yml")
@@ -46,7 +46,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile |
     text = file_path.read_text(encoding="utf-8", errors="replace")
     if not any(line.startswith(_KEYS) for line in text.splitlines()):
         return None
-    from rageval_spec.testing.collecting import SpecFile
+    from rageval_spec.testing.spec_collection import SpecFile
 
     return SpecFile.from_parent(parent, path=file_path)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from rageval_spec.commands.benchmark.arguments import Request, load_spec
+from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, load_spec
 from rageval_spec.spec import load
 from tests import command_line
 from tests.tiny import Failing, Install, install, write_collection
@@ -83,7 +83,7 @@ def test_spec_prints_the_equivalent_spec(folder: Path) -> None:
     (folder / "spec.yaml").write_text(text)
     spec = load(folder / "spec.yaml")
     overrides = [FAST[1], FAST[3]]
-    request = Request(("fruit", "salad"), ("bm25,k1=0.9", "lex=bm25"), ("rr",), overrides=overrides)
+    request = BenchmarkRequest(("fruit", "salad"), ("bm25,k1=0.9", "lex=bm25"), ("rr",), overrides=overrides)
     assert spec.digest == load_spec(request).digest
     assert not (folder / ".rageval").exists()
     report = json.loads(invoke(*arguments, "--format", "json").stdout)

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from rageval_spec.commands.comment.code_host import CodeHost
-from rageval_spec.commands.comment.destination import Destination, Host
-from rageval_spec.commands.comment.github import GitHub
-from rageval_spec.commands.comment.gitlab import GitLab
+from rageval_spec.commands.comment.code_hosts import CodeHost, Destination, GitHub, GitLab, Host
 from rageval_spec.endpoints.pacing import Clock
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 from tests.commands.comment.server import TOKEN, CodeHostServer, serve
 
 

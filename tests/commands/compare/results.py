@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation
-from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
 from tests.answered_evaluation import answered, sample, value
 
 BEFORE = {"q1": 0.9, "q2": 0.2, "q3": 0.9, "q4": 0.6, "q5": 0.7}

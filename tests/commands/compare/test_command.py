@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.history.folder import FOLDER, save_evaluation
+from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.runner import Options, run
 from tests.answered_evaluation import save
 from tests.command_line import invoke

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -5,10 +7,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from rageval_spec.commands.models.bench import Request, measure_forms
+from rageval_spec.commands.models.bench import (
+    Bench,
+    BenchRequest,
+    Difference,
+    FormResult,
+    VectorAgreement,
+    choose_texts,
+    make_job,
+    measure_forms,
+    pair_texts,
+    write_texts,
+)
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.plugin import Embeddings, PairScores, TokenTags
 from tests.commands.models.fetched import invoke, write_fetched
 from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_detector
 from tests.tiny import write_collection
@@ -90,14 +105,14 @@ def test_a_folder_of_documents_is_not_searched_with_a_classifier(caches: Path) -
 
 
 def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
-    from rageval_spec.inference.sources import locate
+    from rageval_spec.inference.model_files import locate
 
     embedded = locate(minilm, Path()).folder
     assert embedded is not None
     snapshot = write_fetched("owner/damaged", "model.safetensors", folder=caches)
     (snapshot / "tokenizer.json").write_bytes((embedded / "tokenizer.json").read_bytes())
     with pytest.raises(DataError, match=r"model\.safetensors"):
-        measure_forms(Request("owner/damaged", count=2, rounds=1))
+        measure_forms(BenchRequest("owner/damaged", count=2, rounds=1))
 
 
 @pytest.mark.parametrize(
@@ -113,15 +128,114 @@ def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
 def test_unusable_texts_are_explained(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
     (caches / name).write_text(content)
     with pytest.raises(DataError, match=re.escape(message)):
-        measure_forms(Request(minilm, texts=caches / name))
+        measure_forms(BenchRequest(minilm, texts=caches / name))
 
 
 def test_a_missing_file_is_explained(minilm: str) -> None:
     with pytest.raises(RagevalError, match=r"nothing\.txt: no such file"):
-        measure_forms(Request(minilm, texts=Path("nothing.txt")))
+        measure_forms(BenchRequest(minilm, texts=Path("nothing.txt")))
 
 
 def test_a_folder_that_is_not_a_beir_folder_is_explained(caches: Path, minilm: str) -> None:
     (caches / "folder").mkdir()
     with pytest.raises(DataError, match=r"qrels/test\.tsv: no such file"):
-        measure_forms(Request(minilm, texts=caches / "folder"))
+        measure_forms(BenchRequest(minilm, texts=caches / "folder"))
+
+
+def test_each_task_has_its_unit() -> None:
+    assert [make_job(task, ["One.", "Two."]).unit for task in (None, "embedding")] == ["text", "text"]
+    assert make_job("classification", ["One.", "Two."]).content == [("One.", "One."), ("Two.", "One.")]
+    assert make_job("token_classification", ["One.", "Two."]).start(1).content == [("One.", "One.")]
+
+
+def test_agreement_of_vectors_is_their_cosine() -> None:
+    first, second = (
+        Embeddings(np.array(one, np.float32), np.zeros(2, bool)) for one in ([[1, 0], [2, 0]], [[3, 0], [0, 1]])
+    )
+    assert make_job("embedding", ["a"]).compare(first, second) == {"agreement": VectorAgreement(0.5, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("logits", "reference", "mean", "largest"),
+    [([[0.0], [0.0]], [[0.0], [50.0]], 0.25, 0.5), ([[0.0, 0.0]], [[0.0, 50.0]], 0.5, 0.5)],
+)
+def test_agreement_of_classifiers_is_in_probabilities(
+    logits: list[list[float]], reference: list[list[float]], mean: float, largest: float
+) -> None:
+    first, second = (PairScores(np.array(one, np.float32), np.zeros(len(one), bool)) for one in (logits, reference))
+    [found] = make_job("classification", ["One."]).compare(first, second).values()
+    assert found == Difference(pytest.approx(mean), pytest.approx(largest))  # type: ignore[arg-type]
+
+
+def test_agreement_of_token_classifiers_is_over_all_tokens() -> None:
+    def tag(*logits: list[list[float]]) -> TokenTags:
+        arrays = [np.array(one, np.float32) for one in logits]
+        return TokenTags([np.zeros((len(one), 2), np.int64) for one in arrays], arrays, np.zeros(len(arrays), bool))
+
+    job = make_job("token_classification", ["One."])
+    compared = job.compare(tag([[0, 0]], [[0, 0], [50, 0]]), tag([[0, 0]], [[0, 50], [50, 0]]))
+    assert compared == {"difference": Difference(pytest.approx(1 / 6), pytest.approx(0.5))}  # type: ignore[arg-type]
+
+
+def test_texts_of_json_lines_include_their_titles(caches: Path) -> None:
+    path = caches / "corpus.jsonl"
+    path.write_text('{"_id": "1", "title": "Cats", "text": "purr"}\n{"_id": "2", "text": "bark"}\n')
+    assert choose_texts(path, 500, None) == ["Cats purr", "bark"]
+
+
+def test_built_in_texts_are_distinct_and_always_the_same() -> None:
+    texts = list(write_texts(600))
+    assert texts == list(write_texts(600))
+    assert len(set(texts)) == 600
+    lengths = sorted(len(text.split()) for text in texts)
+    assert lengths[0] < 25
+    assert lengths[-1] > 150
+
+
+def test_pairs_have_claims_that_are_and_are_not_in_the_document() -> None:
+    texts = ["One cat. Two cats.", "Three dogs. Four dogs.", "Five owls."]
+    pairs = pair_texts(texts)
+    assert [document for document, _ in pairs] == texts
+    assert [claim in document for document, claim in pairs] == [True, False, True]
+    assert pair_texts(texts) == pairs
+    assert pair_texts(["One."]) == [("One.", "One.")]
+
+
+def test_the_table() -> None:
+    measured = (
+        FormResult("fp32", (4.0, 9.0, 5.0), 450_000_000, 40_000_000),
+        FormResult("int8", (2.0, 2.5, 3.0), 230_000_000, 0, VectorAgreement(0.9971, 0.9812)),
+    )
+    quality = {"fp32": 0.6451, "int8": 0.6438}
+    bench = Bench("minilm", 500, 40_000, 3, 2, 3, measured, "scifact", quality, ("torch was not measured: absent",))
+    assert bench.to_text() == (
+        "minilm: 500 texts (3 of them truncated), 40,000 tokens, 2 threads, the median of 3 interleaved rounds\n"
+        "\n"
+        "       texts/s   tokens/s   speed    memory        cosine with fp32        ndcg@10 on scifact\n"
+        "fp32     100.0      8,000   1.00x    410 MB                                            0.6451\n"
+        "int8     200.0     16,000   2.00x    230 MB   0.9971, lowest 0.9812          0.6438 (-0.0013)\n"
+        "\n"
+        "memory: the peak of the process that runs the model, above what it had before it loaded the model\n"
+        "and its libraries (resident set size)\n"
+        "! torch was not measured: absent\n"
+    )
+
+
+def test_the_table_of_a_classifier() -> None:
+    measured = (
+        FormResult("fp32", (4.0,), 410_000_000),
+        FormResult("int8", (2.0,), 230_000_000, difference=Difference(0.0021, 0.0153)),
+    )
+    bench = Bench("owner/nli", 100, 40_000, 0, 2, 1, measured, unit="pair")
+    lines = bench.to_text().splitlines()
+    assert lines[:5] == [
+        "owner/nli: 100 pairs, 40,000 tokens, 2 threads, one round",
+        "",
+        "       pairs/s   tokens/s   speed    memory  probabilities off fp32",
+        "fp32      25.0     10,000   1.00x    410 MB",
+        "int8      50.0     20,000   2.00x    230 MB  0.0021, at most 0.0153",
+    ]
+    forms = json.loads(bench.to_json())["forms"]
+    assert [form["pairs_per_second"] for form in forms] == [25, 50]
+    assert [form["probability_difference_from_fp32"] for form in forms] == [None, {"mean": 0.0021, "largest": 0.0153}]
+    assert "cosine_with_fp32" not in forms[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from rageval_spec.exchange.braintrust.source import BraintrustSource, BraintrustSourceNode
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
-from rageval_spec.exchange.shared.sending import send_parcels
+from rageval_spec.exchange.shared.delivery import send_parcels
 from rageval_spec.plugin import Context
 from tests.exchange.braintrust.server import KEY, BraintrustServer, rag_trace
 from tests.exchange.evaluations import make_traced

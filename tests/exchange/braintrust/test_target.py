@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.exchange.braintrust.server import KEY, BraintrustServer, rag_trace

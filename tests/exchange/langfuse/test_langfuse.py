@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from rageval_spec.exchange import langfuse
-from rageval_spec.exchange.shared.finding import load
+from rageval_spec.exchange.shared.contracts import load
 
 
 def test_the_word_names_a_source_and_a_target() -> None:

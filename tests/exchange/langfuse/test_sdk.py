@@ -10,7 +10,7 @@ import pytest
 
 from rageval_spec.exchange.langfuse.source import LangfuseSource, LangfuseSourceNode
 from rageval_spec.exchange.langfuse.target import LangfuseTarget, LangfuseTargetNode
-from rageval_spec.exchange.shared.sending import send_parcels
+from rageval_spec.exchange.shared.delivery import send_parcels
 from rageval_spec.plugin import Context
 from tests.exchange.evaluations import make_traced
 from tests.exchange.langfuse.server import PUBLIC, SECRET, TIME, LangfuseServer, rag_trace, score

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import csv
@@ -9,12 +11,18 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rageval_spec.data.trace import Trace
-from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.langfuse.source import LangfuseSource, LangfuseSourceNode
+from rageval_spec.data.traces import Trace
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.exchange.langfuse.connection import normalise
+from rageval_spec.exchange.langfuse.source import LangfuseSource, LangfuseSourceNode, is_cut, make_trace, read_item
 from rageval_spec.plugin import Context
+from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from tests.exchange.langfuse.server import SECRET, LangfuseServer, observation, rag_trace, score
+from tests.exchange.langfuse.test_connection import JSON
 from tests.models.endpoint import Answer
 
 EXPECTED_ROW = {
@@ -275,3 +283,114 @@ def test_huge_texts_arrive_whole(new_server: LangfuseServer) -> None:
     new_server.observations = rag_trace(1, question="why? " * 100_000)
     (trace,) = read(url=new_server.url)
     assert len(trace.question) == 500_000
+
+
+def make(*rows: dict[str, Any], places: RecordedPaths | None = None) -> Trace | None:
+    return make_trace([normalise(row, "row") for row in rows], places or RecordedPaths())
+
+
+@given(
+    question=st.text(min_size=1).filter(lambda text: text.strip()),
+    answer=st.text(),
+    documents=st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), unique_by=lambda pair: pair[0], max_size=4),
+    tokens=st.tuples(st.integers(0, 2**40), st.integers(0, 2**40)),
+    cost=st.floats(0, 1e6).map(lambda number: round(number, 6)),
+)
+def test_what_both_sides_know_arrives_unchanged(
+    question: str, answer: str, documents: list[tuple[str, str]], tokens: tuple[int, int], cost: float
+) -> None:
+    retrieved = [{"id": doc_id, "text": text} for doc_id, text in documents]
+    root = observation(1, "t", isRootObservation=True, input=json.dumps({"question": question}))
+    root["output"] = json.dumps({"answer": answer})
+    retriever = observation(2, "t", "RETRIEVER", parentObservationId="o1", output=json.dumps(retrieved))
+    usage = {"usageDetails": {"input": tokens[0], "output": tokens[1]}, "totalCost": cost}
+    trace = make(root, retriever, observation(3, "t", "GENERATION", parentObservationId="o1", **usage))
+    assert trace is not None
+    assert trace.question == question
+    assert (trace.answer or "") == answer
+    assert [(one.doc_id, one.text) for one in trace.documents or ()] == documents
+    assert (trace.input_tokens, trace.output_tokens, trace.cost) == (*tokens, cost)
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
+
+
+def test_chat_messages_give_the_last_question_and_the_conversation() -> None:
+    said = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "Why?"},
+    ]
+    root = observation(1, "t", isRootObservation=True, input=json.dumps(said))
+    root["output"] = json.dumps({"role": "assistant", "content": "So."})
+    trace = make(root)
+    assert trace is not None
+    assert (trace.question, trace.answer, list(trace.messages)) == ("Why?", "So.", said)
+
+
+def test_named_places_win() -> None:
+    places = RecordedPaths(parse_path("$.a.b"), parse_path("$.out[0]"))
+    rows = [
+        observation(
+            1, "t", isRootObservation=True, input='{"question": "no", "a": {"b": "yes"}}', output='{"out": ["x"]}'
+        )
+    ]
+    trace = make(*rows, places=places)
+    assert trace is not None
+    assert (trace.question, trace.answer) == ("yes", "x")
+    assert make(*rows, places=RecordedPaths(parse_path("$.c"))) is None
+
+
+def test_a_part_of_a_trace_is_recognised() -> None:
+    rows = [normalise(row, "row") for row in rag_trace(1)]
+    assert not is_cut(rows)
+    assert is_cut(rows[1:])
+    assert not is_cut([*rows[1:], normalise({"id": "t1", "timestamp": "2026-03-01T12:00:00Z", "input": "q"}, "row")])
+
+
+@given(st.lists(st.dictionaries(st.sampled_from([*rag_trace(1)[2], "input", "metadata", "scores"]), JSON), max_size=3))
+def test_no_types_break_the_reading(changes: list[dict[str, Any]]) -> None:
+    rows = rag_trace(1)
+    for row, change in zip(rows, changes, strict=False):
+        row |= {key: value for key, value in change.items() if key not in ("id", "traceId")}
+    trace = make(*rows, score(1, "t1", "thumbs", 1.0))
+    if trace is not None:
+        json.dumps(trace.to_row(), allow_nan=False)
+
+
+def read_items(**item: Any) -> Trace | None:
+    return read_item({"id": "i1", "status": "ACTIVE", "input": "Why?", **item}, "golden", RecordedPaths(), "langfuse")
+
+
+@pytest.mark.parametrize(
+    ("expected", "references"),
+    [
+        ("So.", ("So.",)),
+        ({"answer": "So."}, ("So.",)),
+        ({"ground_truth": "So.", "answer": "old"}, ("So.",)),
+        (["So.", "Thus."], ("So.", "Thus.")),
+        ('{"text": "So."}', ("So.",)),
+        (42, ("42",)),
+        ({"steps": [1, 2]}, ('{"steps": [1, 2]}',)),
+        (None, ()),
+    ],
+)
+def test_expected_outputs_are_gold_answers(expected: Any, references: tuple[str, ...]) -> None:
+    item = read_items(expectedOutput=expected)
+    assert item is not None
+    assert item.references == references
+
+
+def test_an_item_names_relevant_documents_in_its_output_or_metadata() -> None:
+    first, second = (
+        read_items(expectedOutput={"answer": "a", "relevant_doc_ids": [1, "b"]}),
+        read_items(metadata={"relevant": ["c"]}),
+    )
+    assert first is not None
+    assert second is not None
+    assert (first.relevant, second.relevant) == (("1", "b"), ("c",))
+
+
+def test_archived_items_and_items_without_a_question_are_none() -> None:
+    assert read_items(status="ARCHIVED") is None
+    assert read_items(input=None) is None
+    with pytest.raises(DataError, match="dataset 'golden': an item is not an object"):
+        read_item("x", "golden", RecordedPaths(), "langfuse")

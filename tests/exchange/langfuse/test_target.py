@@ -1,18 +1,23 @@
+""""""
+
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.pacing import Clock
+from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.langfuse.target import LangfuseTarget, LangfuseTargetNode
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.langfuse.connection import LangfuseConnection, connect
+from rageval_spec.exchange.langfuse.target import MOST_BYTES, LangfuseSender, LangfuseTarget, LangfuseTargetNode
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.exchange.evaluations import make_traced
@@ -25,7 +30,7 @@ LINKS: dict[str, TraceLink | None] = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits take no time; how long they would be."""
     waits: list[float] = []
@@ -50,6 +55,7 @@ def send(server: LangfuseServer, evaluation: Any, folder: Path | None = None, **
         target.close()
 
 
+@pytest.mark.usefixtures("quick")
 def test_values_reasons_and_words_go_to_the_trace_of_the_answer(server: LangfuseServer) -> None:
     receipt = send(server, make_traced(LINKS))
     assert receipt.render() == f"sent 3 scores to {server.url}\n"
@@ -68,6 +74,7 @@ def test_values_reasons_and_words_go_to_the_trace_of_the_answer(server: Langfuse
     assert told["t0"]["metadata"]["label"] == "good"
 
 
+@pytest.mark.usefixtures("quick")
 def test_sending_twice_leaves_the_same(server: LangfuseServer, tmp_path: Path) -> None:
     evaluation = make_traced(LINKS)
     send(server, evaluation, tmp_path)
@@ -80,6 +87,7 @@ def test_sending_twice_leaves_the_same(server: LangfuseServer, tmp_path: Path) -
     assert json.dumps(server.scores, sort_keys=True) == before
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_changed_value_replaces_the_score(server: LangfuseServer, tmp_path: Path) -> None:
     send(server, make_traced(LINKS), tmp_path)
     changed = [
@@ -90,6 +98,7 @@ def test_a_changed_value_replaces_the_score(server: LangfuseServer, tmp_path: Pa
     assert sorted(one["value"] for one in server.scores.values()) == [0.1, 0.5, 0.9]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_dry_run_shows_and_sends_nothing(server: LangfuseServer) -> None:
     shown: list[str] = []
     receipt = send(server, make_traced(LINKS), dry_run=True, show=shown.append)
@@ -98,6 +107,7 @@ def test_a_dry_run_shows_and_sends_nothing(server: LangfuseServer) -> None:
     assert not server.asked
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_killed_export_continues_where_it_stopped(server: LangfuseServer, tmp_path: Path) -> None:
     links = {f"q{n}": TraceLink("langfuse", f"t{n}") for n in range(120)}
     values = [value(f"q{n}", "faithfulness", 0.5) for n in range(120)]
@@ -118,6 +128,7 @@ def test_a_killed_export_continues_where_it_stopped(server: LangfuseServer, tmp_
     assert len(server.scores) == 120
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_refusal_is_repeated_as_late_as_langfuse_asks(server: LangfuseServer, quick: list[float]) -> None:
     refused = [Answer({"message": "slow down"}, 429, Retry_After="11")]
     server.interrupt = lambda asked: refused.pop() if refused and asked.method == "POST" else None
@@ -126,6 +137,7 @@ def test_a_refusal_is_repeated_as_late_as_langfuse_asks(server: LangfuseServer, 
     assert max(quick) > 10
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_batch_of_which_some_are_refused_is_an_error() -> None:
     server = LangfuseServer()
     refusal = {"accepted": 2, "rejected": 1, "errors": [{"message": "no such trace t1"}]}
@@ -135,6 +147,7 @@ def test_a_batch_of_which_some_are_refused_is_an_error() -> None:
     server.close()
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_has_no_value_or_no_trace_is_left_out_and_counted(server: LangfuseServer) -> None:
     links = {**LINKS, "q3": None, "q4": TraceLink("phoenix", "x")}
     values = [value("q0", "faithfulness", 0.5), value("q1", "faithfulness", None), value("q3", "faithfulness", 1.0)]
@@ -144,11 +157,13 @@ def test_what_has_no_value_or_no_trace_is_left_out_and_counted(server: LangfuseS
     assert "1 answer that a metric could not score left out" in told
 
 
+@pytest.mark.usefixtures("quick")
 def test_without_any_trace_the_message_says_what_to_do(server: LangfuseServer) -> None:
     with pytest.raises(UsageError, match="no answer has a trace of langfuse"):
         send(server, make_traced({"q0": None}))
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_long_reason_is_cut_and_batches_stay_small(server: LangfuseServer) -> None:
     links = {f"q{n}": TraceLink("langfuse", f"t{n}") for n in range(50)}
     values = [value(f"q{n}", "faithfulness", 0.5, reason="why " * 50_000) for n in range(50)]
@@ -158,6 +173,7 @@ def test_a_long_reason_is_cut_and_batches_stay_small(server: LangfuseServer) -> 
     assert max(len(asked.body) for asked in server.asked) < 2**20
 
 
+@pytest.mark.usefixtures("quick")
 def test_answers_become_a_run_of_a_dataset(server: LangfuseServer) -> None:
     evaluation = make_traced(dict.fromkeys(("q0", "q1")), systems=("v1", "v2"), seconds=1.5, cost=0.25, input_tokens=7)
     receipt = send(server, evaluation, dataset="golden", run="nightly")
@@ -181,6 +197,7 @@ def test_answers_become_a_run_of_a_dataset(server: LangfuseServer) -> None:
         assert json.loads(told[0]["langfuse.observation.cost_details"]) == {"total": 0.25}
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_run_that_is_sent_twice_is_one_run(server: LangfuseServer) -> None:
     evaluation = make_traced(dict.fromkeys(("q0", "q1")))
     for _ in range(2):
@@ -189,6 +206,7 @@ def test_a_run_that_is_sent_twice_is_one_run(server: LangfuseServer) -> None:
     assert len(server.runs if server.is_old else server.spans) == (2 if server.is_old else 4)
 
 
+@pytest.mark.usefixtures("quick")
 def test_questions_of_other_datasets_are_left_out_of_a_run(server: LangfuseServer) -> None:
     told = send(server, make_traced(dict.fromkeys(("q0", "x1", "x2"))), dataset="golden").render()
     assert "2 answers to questions that are no items of the dataset 'golden' left out" in told
@@ -197,11 +215,13 @@ def test_questions_of_other_datasets_are_left_out_of_a_run(server: LangfuseServe
         send(server, make_traced(dict.fromkeys(("x1", "x2"))), dataset="golden")
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_run_of_a_dataset_that_is_not_there_is_an_error(server: LangfuseServer) -> None:
     with pytest.raises(RagevalError, match="there is no dataset 'gold' in this project"):
         send(server, make_traced({"q0": None}), dataset="gold")
 
 
+@pytest.mark.usefixtures("quick")
 def test_no_file_and_no_message_holds_a_key(server: LangfuseServer, tmp_path: Path) -> None:
     send(server, make_traced(LINKS), tmp_path)
     written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
@@ -211,6 +231,7 @@ def test_no_file_and_no_message_holds_a_key(server: LangfuseServer, tmp_path: Pa
     assert SECRET not in repr(node) + node.model_dump_json()
 
 
+@pytest.mark.usefixtures("quick")
 def test_two_systems_that_read_the_same_traces_are_kept_apart(server: LangfuseServer, tmp_path: Path) -> None:
     values = [
         value(f"q{n}", "faithfulness", 0.9 if name == "v1" else 0.1, name) for name in ("v1", "v2") for n in (0, 1)
@@ -227,6 +248,7 @@ def test_two_systems_that_read_the_same_traces_are_kept_apart(server: LangfuseSe
     assert send(server, evaluation, tmp_path).known == 4
 
 
+@pytest.mark.usefixtures("quick")
 def test_questions_that_share_a_trace_are_said_and_not_replaced(server: LangfuseServer, tmp_path: Path) -> None:
     values = [value("q0", "faithfulness", 0.9), value("again", "faithfulness", 0.1)]
     evaluation = make_traced({"q0": LINKS["q0"], "again": LINKS["q0"]}, values)
@@ -238,6 +260,7 @@ def test_questions_that_share_a_trace_are_said_and_not_replaced(server: Langfuse
     assert not send(server, evaluation, tmp_path).sent
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_run_has_the_time_of_its_results(server: LangfuseServer, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
     os.utime(tmp_path / "results.json", (1772366400, 1772366400))  # 2026-03-01T12:00:00Z
@@ -246,3 +269,48 @@ def test_a_run_has_the_time_of_its_results(server: LangfuseServer, tmp_path: Pat
         assert {one["timestamp"][:19] for one in server.traces.values()} == {"2026-03-01T12:00:00"}
     else:
         assert {one["startTimeUnixNano"] for one in server.spans.values()} == {"1772366400000000000"}
+
+
+TIME_OF_SENDING = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def sending_server() -> Iterator[LangfuseServer]:
+    running = LangfuseServer()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def sender(sending_server: LangfuseServer) -> Iterator[LangfuseSender]:
+    opened = LangfuseSender(
+        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", None, TIME_OF_SENDING
+    )
+    yield opened
+    opened.close()
+
+
+def test_the_version_is_asked_for_once(sending_server: LangfuseServer, sender: LangfuseSender) -> None:
+    for number in range(3):
+        sender.send([{"id": f"s{number}", "traceId": "t", "name": "x", "value": 1.0}])
+    assert [asked.method for asked in sending_server.asked] == ["GET", "POST", "POST", "POST"]
+
+
+def test_batches_are_no_larger_than_langfuse_takes(sending_server: LangfuseServer, sender: LangfuseSender) -> None:
+    comment = "x" * (MOST_BYTES // 3)
+    sender.send([{"id": f"s{n}", "traceId": "t", "name": "x", "value": 1.0, "comment": comment} for n in range(5)])
+    assert [len(body) for _, body in sending_server.bodies] == [2, 2, 1]
+
+
+def test_a_refused_trace_of_an_older_version_is_an_error(sending_server: LangfuseServer) -> None:
+    sending_server.is_old = True
+    sending_server.items["golden"] = [{"id": "i"}]
+    refused = Answer({"successes": [], "errors": [{"id": "e", "status": 400, "message": "bad trace"}]}, 207)
+    sending_server.interrupt = lambda asked: refused if asked.route.endswith("/ingestion") else None
+    sender = LangfuseSender(
+        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", "golden", TIME_OF_SENDING
+    )
+    answer: dict[str, Any] = {"item": "i", "run": "r", "traceId": "t", "input": {}, "output": {}, "error": None}
+    with pytest.raises(ServiceError, match=r"Langfuse refused 1 of 1 traces: .*bad trace"):
+        sender.send([answer])
+    sender.close()

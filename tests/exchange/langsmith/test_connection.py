@@ -1,9 +1,89 @@
+""""""
+
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from rageval_spec.errors import UsageError
-from rageval_spec.exchange.langsmith.connection import CLOUD, LangSmithConnection, connect, find_url, split_url
+from rageval_spec.endpoints.service import ServiceError
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.langsmith.connection import (
+    CLOUD,
+    LangSmithApi,
+    LangSmithConnection,
+    connect,
+    find_url,
+    split_url,
+)
+from tests.exchange.langsmith.server import PROJECT, LangSmithServer, feedback, make_id, rag_trace
+from tests.models.endpoint import Answer
+
+
+@pytest.fixture(params=["new", "old"])
+def server(request: pytest.FixtureRequest) -> Iterator[LangSmithServer]:
+    running = LangSmithServer(is_old=request.param == "old", page=4)
+    running.add(*rag_trace(1), *rag_trace(2), *rag_trace(3))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def api(server: LangSmithServer) -> Iterator[LangSmithApi]:
+    paths = connect(LangSmithConnection(url=server.url), "langsmith")
+    yield LangSmithApi(paths, "langsmith")
+    paths.service.close()
+
+
+def test_all_pages_of_runs_are_read(server: LangSmithServer, api: LangSmithApi) -> None:
+    found = [one["id"] for page in api.runs(api.find_project("support"), {}) for one in page]
+    assert sorted(found) == sorted(server.runs)
+    assert api.is_old == server.is_old
+
+
+def test_the_window_is_asked_for(api: LangSmithApi) -> None:
+    window = {"from": "2026-03-01T12:00:20Z", "to": "2026-03-01T12:00:30Z"}
+    found = {one["trace_id"] for page in api.runs(PROJECT, window) for one in page}
+    assert found == {make_id("t2")}
+
+
+def test_lists_are_read_to_their_end(server: LangSmithServer, api: LangSmithApi) -> None:
+    server.datasets["golden"] = [{"id": make_id(f"e{n}"), "inputs": {}} for n in range(230)]
+    assert len(list(api.examples(api.find_dataset("golden")))) == 230
+    server.feedback = {make_id(f"f{n}"): feedback(f"f{n}", f"t{n}", "ok", score=1) for n in range(120)}
+    assert len(list(api.feedback([make_id(f"t{n}") for n in range(120)]))) == 120
+
+
+def test_a_list_that_repeats_itself_ends(server: LangSmithServer, api: LangSmithApi) -> None:
+    page = [{"id": str(n)} for n in range(100)]
+    server.interrupt = lambda asked: Answer(page) if asked.route == "/examples" else None
+    assert len(list(api.examples("d"))) == 100
+
+
+def test_names_that_are_not_there_are_errors(api: LangSmithApi) -> None:
+    with pytest.raises(RagevalError, match="there is no tracing project 'nobody' in this workspace"):
+        api.find_project("nobody")
+    with pytest.raises(RagevalError, match="there is no dataset 'nothing' in this workspace"):
+        api.find_dataset("nothing")
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Answer(b"<html>", Content_Type="text/html"), "answered 200 with a web page"),
+        (Answer({"rows": []}), "the reply has no list"),
+        (Answer([]), "the reply has no list"),
+        (Answer({"items": [1], "next_cursor": "x", "runs": [1], "cursors": {"next": "x"}}), "the same rows twice"),
+        (Answer({"detail": "no"}, 403), "answered 403"),
+    ],
+)
+def test_a_reply_that_is_not_langsmiths_is_an_error(
+    server: LangSmithServer, api: LangSmithApi, reply: Any, says: str
+) -> None:
+    server.interrupt = lambda asked: reply
+    with pytest.raises(ServiceError, match=says):
+        list(api.runs(PROJECT, {}))
 
 
 def test_the_url_comes_from_the_node_then_from_the_environment() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spec.exchange.langsmith.source import LangSmithSource, LangSmithSourceNode
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
-from rageval_spec.exchange.shared.sending import send_parcels
+from rageval_spec.exchange.shared.delivery import send_parcels
 from rageval_spec.plugin import Context
 from tests.exchange.evaluations import make_traced
 from tests.exchange.langsmith.server import KEY, LangSmithServer, feedback, make_id, rag_trace

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -7,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.pacing import Clock
+from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.langsmith.connection import LangSmithConnection, connect
+from rageval_spec.exchange.langsmith.target import LangSmithSender, LangSmithTarget, LangSmithTargetNode
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.exchange.evaluations import make_traced
@@ -25,7 +29,7 @@ LINKS: dict[str, TraceLink | None] = {
 EXAMPLES = dict.fromkeys((make_id("e0"), make_id("e1")))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits take no time; how long they would be."""
     waits: list[float] = []
@@ -50,6 +54,7 @@ def send(server: LangSmithServer, evaluation: Any, folder: Path | None = None, *
         target.close()
 
 
+@pytest.mark.usefixtures("quick")
 def test_values_reasons_and_words_go_to_the_run_of_the_answer(server: LangSmithServer) -> None:
     assert send(server, make_traced(LINKS)).render() == f"sent 3 feedback rows to {server.url}\n"
     told = {one["run_id"]: one for one in server.feedback.values()}
@@ -65,6 +70,7 @@ def test_values_reasons_and_words_go_to_the_run_of_the_answer(server: LangSmithS
     assert found["feedback_source"]["metadata"]["query_id"] == "q1"
 
 
+@pytest.mark.usefixtures("quick")
 def test_sending_twice_leaves_the_same_and_a_change_replaces(server: LangSmithServer, tmp_path: Path) -> None:
     evaluation = make_traced(LINKS)
     send(server, evaluation, tmp_path)
@@ -76,6 +82,7 @@ def test_sending_twice_leaves_the_same_and_a_change_replaces(server: LangSmithSe
     assert sorted(one["score"] for one in server.feedback.values()) == [0.3333, 0.5, 0.9]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_dry_run_shows_and_sends_nothing(server: LangSmithServer) -> None:
     shown: list[str] = []
     send(server, make_traced(LINKS), dry_run=True, show=shown.append)
@@ -83,6 +90,7 @@ def test_a_dry_run_shows_and_sends_nothing(server: LangSmithServer) -> None:
     assert not server.asked
 
 
+@pytest.mark.usefixtures("quick")
 def test_answers_become_an_experiment(server: LangSmithServer) -> None:
     evaluation = make_traced(EXAMPLES, systems=("v1", "v2"), seconds=1.5)
     for _ in range(2):
@@ -99,6 +107,7 @@ def test_answers_become_an_experiment(server: LangSmithServer) -> None:
     assert (len(server.runs), len(server.feedback)) == (4, 4)
 
 
+@pytest.mark.usefixtures("quick")
 def test_questions_of_elsewhere_are_no_experiment(server: LangSmithServer) -> None:
     with pytest.raises(UsageError, match="the question 'q0' has no id of an example of LangSmith"):
         send(server, make_traced({"q0": None}), dataset="golden")
@@ -106,6 +115,7 @@ def test_questions_of_elsewhere_are_no_experiment(server: LangSmithServer) -> No
         send(server, make_traced(EXAMPLES), dataset="gold")
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_refusal_is_repeated_as_late_as_langsmith_asks(server: LangSmithServer, quick: list[float]) -> None:
     refused = [Answer({"detail": "slow down"}, 429, Retry_After="9")]
     server.interrupt = lambda asked: refused.pop() if refused else None
@@ -114,6 +124,7 @@ def test_a_refusal_is_repeated_as_late_as_langsmith_asks(server: LangSmithServer
     assert max(quick) > 8
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_killed_export_continues_where_it_stopped(server: LangSmithServer, tmp_path: Path) -> None:
     links = {f"q{n}": TraceLink("langsmith", make_id(f"t{n}")) for n in range(50)}
     values = [value(f"q{n}", "faithfulness", 0.5) for n in range(50)]
@@ -125,6 +136,7 @@ def test_a_killed_export_continues_where_it_stopped(server: LangSmithServer, tmp
     assert len(server.feedback) == 50
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_has_no_value_is_counted_and_no_file_holds_the_key(server: LangSmithServer, tmp_path: Path) -> None:
     values = [value("q0", "faithfulness", 0.5), value("q1", "faithfulness", None)]
     told = send(server, make_traced(LINKS, values), tmp_path).render()
@@ -132,6 +144,7 @@ def test_what_has_no_value_is_counted_and_no_file_holds_the_key(server: LangSmit
     assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
+@pytest.mark.usefixtures("quick")
 def test_runs_that_are_gone_do_not_keep_the_others_from_being_judged(server: LangSmithServer) -> None:
     def forget(asked: Any) -> Answer | None:
         return Answer({"detail": "Run not found"}, 404) if make_id("t1").encode() in asked.body else None
@@ -145,9 +158,45 @@ def test_runs_that_are_gone_do_not_keep_the_others_from_being_judged(server: Lan
         send(server, make_traced(LINKS))
 
 
+@pytest.mark.usefixtures("quick")
 def test_two_systems_that_read_the_same_runs_are_kept_apart(server: LangSmithServer) -> None:
     values = [value("q0", "faithfulness", number, name) for name, number in (("v1", 0.9), ("v2", 0.1))]
     send(server, make_traced({"q0": LINKS["q0"]}, values, systems=("v1", "v2")))
     assert sorted((one["key"], one["score"]) for one in server.feedback.values()) == [
         ("faithfulness", 0.9), ("faithfulness (golden/v2)", 0.1),
     ]  # fmt: skip
+
+
+FEEDBACK = {"id": make_id("f"), "run_id": make_id("t"), "key": "x", "score": 0.5}
+
+
+@pytest.fixture
+def sender(server: LangSmithServer) -> Iterator[LangSmithSender]:
+    opened = LangSmithSender(connect(LangSmithConnection(url=server.url), "langsmith"), "langsmith", "golden")
+    yield opened
+    opened.close()
+
+
+def test_feedback_that_is_there_is_changed(server: LangSmithServer, sender: LangSmithSender) -> None:
+    sender.send([FEEDBACK])
+    sender.send([FEEDBACK | {"score": 0.25, "comment": "worse"}])
+    assert [(one["score"], one["comment"]) for one in server.feedback.values()] == [(0.25, "worse")]
+
+
+def test_an_experiment_is_opened_once(server: LangSmithServer, sender: LangSmithSender) -> None:
+    for _ in range(2):
+        sender.send([FEEDBACK | {"experiment": "nightly"}])
+    assert [path for path, _ in server.bodies].count("/sessions") == 1
+
+
+def test_an_experiment_that_is_there_is_found_by_its_name(server: LangSmithServer, sender: LangSmithSender) -> None:
+    server.sessions["nightly"] = {"id": make_id("earlier"), "name": "nightly"}
+    conflict = Answer({"detail": "exists"}, 409)
+    server.interrupt = lambda asked: conflict if (asked.method, asked.route) == ("POST", "/sessions") else None
+    sender.send([FEEDBACK | {"experiment": "nightly"}])
+    assert server.feedback[FEEDBACK["id"]]["session_id"] == make_id("earlier")  # type: ignore[index]
+
+
+def test_feedback_that_is_refused_is_an_error(server: LangSmithServer, sender: LangSmithSender) -> None:
+    with pytest.raises(ServiceError, match=r"answered 422 .*at most 4 decimal places"):
+        sender.send([FEEDBACK | {"score": 0.123456}])

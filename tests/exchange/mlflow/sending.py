@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation, Interval
-from rageval_spec.data.trace import Trace, TraceLink
+from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.exchange.mlflow.target import MlflowTarget, MlflowTargetNode
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.exchange.traced_evaluation import evaluate
 

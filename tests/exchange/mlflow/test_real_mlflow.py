@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.service import Service
 from rageval_spec.errors import UsageError
 from tests.exchange.mlflow.sending import AGGREGATES, send

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import gzip
@@ -15,12 +17,10 @@ import pytest
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.otel import receiver as module
-from rageval_spec.exchange.otel.receiver import Receiver
-from rageval_spec.exchange.otel.spool import Spool
-from rageval_spec.exchange.shared.otlp.files import SpanFiles
-from rageval_spec.exchange.shared.otlp.protobuf_spans import encode_spans
-from rageval_spec.exchange.shared.otlp.wire import read_fields, write_bytes, write_message
-from rageval_spec.exchange.shared.spans import Span
+from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans, read_fields, write_bytes, write_message
+from rageval_spec.exchange.shared.spans.span_files import SpanFiles
+from rageval_spec.exchange.shared.spans.spans import Span
 from tests.exchange.otel.rotel import rotel_forwarding
 from tests.exchange.otel.sdk import send_rag
 
@@ -30,7 +30,7 @@ PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 class Open(NamedTuple):
     receiver: Receiver
-    spool: Spool
+    spool: RequestSpool
     told: list[str]
 
     @property
@@ -52,7 +52,7 @@ class Open(NamedTuple):
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Open]:
-    spool, told = Spool(tmp_path / "spool.otlp"), list[str]()
+    spool, told = RequestSpool(tmp_path / "spool.otlp"), list[str]()
     receiver = Receiver("127.0.0.1", 0, spool, told.append)
     yield Open(receiver, spool, told)
     spool.close()
@@ -174,7 +174,7 @@ def test_nothing_is_acknowledged_that_is_not_on_the_disk(opened: Open, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rageval_spec.exchange.otel.spool.os.fsync", fail)
+        patch.setattr("rageval_spec.exchange.otel.receiver.os.fsync", fail)
         status, content = opened.post(encode_spans([_span(1)]))
     assert status == 503 and b"cannot be stored" in content
     assert opened.told == [f"{opened.spool.path}: cannot be written: No space left on device"]
@@ -202,7 +202,7 @@ def test_many_senders_at_once_lose_nothing(opened: Open) -> None:
 
 
 def test_an_address_in_use_is_an_error(opened: Open, tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "other.otlp")
+    spool = RequestSpool(tmp_path / "other.otlp")
     with pytest.raises(RagevalError, match=rf"127\.0\.0\.1:{opened.port}: cannot listen"):
         Receiver("127.0.0.1", opened.port, spool, print)
     spool.close()
@@ -212,3 +212,56 @@ def test_a_larger_request_than_allowed(opened: Open, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "LARGEST", 100)
     status, content = opened.post(b"\0" * 101)
     assert status == 413 and b"at most 100 are taken" in content
+
+
+def _request(number: int) -> bytes:
+    return encode_spans([Span("1" * 32, f"{number:016x}")])
+
+
+def _read(path: Path) -> list[int]:
+    return [int(span.span_id, 16) for span in SpanFiles().read(path)]
+
+
+def test_requests_can_be_read_as_a_file_of_a_collector(tmp_path: Path) -> None:
+    spool = RequestSpool(tmp_path / "deep" / "a.otlp")
+    assert all(spool.add(_request(number)) for number in (1, 2))
+    assert _read(spool.path) == [1, 2]  # also before it is closed
+    spool.close()
+    assert not spool.add(_request(3)) and _read(spool.path) == [1, 2]
+
+
+@pytest.mark.parametrize("cut", [1, 3, 4, 10])
+def test_what_a_kill_left_of_a_request_is_removed(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.otlp"
+    spool = RequestSpool(path)
+    spool.add(_request(1))
+    whole = path.stat().st_size
+    spool.add(_request(2))
+    spool.close()
+    path.write_bytes(path.read_bytes()[: whole + cut])
+    again = RequestSpool(path)
+    assert again.found == 1
+    again.add(_request(3))
+    again.close()
+    assert _read(path) == [1, 3]
+
+
+def test_two_receivers_do_not_share_a_spool(tmp_path: Path) -> None:
+    first = RequestSpool(tmp_path / "a.otlp")
+    with pytest.raises(RagevalError, match="another receiver is writing"):
+        RequestSpool(tmp_path / "a.otlp")
+    first.close()
+    RequestSpool(tmp_path / "a.otlp").close()
+
+
+def test_a_retired_spool_is_kept_until_the_next_one(tmp_path: Path) -> None:
+    spool = RequestSpool(tmp_path / "a.otlp")
+    spool.add(_request(1))
+    spool.retire()
+    assert _read(tmp_path / "a.done") == [1] and not spool.path.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RagevalError, match="cannot be written"):
+        RequestSpool(tmp_path / "file" / "a.otlp")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelNode, OtelSource, split_address
-from rageval_spec.exchange.shared.otlp.protobuf_spans import encode_spans
-from rageval_spec.exchange.shared.spans import SECOND, Span
+from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelSource, OtelSourceNode, split_address
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans
+from rageval_spec.exchange.shared.spans.spans import SECOND, Span
 from rageval_spec.plugin import Context
 from tests.command_line import invoke
 from tests.exchange.otel.sdk import send_rag
@@ -179,7 +179,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 def test_receiving_for_some_time(tmp_path: Path) -> None:
     told: list[str] = []
-    node = OtelNode(listen="127.0.0.1:0", seconds=0.1, spool=str(tmp_path / "spool.otlp"))
+    node = OtelSourceNode(listen="127.0.0.1:0", seconds=0.1, spool=str(tmp_path / "spool.otlp"))
     source = OtelSource(node, Context("otel", tmp_path, tell=told.append))
     with pytest.raises(DataError, match=r"http://127\.0\.0\.1:\d+/v1/traces: there are no spans"):
         list(source.read())

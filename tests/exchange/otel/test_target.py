@@ -1,26 +1,45 @@
+""""""
+
 from __future__ import annotations
 
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Trace, TraceLink
-from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.otel.target import OtelTarget, OtelTargetNode
-from rageval_spec.exchange.shared.otlp.protobuf_spans import decode_spans, encode_spans
-from rageval_spec.exchange.shared.otlp.wire import write_message, write_number, write_text
-from rageval_spec.exchange.shared.sending import send_parcels
-from rageval_spec.exchange.shared.span_traces import SpanReader
-from rageval_spec.exchange.shared.spans import SECOND
+from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.traces import Trace, TraceLink
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.otel.target import (
+    OtelConnection,
+    OtelTarget,
+    OtelTargetNode,
+    ValueSpan,
+    connect,
+    find_endpoint,
+    find_headers,
+    find_place,
+    list_gauges,
+)
+from rageval_spec.exchange.shared.delivery import send_parcels
+from rageval_spec.exchange.shared.spans.protobuf import (
+    decode_spans,
+    encode_spans,
+    write_message,
+    write_number,
+    write_text,
+)
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import SECOND
 from rageval_spec.plugin import Context
+from rageval_spec.plugin.secrets import Secret
 from tests.command_line import invoke
 from tests.exchange.otel.collector import attributes, collecting
 from tests.exchange.otel.rotel import rotel_forwarding
-from tests.exchange.otel.test_evaluations import AGGREGATES
 from tests.exchange.otel.test_source import BEGIN, record_trace
 from tests.exchange.traced_evaluation import evaluate
 
@@ -92,7 +111,7 @@ def test_events_alone() -> None:
 
 def test_metrics() -> None:
     with collecting() as collector:
-        said = send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+        said = send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), collector.url, signals=("metrics",))
     metrics = collector.metrics()
     assert "metrics to" in said
     named = {attributes(point)["metric"]: point for point in metrics["rageval.metric.value"]}
@@ -141,7 +160,7 @@ def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() ->
     with collecting() as collector:
         collector.answers = [(404, b"not found")]
         with pytest.raises(RagevalError, match="the endpoint may take no metrics: leave metrics out of signals"):
-            send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
+            send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), collector.url, signals=("metrics",))
 
 
 def test_a_busy_collector_is_asked_again() -> None:
@@ -186,7 +205,7 @@ def test_the_command_line_and_a_report(tmp_path: Path) -> None:
 
 def test_a_real_collector_takes_all_signals() -> None:
     with collecting() as behind, rotel_forwarding(behind.url) as rotel:
-        send(evaluate(_traces(), aggregates=AGGREGATES), rotel, signals=("traces", "logs", "metrics"))
+        send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), rotel, signals=("traces", "logs", "metrics"))
         until = time.monotonic() + 30
         while len(set(behind.paths)) < 3 and time.monotonic() < until:
             time.sleep(0.05)
@@ -196,3 +215,62 @@ def test_a_real_collector_takes_all_signals() -> None:
         {"gen_ai.evaluation.name": "ndcg@10", "gen_ai.evaluation.score.value": 0.25}
     )
     assert len(behind.records()) == 6 and "rageval.metric.value" in behind.metrics()
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "url"),
+    [
+        (None, {}, "http://localhost:4318"),
+        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:1/"}, "http://c:1"),
+        ("http://d:2/v1/traces", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:1"}, "http://d:2"),
+        ("https://e/otlp/", {}, "https://e/otlp"),
+    ],
+)
+def test_endpoints(given: str | None, environment: dict[str, str], url: str) -> None:
+    assert find_endpoint(OtelConnection(endpoint=given), environment) == url
+
+
+def test_headers_of_the_node_replace_those_of_the_environment() -> None:
+    environment = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b, x=1,broken"}
+    found = find_headers(OtelConnection(), environment)
+    assert {name: secret.reveal() for name, secret in found.items()} == {"api-key": "a b", "x": "1"}
+    assert "a b" not in repr(found)
+    own = {"y": Secret("2")}
+    assert find_headers(OtelConnection(headers=own), environment) == own
+
+
+def test_an_endpoint_that_is_no_url() -> None:
+    with pytest.raises(UsageError, match="otel: endpoint:"):
+        connect(OtelConnection(endpoint="localhost:4318"), "otel")
+
+
+AGGREGATES_OF_EVALUATIONS = tuple(
+    Aggregate("golden", "bot", metric, mean, Interval(0.1, 0.4, 0.95, "bootstrap"), 2, 3)
+    for metric, mean in (("ndcg@10", 0.25), ("faithfulness", 0.5))
+)
+T, S = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        (TraceLink("otel", T, S, None, {"ended": "5"}), ValueSpan(T, S, 5)),
+        (TraceLink("phoenix", T.upper(), S), ValueSpan(T, S, 0)),
+        (TraceLink("mlflow", f"tr-{T}", S), ValueSpan(T, S, 0)),
+        (TraceLink("otel", T), None),
+        (TraceLink("langfuse", "abc", S), None),
+        (TraceLink("otel", "0" * 32, S), None),
+        (TraceLink("otel", T, S, None, {"ended": "later"}), ValueSpan(T, S, 0)),
+        (None, None),
+    ],
+)
+def test_any_tool_with_ids_of_opentelemetry_has_a_place(link: TraceLink | None, place: ValueSpan | None) -> None:
+    assert find_place(link) == place
+
+
+def test_gauges_of_one_name_stand_together() -> None:
+    traces = [trace for number in (1, 2) for trace in SpanReader("otel").read(record_trace(number))]
+    names = [gauge.name for gauge in list_gauges(evaluate(traces, aggregates=AGGREGATES_OF_EVALUATIONS), 5)]
+    assert names == sorted(names, key=names.index) and len(set(names)) >= 3
+    changes = sum(before != after for before, after in pairwise(names))
+    assert changes == len(set(names)) - 1

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Document, Trace, TraceLink
+from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.exchange.phoenix.target import PhoenixTarget, PhoenixTargetNode
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 
 

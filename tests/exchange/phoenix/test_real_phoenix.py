@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rageval_spec.data.trace import Trace, TraceLink
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.service import Service, ServiceError
 from rageval_spec.errors import UsageError
 from tests.exchange.otel.rotel import free_port

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.data.trace import Trace
+from rageval_spec.data.traces import Trace
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.phoenix.source import PhoenixSource, PhoenixSourceNode
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secrets import Secret
 from tests.endpoints.api_server import Asked
 from tests.exchange.phoenix.server import PAGE, PhoenixServer, make_span
 from tests.models.endpoint import Answer

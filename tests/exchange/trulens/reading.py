@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.trace import Trace
-from rageval_spec.exchange.shared.sending import Receipt, send_parcels
+from rageval_spec.data.traces import Trace
+from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.exchange.trulens.source import TrulensSource, TrulensSourceNode
 from rageval_spec.exchange.trulens.target import TrulensTarget, TrulensTargetNode
 from rageval_spec.plugin import Context

@@ -7,10 +7,10 @@ from typing import Any
 
 from rageval_spec.plugin import Answers, Context
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.context import say_nothing
-from rageval_spec.reading.answer_rows import AnswerRow
+from rageval_spec.plugin.plugin import say_nothing
+from rageval_spec.recorded.answers_and_steps import AnswerRow
 from rageval_spec.store.replies import MemoryAnswers
-from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 
 Say = Callable[[Mapping[str, Any]], AnswerRow]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.systems.shared.program import Program, is_path
-from rageval_spec.systems.shared.questions import AskError
+from rageval_spec.systems.shared.question_templates import AskError
 
 HANG = 60
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
@@ -16,19 +19,87 @@ from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
-    from rageval_spec.audit.auditing import Material
-    from rageval_spec.audit.finding import Audit
-    from rageval_spec.audit.mix import Wanted
-    from rageval_spec.audit.question_set import QuestionSet
-    from rageval_spec.commands.audit.evaluated import Found
-    from rageval_spec.commands.audit.opening import Subject
+    from rageval_spec.audit.audit_findings import Audit
+    from rageval_spec.audit.checks import Material
+    from rageval_spec.audit.mix_and_size import WantedMix
+    from rageval_spec.audit.question_set import AuditedQuestions
+    from rageval_spec.commands.audit.audited_questions import EarlierResults, Subject
     from rageval_spec.generation.documents import DocumentSet
-    from rageval_spec.pipeline.parts import Parts
-    from rageval_spec.spec.nodes import Spec
+    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+
+@click.command("audit")
+@click.argument("path", metavar="SPEC", type=click.Path(path_type=Path))
+@shared.set_option
+@click.option("--dataset", "datasets", multiple=True, metavar="DATASET", help="Only this dataset; can be repeated.")
+@click.option(
+    "--results", multiple=True, metavar="RESULTS",
+    help="Results, a label or a record whose values tell more about the questions; can be repeated, to count the "
+    "systems of all of them.  [default: the last results of this spec]",
+)  # fmt: skip
+@click.option(
+    "--train", type=click.Path(path_type=Path), metavar="FILE",
+    help="Questions that a system was trained or tuned on: a file, a BEIR folder, or a split such as "
+    "data/qrels/train.tsv.",
+)  # fmt: skip
+@click.option(
+    "--documents", type=click.Path(path_type=Path), metavar="PATH",
+    help="The documents that questions were made from, to find questions about documents that have changed: a folder "
+    "or a corpus, as for generate.",
+)  # fmt: skip
+@click.option("--types", metavar="SHARES", help="The wanted mix of types.  [default: factual:40,analytical:35,"
+              "comparative:15,procedural:10]")  # fmt: skip
+@click.option("--difficulty", "difficulties", metavar="SHARES", help="The wanted mix of difficulties.  [default: "
+              "easy:30,medium:50,hard:20]")  # fmt: skip
+@click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many questions are wanted.")
+@click.option(
+    "--metric", metavar="METRIC",
+    help="The metric that tells which questions systems fail and solve.  [default: the first of the spec]",
+)  # fmt: skip
+@click.option(
+    "--model", metavar="MODEL",
+    help="The embedding model of the spec that compares the meaning of questions.  [default: the first that runs on "
+    "this machine]",
+)  # fmt: skip
+@click.option(
+    "--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
+    help="The store with generated questions and vectors.  [default: .rageval/store, next to the spec]",
+)  # fmt: skip
+@click.option(
+    "--fix", is_flag=True,
+    help="Write cleaned copies beside the files, without repeated questions, empty ones, and those of --train; and the "
+    "removed rows with the reasons.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="With --fix: overwrite the files of an earlier --fix.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "html", "markdown"]),
+    help="How to show the findings.  [default: what the name of -o ends in, else text]",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the findings to this file: .html, .json, .md or .txt.",
+)  # fmt: skip
+def audit(**options: Any) -> int:
+    """Check test sets: their questions, references, judgements, mix and size.
+
+    SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
+    results of an evaluation, the audit also says what the questions show. It asks no system, and a model behind an
+    endpoint only if --model names it. The exit code is 1 if there are errors.
+
+    \b
+    rageval-spec audit spec.yaml
+    rageval-spec audit golden.jsonl --strict
+    rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv -o audit.html
+    """
+    rendered = audit_test_sets(AuditRequest(**options))
+    console.write(rendered.content)
+    return rendered.exit_code
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditRequest:
     """What to audit, and how to show it.
 
     Attributes:
@@ -69,14 +140,14 @@ class Request:
     output: Path | None = None
 
 
-class Rendered(NamedTuple):
+class AuditOutput(NamedTuple):
     """What to print, and the exit code: 1 if there are errors, or with `strict` also warnings."""
 
     content: bytes
     exit_code: int
 
 
-def audit_test_sets(request: Request) -> Rendered:
+def audit_test_sets(request: AuditRequest) -> AuditOutput:
     """Audit the datasets of a spec. Nothing is computed by systems and nothing is asked.
 
     Raises:
@@ -84,7 +155,7 @@ def audit_test_sets(request: Request) -> Rendered:
         UsageError: an option is wrong.
         DataError: a dataset or a file cannot be read.
     """
-    from rageval_spec.commands.audit.opening import open_questions, open_subject
+    from rageval_spec.commands.audit.audited_questions import open_questions, open_subject
 
     form = request.form or _find_form(request.output)
     with ProgressDisplay() as display:
@@ -98,8 +169,8 @@ def audit_test_sets(request: Request) -> Rendered:
     failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
     exit_code = GATE_FAILED if failing else PASSED
     if request.output is None:
-        return Rendered(content, exit_code)
-    return Rendered(_write(request.output, content), exit_code)
+        return AuditOutput(content, exit_code)
+    return AuditOutput(_write(request.output, content), exit_code)
 
 
 _SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".txt": "text"}
@@ -107,18 +178,18 @@ _SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json"
 
 def _render(audited: Audit, form: str) -> bytes:
     if form == "json":
-        from rageval_spec.audit.content import dump_audit
+        from rageval_spec.audit.audit_report import dump_audit
 
         return dump_audit(audited).encode("utf-8", "backslashreplace")
     if form == "html":
-        from rageval_spec.audit.page import render_page
+        from rageval_spec.audit.audit_report import render_page
 
         return render_page(audited)
     if form == "markdown":
-        from rageval_spec.audit.markdown import render_markdown
+        from rageval_spec.audit.audit_report import render_markdown
 
         return render_markdown(audited)
-    from rageval_spec.commands.audit.text import render_audit
+    from rageval_spec.audit.audit_report import render_audit
 
     return render_audit(audited)
 
@@ -133,11 +204,12 @@ def _find_form(output: Path | None) -> str:
     return form
 
 
-def _audit(subject: Subject, opened: Mapping[str, QuestionSet], request: Request, display: ProgressDisplay) -> Audit:
-    from rageval_spec.audit.auditing import audit_dataset
-    from rageval_spec.audit.finding import Audit
-    from rageval_spec.commands.audit.meaning import find_meaning
-    from rageval_spec.commands.audit.opening import open_train
+def _audit(
+    subject: Subject, opened: Mapping[str, AuditedQuestions], request: AuditRequest, display: ProgressDisplay
+) -> Audit:
+    from rageval_spec.audit.audit_findings import Audit
+    from rageval_spec.audit.checks import audit_dataset
+    from rageval_spec.commands.audit.audited_questions import find_meaning, open_train
 
     if subject.spec is None:
         _refuse_without_spec(request)
@@ -164,26 +236,26 @@ def _read_documents(path: Path | None) -> DocumentSet | None:
     return read_documents(path)
 
 
-def _find_results(subject: Subject, named: Sequence[str]) -> Found:
-    from rageval_spec.commands.audit.evaluated import Found, find_results
+def _find_results(subject: Subject, named: Sequence[str]) -> EarlierResults:
+    from rageval_spec.commands.audit.audited_questions import EarlierResults, find_results
 
     if subject.spec is not None:
         return find_results(subject.spec, named)
     if named:
         raise UsageError("--results needs a spec: it says what the metrics of the results mean")
-    return Found([])
+    return EarlierResults([])
 
 
-def _refuse_without_spec(request: Request) -> None:
+def _refuse_without_spec(request: AuditRequest) -> None:
     """Refuse the options that name a part of a spec, for a dataset that is audited without one."""
     for option, value in (("--metric", request.metric), ("--model", request.model)):
         if value is not None:
             raise UsageError(f"{option} {value}: {request.path} is a dataset; {option} names a part of a spec")
 
 
-def _fix(subject: Subject, opened: Mapping[str, QuestionSet], audited: Audit, *, force: bool) -> None:
+def _fix(subject: Subject, opened: Mapping[str, AuditedQuestions], audited: Audit, *, force: bool) -> None:
     """Write a cleaned copy of each dataset that has rows to remove, and tell where it is."""
-    from rageval_spec.audit.cleaning import clean, describe
+    from rageval_spec.audit.cleaned_copy import clean, describe
 
     copies = [clean(subject.datasets[one.name], opened[one.name], one) for one in audited.datasets]
     found = [one for one in copies if one is not None]
@@ -206,12 +278,12 @@ def _choose(wanted: Sequence[str], subject: Subject) -> Sequence[str]:
     return [name for name in known if not wanted or name in wanted]
 
 
-def _prepare(request: Request, questions: QuestionSet, subject: Subject) -> Material:
-    from rageval_spec.audit.auditing import Material
-    from rageval_spec.audit.mix import DIFFICULTY, TYPE
-    from rageval_spec.pipeline.origins import find_origin
+def _prepare(request: AuditRequest, questions: AuditedQuestions, subject: Subject) -> Material:
+    from rageval_spec.audit.checks import Material
+    from rageval_spec.audit.mix_and_size import DIFFICULTY, TYPE
+    from rageval_spec.pipeline.results.provenance import find_dataset_origin
 
-    origin = find_origin(subject.datasets[questions.name].node, questions.collection)
+    origin = find_dataset_origin(subject.datasets[questions.name].node, questions.collection)
     return Material(
         count=request.count,
         types=_want(TYPE, request.types, questions),
@@ -222,10 +294,10 @@ def _prepare(request: Request, questions: QuestionSet, subject: Subject) -> Mate
 
 
 def _add_values(
-    material: Material, spec: Spec, parts: Parts, found: Found, dataset: str, metric: str | None
+    material: Material, spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: str, metric: str | None
 ) -> Material:
     """The material with what the results say about a dataset."""
-    from rageval_spec.commands.audit.evaluated import list_outputs, list_powers, measure
+    from rageval_spec.commands.audit.audited_questions import list_outputs, list_powers, measure
 
     powers, why_no_powers = list_powers(spec, parts, found, dataset), ""
     if powers is None and found.opened:
@@ -242,12 +314,12 @@ def _add_values(
     )
 
 
-def _want(wanted: Wanted, text: str | None, questions: QuestionSet) -> Wanted:
+def _want(wanted: WantedMix, text: str | None, questions: AuditedQuestions) -> WantedMix:
     """The wanted shares that an option gives. A name that no question has is a gap, unless it looks mistyped."""
     if text is None:
         return wanted
-    from rageval_spec.audit.mix import read_values
-    from rageval_spec.generation.mixes import read_shares
+    from rageval_spec.audit.mix_and_size import read_values
+    from rageval_spec.generation.question_mix import read_shares
 
     known = dict.fromkeys([*wanted.shares, *read_values(questions, wanted.columns).values()])
     named = (part.partition(":")[0].strip() for part in text.lower().split(","))

@@ -10,16 +10,15 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.front import Command
+from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.errors import PASSED, RagevalWarning
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.benchmark import table as scoreboard
-    from rageval_spec.commands.benchmark.arguments import Request
+    from rageval_spec.commands.benchmark.benchmark_tables import Format
+    from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest
 
 
-def run_benchmark(request: Request, form: scoreboard.Format, output: Path | None, **options: Any) -> int:
+def run_benchmark(request: BenchmarkRequest, form: Format, output: Path | None, **options: Any) -> int:
     """Evaluate and print the table.
 
     Args:
@@ -31,18 +30,18 @@ def run_benchmark(request: Request, form: scoreboard.Format, output: Path | None
     Returns:
         The exit code, as for `run`.
     """
-    from rageval_spec.commands.benchmark import evaluation as benchmarks
-    from rageval_spec.commands.benchmark import table as scoreboard
-    from rageval_spec.commands.benchmark.arguments import load_spec
+    from rageval_spec.commands.benchmark.averages import run
+    from rageval_spec.commands.benchmark.benchmark_tables import render, save
+    from rageval_spec.commands.benchmark.system_arguments import load_spec
     from rageval_spec.runner import Options
 
     warnings.simplefilter("always", RagevalWarning)
     spec = load_spec(request)
     console.complain(spec.warnings)
     settings = Options(**options, quiet=False, one_at_a_time=True, no_history=True, output=output)
-    done = benchmarks.run(spec, settings)
-    console.write(scoreboard.render(done, form))
-    for path in () if output is None else (*done.outcome.written, *scoreboard.save(done, output)):
+    done = run(spec, settings)
+    console.write(render(done, form))
+    for path in () if output is None else (*done.outcome.written, *save(done, output)):
         console.tell(f"wrote {path}")
     for failure in done.outcome.failures:
         if form in ("json", "csv"):
@@ -54,7 +53,7 @@ def run_benchmark(request: Request, form: scoreboard.Format, output: Path | None
     return done.outcome.exit_code
 
 
-@click.command(cls=Command)
+@click.command(cls=OutputCommand)
 @click.argument("datasets", metavar="DATASET...", nargs=-1, required=True)
 @click.option("--system", "systems", multiple=True, metavar="SYSTEM", help="A system to evaluate. Can be repeated.")
 @click.option(
@@ -98,11 +97,11 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
     rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric recall@100
     rageval-spec benchmark data/scifact --system hybrid:bm25+dense --spec > spec.yaml
     """
-    from rageval_spec.commands.benchmark.arguments import Request, write_spec
+    from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, write_spec
 
     names = ("datasets", "systems", "metrics", "split", "overrides")
     reports = ("terminal",) if options["output"] is None else ("terminal", "csv")
-    request = Request(**{name: options.pop(name) for name in names}, reports=reports)
+    request = BenchmarkRequest(**{name: options.pop(name) for name in names}, reports=reports)
     if only_spec:
         console.write(write_spec(request))
         return PASSED

@@ -1,181 +1,135 @@
-"""`calibrate`: joins labels with the values of results, and shows how close the judge comes to people."""
+"""The command `calibrate`: its options, and which part of the work they ask for. Only click is imported."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from rageval_spec.calibration.bias import find_biases
-from rageval_spec.calibration.comparing import Contender, compare_judges
-from rageval_spec.calibration.joining import Joined, join_labels
-from rageval_spec.calibration.keeping import keep_calibration
-from rageval_spec.calibration.learning import WIDTH
-from rageval_spec.calibration.measuring import measure_judge, promise
-from rageval_spec.calibration.slices import measure_slices
-from rageval_spec.calibration.spending import Spending, find_spending
-from rageval_spec.commands.calibrate.choosing import Chosen, choose, count_others, explain_other, know
-from rageval_spec.commands.calibrate.drawing import draw_group
-from rageval_spec.commands.calibrate.evaluating import Evaluated, Running, evaluate
-from rageval_spec.commands.calibrate.keeping import check_place, write_anchors, write_calibrations
-from rageval_spec.commands.calibrate.settings import Settings, read_criterion, read_guarantee, read_scale
-from rageval_spec.commands.calibrate.spec_labels import read_spec_labels
-from rageval_spec.commands.calibrate.structure import Found, Group, dump
-from rageval_spec.commands.results import is_spec, open_results
-from rageval_spec.data.labels import find_ends
-from rageval_spec.errors import UsageError
-from rageval_spec.history.recorded_spec import read_recorded_spec
-from rageval_spec.reading.labels import read_columns, read_labels
-from rageval_spec.reports.shared.console import render_text
-from rageval_spec.spec import load
-from rageval_spec.wording import make_visible
+import click
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.errors import PASSED
 
-    from rageval_spec.data.evaluation import Evaluation
+_WITHOUT_SPEC = {"spec": None, "agreement": None, "against": "people", "control": "ltt"}
+_STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", "confidence")
 
 
-def calibrate_judges(
-    results: str | None,
-    labels: Sequence[Path],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    scale: str | None,
-    form: str,
-    *,
-    judges: Sequence[str] = (),
-    threshold: str = "youden",
-    width: float = WIDTH,
-    guarantee: str | None = None,
-    confidence: float = 0.95,
-    details: bool = False,
-    output: Path | None = None,
-    freeze: Path | None = None,
-    running: Running | None = None,
-) -> bytes:
-    """Compare a judge with people's labels, for each labelled metric, as text or JSON.
+@click.command("calibrate")
+@click.argument("results", required=False)
+@click.option(
+    "--labels", "labels", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    help="A file of labels; can be repeated. By default those that the spec names.",
+)  # fmt: skip
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
+@click.option(
+    "--judge", "judges", multiple=True, metavar="JUDGE",
+    help="Only metrics that ask this judge. Repeat it to compare judges; with a spec, any of its judges.",
+)  # fmt: skip
+@click.option(
+    "--threshold", metavar="CRITERION", default="youden", show_default=True,
+    help="The threshold to find: the one with the highest f1 or youden index, or the lowest with a precision, such as "
+    "'precision>=0.95'.",
+)  # fmt: skip
+@click.option(
+    "--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
+    help="The width of intervals for which to say how many labels are needed; 0.1 is ±0.05.",
+)  # fmt: skip
+@click.option(
+    "--guarantee", metavar="LIMIT",
+    help="Find the threshold from which on at most this share of the answers is wrong: 'wrong answers sent <= 2%'.",
+)  # fmt: skip
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    help="The probability with which the guarantee must hold.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write a calibration that the spec's judges can take: calibration.json.",
+)  # fmt: skip
+@click.option(
+    "--freeze", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the labelled answers and what the judge says of them, for `drift`: anchors.json.",
+)  # fmt: skip
+@click.option(
+    "--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
+    help="The spec, if RESULTS are results: choose where the steps of its cascade or waterfall decide by themselves.",
+)  # fmt: skip
+@click.option(
+    "--agreement", type=click.FloatRange(0.5, 1), metavar="SHARE",
+    help="With a spec: the share of its decisions with which each step must agree, such as 0.95.",
+)  # fmt: skip
+@click.option(
+    "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
+    help="With a spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
+)  # fmt: skip
+@click.option(
+    "--orders", type=click.IntRange(1), metavar="COUNT",
+    help="With a spec: ask the judge again about this many answers, with contexts, choices and examples in the reverse "
+    "order, and say what that changes.",
+)  # fmt: skip
+@click.option(
+    "--control", type=click.Choice(["ltt", "crc"]), default="ltt", show_default=True,
+    help="With a spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
+    "confidence; crc limits the mean share of answers that are wrong and sent.",
+)  # fmt: skip
+@click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
+@shared.label_column_option
+@click.option(
+    "--all", "everything", is_flag=True,
+    help="With a spec: score all questions, not only those with labels, even if that asks models.",
+)  # fmt: skip
+@shared.set_option
+@shared.store_options
+@click.option("--details", is_flag=True, help="Show all tables.")
+@shared.form_option
+def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
+    """Show what a judge's values are worth: how close they come to people's labels.
 
-    Args:
-        results: a results folder, a label or a record of the history, or a spec; None for the last results.
-        labels: the files of labels; for a spec, none for its own labels.
-        columns: names of columns as `part=name`.
-        metrics: only these metrics; none for all that have labels.
-        scale: the worst and the best label: `1..5`.
-        form: `text` or `json`.
-        judges: only metrics that ask one of these judges; none for all.
-        threshold: what the best threshold is: `youden`, `f1` or `precision>=0.95`.
-        width: the width of the intervals for which labels are planned.
-        guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
-        confidence: the probability with which the promise must be kept.
-        details: show all tables.
-        output: the calibration to write; None to write none.
-        freeze: the file of anchors to write; None to write none.
-        running: how a spec is run.
+    RESULTS is a results folder, or a label or a record of the history; by default the last results. Or it is a spec,
+    whose labelled metrics are then scored first.
 
-    Raises:
-        DataError: a file cannot be read, or labels do not fit the results.
-        UsageError: an option is wrong, or the results lack a labelled metric.
+    \b
+    rageval-spec calibrate --labels labels.csv
+    rageval-spec calibrate spec.yaml --judge fast --judge strict
+    rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
+    rageval-spec calibrate --labels labels.csv -o calibration.json
+    rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
+    rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
+    rageval-spec calibrate spec.yaml --orders 100
     """
-    if output is not None:
-        check_place(output)
-    if freeze is not None:
-        check_place(freeze, "anchors")
-    settings = Settings(
-        read_scale(scale), read_criterion(threshold), width, read_guarantee(guarantee), confidence, details=details
-    )
-    evaluated = (
-        _run_spec(Path(results), labels, columns, metrics, judges, running or Running())
-        if results is not None and is_spec(results)
-        else _open(results, labels, columns, metrics, judges, running)
-    )
-    evaluation = evaluated.evaluation
-    groups = [_calibrate(evaluated, chosen, settings) for chosen in evaluated.chosen]
-    found = [*{one.joined.metric: one for group in groups[::-1] for one in group.found[::-1]}.values()][::-1]
-    kept: list[str] = []
-    if output is not None:
-        entries = [keep_calibration(evaluation, one.joined, one.calibration, one.promise) for one in found]
-        kept.append(write_calibrations(output, evaluation, entries))
-    if freeze is not None:
-        kept.append(write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found]))
-    if form == "json":
-        return dump(groups, evaluated.others)
-    notes = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
-    return render_text(lambda _: _draw_all(groups, settings, [*notes, *kept]))
+    from rageval_spec.commands.calibrate.judge_runs import Running
+
+    running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
+    steps = {name: options.pop(name) for name in ("spec", "agreement", "against", "control")}
+    if (orders := options.pop("orders")) is not None:
+        from rageval_spec.commands.calibrate.reversed_order import try_orders
+
+        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form")}
+        console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
+        return PASSED
+    if steps["spec"] is None and steps != _WITHOUT_SPEC:
+        steps["spec"], results = _require_spec(results), None
+    if steps["spec"] is not None:
+        from rageval_spec.commands.calibrate.step_bounds import calibrate_steps
+
+        shared_options = {name: options[name] for name in _STEPS_OPTIONS}
+        places: dict[str, Any] = {"overrides": running.overrides, "store": running.store, "no_store": running.no_store}
+        console.write(calibrate_steps(results, labels, **shared_options, **steps, **places))
+        return PASSED
+    from rageval_spec.commands.calibrate.judges_against_labels import calibrate_judges
+
+    console.write(calibrate_judges(results, labels, running=running, **options))
+    return PASSED
 
 
-def _open(
-    results: str | None,
-    labels: Sequence[Path],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    judges: Sequence[str],
-    running: Running | None,
-) -> Evaluated:
-    """Results, and which of their metrics are calibrated."""
-    if running is not None and (running.overrides or running.everything):
-        raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
-    evaluation = open_results(results).evaluation
-    if not labels:
-        raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
-    told = read_labels(labels, read_columns(columns))
-    recorded = read_recorded_spec(evaluation)
-    known = know(evaluation, recorded)
-    chosen = choose(known, told, metrics, judges)
-    compared = [] if recorded is None else [name for one in chosen for name in one.compared]
-    spending = {name: find_spending(evaluation, recorded, name) for name in compared if recorded is not None}
-    return Evaluated(evaluation, chosen, known, spending, count_others(known, told, metrics))
+def _require_spec(results: str | None) -> Path:
+    """The spec that is named in place of results."""
+    from rageval_spec.commands.results_argument import is_spec
 
-
-def _run_spec(
-    path: Path,
-    labels: Sequence[Path],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    judges: Sequence[str],
-    running: Running,
-) -> Evaluated:
-    """Run a spec, with labels of its own or from files."""
-    spec = load(path, overrides=running.overrides)
-    told = read_labels(labels, read_columns(columns)) if labels else read_spec_labels(spec)
-    return evaluate(spec, told, metrics, judges, running)
-
-
-def _calibrate(evaluated: Evaluated, chosen: Chosen, settings: Settings) -> Group:
-    """Measure the judges of one criterion, and compare them."""
-    evaluation = evaluated.evaluation
-    bounds = _list_bounds(evaluation)
-    joined = {
-        metric: join_labels(evaluation, chosen.labels, metric, settings.scale, bounds.get(metric, (0.0, 1.0)))
-        for metric in dict.fromkeys((*chosen.shown, *chosen.compared))
-    }
-    found = [_measure(evaluation, joined[metric], settings) for metric in chosen.shown]
-    contenders = [
-        Contender(joined[name], evaluated.known.judges.get(name), evaluated.spending.get(name, Spending()))
-        for name in chosen.compared
-    ]
-    return Group(found, compare_judges(contenders, settings.criterion) if contenders else None)
-
-
-def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """The values of each metric that the worst and the best label stand for."""
-    recorded = read_recorded_spec(evaluation)
-    metrics = {} if recorded is None else recorded.metrics
-    return {name: find_ends(*metric.bounds) for name, metric in metrics.items()}
-
-
-def _measure(evaluation: Evaluation, joined: Joined, settings: Settings) -> Found:
-    return Found(
-        joined,
-        measure_judge(joined, settings.criterion, width=settings.width),
-        find_biases(evaluation, joined),
-        None if settings.limit is None else promise(joined, settings.limit, settings.confidence),
-        measure_slices(evaluation, joined),
-    )
-
-
-def _draw_all(groups: Sequence[Group], settings: Settings, notes: Sequence[str]) -> Iterator[RenderableType]:
-    for group in groups:
-        yield from draw_group(group, settings)
-    for note in notes:
-        yield make_visible(note)
+    if results is None or not is_spec(results):
+        raise click.UsageError(
+            "--agreement, --against and --control need a spec with a cascade or a waterfall: "
+            "rageval-spec calibrate spec.yaml --agreement 0.95"
+        )
+    return Path(results)

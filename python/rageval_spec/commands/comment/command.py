@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval_spec.commands import console
-from rageval_spec.commands.front import Command
+from rageval_spec.commands.console import OutputCommand
 from rageval_spec.errors import PASSED, RagevalError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.comment.code_host import CodeHost
-    from rageval_spec.commands.comment.destination import Destination, Wanted
-    from rageval_spec.commands.results import Opened
+    from rageval_spec.commands.comment.code_hosts import CodeHost, Destination, WantedDestination
+    from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.endpoints.pacing import Clock
 
 
@@ -26,7 +25,7 @@ _RETRIES = 4
 
 
 @dataclass(frozen=True)
-class Request:
+class CommentRequest:
     """What the command line asks for.
 
     Attributes:
@@ -45,19 +44,19 @@ class Request:
     summary: Path | None = None
     dry_run: bool = False
     no_post: bool = False
-    destination: Wanted | None = None
+    destination: WantedDestination | None = None
 
 
-def comment(request: Request, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
+def comment(request: CommentRequest, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
     """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run.
 
     Raises:
         UsageError: there are no such results, or an option or a variable is missing or wrong.
         RagevalError: the code host refuses the comment, or the summary cannot be written.
     """
-    from rageval_spec.commands.comment.body import mark
-    from rageval_spec.commands.comment.destination import NoDestinationError, Wanted, find_destination
-    from rageval_spec.commands.results import open_results
+    from rageval_spec.commands.comment.code_hosts import NoDestinationError, WantedDestination, find_destination
+    from rageval_spec.commands.comment.comment_text import mark
+    from rageval_spec.commands.results_argument import open_results
     from rageval_spec.endpoints.pacing import Clock
 
     opened = open_results(request.results)
@@ -70,7 +69,7 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
     if request.dry_run or request.no_post:
         return PASSED
     try:
-        destination = find_destination(request.destination or Wanted(), environment)
+        destination = find_destination(request.destination or WantedDestination(), environment)
     except NoDestinationError as reason:
         console.tell(f"no comment was made: {reason}")
         return PASSED
@@ -81,8 +80,8 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
     return PASSED
 
 
-def _write(opened: Opened, baseline: Opened | None, key: str | None, environment: Mapping[str, str]) -> str:
-    from rageval_spec.commands.comment.body import write_body
+def _write(opened: NamedResults, baseline: NamedResults | None, key: str | None, environment: Mapping[str, str]) -> str:
+    from rageval_spec.commands.comment.comment_text import write_body
 
     commit = environment.get("GITHUB_SHA") or environment.get("CI_COMMIT_SHA")
     return write_body(opened.evaluation, baseline, key=key, commit=commit)
@@ -102,9 +101,7 @@ def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
     Raises:
         RagevalError: the code host refuses it, or cannot be reached.
     """
-    from rageval_spec.commands.comment.code_host import save_comment
-    from rageval_spec.commands.comment.github import GitHub
-    from rageval_spec.commands.comment.gitlab import GitLab
+    from rageval_spec.commands.comment.code_hosts import GitHub, GitLab, save_comment
     from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries, TryError
 
     host: CodeHost = GitHub(destination) if destination.host == "github" else GitLab(destination)
@@ -116,7 +113,7 @@ def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
         raise RagevalError(f"{error}{told}") from error
 
 
-@click.command("comment", cls=Command)
+@click.command("comment", cls=OutputCommand)
 @click.argument("results", required=False)
 @click.option("--baseline", metavar="RESULTS", help="Compare with these results: a folder or a label of the history.")
 @click.option("--host", type=click.Choice(["github", "gitlab"]), help="The code host.  [default: the CI job's]")
@@ -142,7 +139,7 @@ def comment_results(**options: Any) -> int:
     rageval-spec comment rageval-results --baseline main --summary "$GITHUB_STEP_SUMMARY"
     rageval-spec comment --host gitlab --repository group/app --number 7 --dry-run
     """
-    from rageval_spec.commands.comment.destination import Wanted
+    from rageval_spec.commands.comment.code_hosts import WantedDestination
 
-    destination = Wanted(*(options.pop(name) for name in ("host", "api", "repository", "number")))
-    return comment(Request(**options, destination=destination))
+    destination = WantedDestination(*(options.pop(name) for name in ("host", "api", "repository", "number")))
+    return comment(CommentRequest(**options, destination=destination))

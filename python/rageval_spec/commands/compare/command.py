@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Command
+from rageval_spec.commands.compare.question_changes import Compared
+from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.compare.metrics import MetricChange
-    from rageval_spec.commands.compare.questions import QuestionChange, QuestionChanges
-    from rageval_spec.commands.results import Opened
-    from rageval_spec.reports.shared.worst import Filter
+    from rageval_spec.commands.compare.question_changes import QuestionChange
+    from rageval_spec.commands.results_argument import NamedResults
+    from rageval_spec.drawing.question_order import Filter
 
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
 """Of the JSON shape. Within a version, keys are only added."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What changed from one evaluation to another.
-
-    Attributes:
-        before, after: the evaluations.
-        differences: what else differs, one sentence each.
-        metrics: the numbers of both.
-        questions: the questions that changed.
-    """
-
-    before: Opened
-    after: Opened
-    differences: tuple[str, ...]
-    metrics: tuple[MetricChange, ...]
-    questions: QuestionChanges
 
 
 def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
@@ -60,28 +42,27 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
     Raises:
         UsageError: there are no such results, they have no system or dataset in common, or a name is unknown.
     """
-    from rageval_spec.commands.results import open_results
+    from rageval_spec.commands.results_argument import open_results
 
     after = open_results(second)
     found = _compare(open_results(first, after.evaluation), after, wanted)
     if form == "json":
         return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
     if form == "markdown":
-        from rageval_spec.commands.compare.markdown import write_comparison
+        from rageval_spec.commands.compare.comparison_text import write_comparison
 
         return write_comparison(found).encode("utf-8", "backslashreplace")
-    from rageval_spec.commands.compare.text import draw_comparison
-    from rageval_spec.reports.shared.console import render_text
+    from rageval_spec.commands.compare.comparison_text import draw_comparison
+    from rageval_spec.drawing.terminal import render_text
 
     return render_text(lambda console: draw_comparison(found, console.width))
 
 
-def _compare(before: Opened, after: Opened, wanted: Filter) -> Compared:
-    from rageval_spec.commands.compare.differences import list_differences
-    from rageval_spec.commands.compare.metrics import compare_metrics
-    from rageval_spec.commands.compare.questions import find_changes
+def _compare(before: NamedResults, after: NamedResults, wanted: Filter) -> Compared:
+    from rageval_spec.commands.compare.metric_changes import compare_metrics, list_differences
+    from rageval_spec.commands.compare.question_changes import find_changes
+    from rageval_spec.drawing.question_order import match_systems
     from rageval_spec.history.comparability import find_comparability
-    from rageval_spec.reports.shared.changes import match_systems
 
     now, earlier = after.evaluation, before.evaluation
     for noun, here, there in (
@@ -119,13 +100,13 @@ def _to_json(found: Compared) -> dict[str, Any]:
 
 
 def _list_question(one: QuestionChange) -> Mapping[str, Any]:
-    from rageval_spec.reports.shared.word_diff import diff_words
+    from rageval_spec.commands.compare.comparison_text import diff_words
 
     edits = diff_words(one.answer_before or "", one.answer or "")
     return {**asdict(one), "diff": [[edit.kind, edit.text] for edit in edits]}
 
 
-@click.command("compare", cls=Command)
+@click.command("compare", cls=OutputCommand)
 @click.argument("before")
 @click.argument("after")
 @click.option("--metric", help="Only this metric.")
@@ -143,7 +124,7 @@ def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
     rageval-spec compare main rageval-results
     rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
     """
-    from rageval_spec.reports.shared.worst import Filter
+    from rageval_spec.drawing.question_order import Filter
 
     console.write(compare(before, after, Filter(**options), form))
     return PASSED

@@ -1,35 +1,199 @@
-"""What `rageval-spec generate` does: shows the cost, makes the questions, writes them and says what came out."""
+"""`rageval-spec generate`: shows the cost, makes the questions, writes them and says what came out.
+
+The command line becomes a spec whose dataset makes the questions.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 from rageval_spec import signals
 from rageval_spec.commands import console
-from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.generate.request import DATASET, Request, build_spec
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.console import PROGRAM, OutputCommand
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import BROKEN, PASSED, UsageError
-from rageval_spec.generation.split import divide_rows, read_shares
+from rageval_spec.generation.question_sets import divide_rows, read_shares
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.generate.files import Places
-    from rageval_spec.datasets.generated import Generated
-    from rageval_spec.generation.question_sets import QuestionSet
-    from rageval_spec.pipeline.estimate import Expectation
-    from rageval_spec.pipeline.parts import Parts
+    from rageval_spec.commands.generate.output import OutputFiles
+    from rageval_spec.datasets.generated import Generated, GeneratedNode
+    from rageval_spec.generation.question_sets import GeneratedTestSet
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
+    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+    from rageval_spec.plugin import Node
     from rageval_spec.plugin.budget import Budget
+    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+
+_KEYS = (
+    "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
+    "within", "closed_book", "chunk_words", "steer_difficulty",
+    "columns",
+)  # fmt: skip
+_OFFLINE = frozenset(
+    {"corpus", "output", "count", "seed", "split", "chunk_words", "columns", "force", "form", "no_model"}
+)
+"""What can be said with --no-model."""
+_LIMITS = ("max_cost", "max_calls", "concurrency")
+
+
+def _decorate(command: shared.F, options: Sequence[Callable[[shared.F], shared.F]]) -> shared.F:
+    """The command with options, which `--help` shows in their order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _model_options(command: shared.F) -> shared.F:
+    """Add the options that say which models to ask."""
+    options = (
+        click.option("--model", metavar="NAME", help="The chat model that writes the questions: a block under models: "
+                     "of --spec, or else a model at an endpoint."),
+        click.option("--no-model", is_flag=True, help="Make questions from the documents' own sentences, titles and "
+                     "headings, offline, to compare retrievers. They have no answers."),
+        click.option("--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
+                     help="Take models, judges and limits from this spec."),
+        click.option("--base-url", metavar="URL", help="Without --spec: the endpoint.  [default: OpenAI's, or "
+                     "Anthropic's for claude]"),
+        click.option("--dialect", type=click.Choice(["openai", "azure", "anthropic"]),
+                     help="Without --spec: the endpoint's API."),
+        click.option("--api-key-env", metavar="VARIABLE", help="Without --spec: the environment variable with the "
+                     "endpoint's key.  [default: OPENAI_API_KEY or ANTHROPIC_API_KEY; none with --base-url]"),
+        click.option("--price", metavar="IN/OUT", help="Without --spec: US dollars per million tokens, such as "
+                     "0.15/0.60."),
+        click.option("--checker", metavar="NAME", help="The chat model that checks the questions.  [default: the one "
+                     "that writes them]"),
+        click.option("--judge", metavar="NAME", help="The judge that decides whether documents support an answer.  "
+                     "[default: a yes or no of the checking model]"),
+        click.option("--embedding", metavar="NAME", help="An embedding model, such as minilm: finds chunks and "
+                     "near-duplicates by meaning, and measures difficulty."),
+    )  # fmt: skip
+    return _decorate(command, options)
+
+
+def _mix_options(command: shared.F) -> shared.F:
+    """Add the options that say what questions to make."""
+    options = (
+        click.option("--count", type=click.IntRange(1, 100_000), default=200, show_default=True,
+                     help="How many questions to make."),
+        click.option("--types", metavar="SHARES", help="The mix of types.  [default: factual:40,analytical:35,"
+                     "comparative:15,procedural:10]"),
+        click.option("--difficulty", metavar="SHARES", help="The mix of difficulties to ask for.  [default: easy:30,"
+                     "medium:50,hard:20]"),
+        click.option("--steer-difficulty", is_flag=True, default=None, help="Try other questions in place of those of "
+                     "whose measured difficulty there are enough. Costs more replies."),
+        click.option("--multi-hop", metavar="SHARE", help="The share of questions over several chunks: 25%."),
+        click.option("--unanswerable", metavar="SHARE", help="The share of questions without an answer in the "
+                     "documents: 10%."),
+        click.option("--language", metavar="CODE", help="The language to write in, such as de.  [default: that of the "
+                     "documents]"),
+        click.option("--style", metavar="SHARES", help="The mix of plain, informal, typos, keywords and polite: "
+                     "informal,typos shares equally.  [default: plain]"),
+        click.option("--seed", type=click.IntRange(0), default=13, show_default=True, help="Chooses the chunks."),
+        click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True,
+                     help="How many questions may be tried for each one that is wanted."),
+        click.option("--per-chunk", type=click.IntRange(1, 100), default=2, show_default=True,
+                     help="The most questions about one chunk."),
+        click.option("--within", type=click.IntRange(0, 1000), default=20, show_default=True,
+                     help="Reject a question if no retriever ranks its source this high; 0 accepts all."),
+        click.option("--closed-book", is_flag=True, default=None, help="Reject questions that the checking model "
+                     "answers without the documents."),
+        click.option("--chunk-words", type=click.IntRange(20, 5000), default=200, show_default=True,
+                     help="The most words of a chunk."),
+        click.option("--columns", metavar="MAP", help="The keys of a JSON Lines corpus with other names: 'doc_id: url, "
+                     "text: body'."),
+    )  # fmt: skip
+    return _decorate(command, options)
+
+
+def _limit_options(command: shared.F) -> shared.F:
+    """Add the options that limit what is spent."""
+    options = (
+        click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this."),
+        click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls."),
+        click.option("--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Calls at the same time."),
+        click.option("--dry-run", is_flag=True, help="Only show what it would cost."),
+    )
+    return _decorate(command, options)
+
+
+@click.command("generate", cls=OutputCommand)
+@click.argument("corpus", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("golden.jsonl"),
+              show_default=True, metavar="FILE", help="The file for the questions. What was rejected and the chunks "
+              "go beside it.")  # fmt: skip
+@_model_options
+@_mix_options
+@_limit_options
+@click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. No "
+              "document is in both; each set gets a file beside FILE.")  # fmt: skip
+@shared.set_option
+@shared.store_options
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@shared.form_option
+def generate(form: str, **options: Any) -> int:
+    """Make a test set from your own documents: questions, answers, sources and evidence.
+
+    CORPUS is a folder of Markdown, text, HTML and PDF files, a JSON Lines corpus or a BEIR folder. A chat model writes
+    each question about one chunk or several. Every question is then checked: its evidence must stand in the chunk,
+    the chunk must answer it and support the answer, it must make sense alone, and a retriever must find its source.
+
+    The cost is shown before anything is asked. Every reply is stored, so a run that was stopped continues where it
+    was, and pays nothing twice. The exit code is 3 if a limit or the endpoint stopped it.
+
+    \b
+    rageval-spec generate docs/ --no-model --count 100
+    rageval-spec generate docs/ --model gpt-5-mini --dry-run
+    rageval-spec generate docs/ -o golden.jsonl --model gpt-5-mini --count 200 --max-cost 5
+    rageval-spec generate docs/ --model llama3.1:8b --base-url http://localhost:11434 --language de
+    rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
+    """
+    if options.pop("no_model"):
+        _check_offline()
+        from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
+
+        chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split")}
+        columns = None if options["columns"] is None else read_columns(options["columns"])
+        offline = OfflineRequest(**chosen, words=options["chunk_words"], columns=columns)
+        return generate_offline(offline, form, force=options["force"])
+    if options["model"] is None:
+        raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
+    keys = {name: options.pop(name) for name in _KEYS}
+    limits = {name: options.pop(name) for name in _LIMITS}
+    rest = {name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split")}
+    return generate_test_set(GenerationRequest(**options, keys=keys, limits=limits), form=form, **rest)
+
+
+def _check_offline() -> None:
+    """Refuse options that say what a model is to do."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in _OFFLINE
+        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
 
 
 def generate_test_set(
-    request: Request,
+    request: GenerationRequest,
     output: Path,
     form: str,
     *,
@@ -54,8 +218,7 @@ def generate_test_set(
     Returns:
         The exit code: 0, or 3 if a limit or the endpoint ended it, or nothing could be made.
     """
-    from rageval_spec.commands.generate.files import Places, check_output
-    from rageval_spec.commands.generate.summary import summarize
+    from rageval_spec.commands.generate.output import OutputFiles, check_output, summarize
     from rageval_spec.runner import STORE
 
     if not request.corpus.expanduser().exists():
@@ -64,7 +227,7 @@ def generate_test_set(
     if split is not None:
         read_shares(split)
     spec = build_spec(request)
-    places = Places(output, None if no_store else store or spec.folder / STORE)
+    places = OutputFiles(output, None if no_store else store or spec.folder / STORE)
     budget = spec.limits.budget()
     with ProgressDisplay() as display, _open(spec, places, display, budget) as parts:
         dataset: Generated = parts.datasets[DATASET]  # type: ignore[assignment]
@@ -93,11 +256,10 @@ def generate_test_set(
 
 
 @contextmanager
-def _open(spec: Any, places: Places, display: ProgressDisplay, budget: Budget) -> Iterator[Parts]:
+def _open(spec: Any, places: OutputFiles, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
     """The plugins, with models that are ready to be asked."""
-    from rageval_spec.pipeline.parts import build_parts, stop_calls
-    from rageval_spec.pipeline.preparation import explain_interrupt, prepare_models
-    from rageval_spec.store.folder import open_store
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
+    from rageval_spec.store.store import open_store
 
     display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
     with closing(open_store(places.store)) as store:
@@ -109,7 +271,7 @@ def _open(spec: Any, places: Places, display: ProgressDisplay, budget: Budget) -
             yield parts
 
 
-def _check(parts: Parts) -> None:
+def _check(parts: SpecPlugins) -> None:
     """Let the dataset and its models check themselves.
 
     Raises:
@@ -124,12 +286,12 @@ def _check(parts: Parts) -> None:
 
 
 @dataclass(frozen=True)
-class Planned:
+class GenerationPlan:
     """What making the questions would take."""
 
     documents: int
     chunks: int
-    expectation: Expectation
+    expectation: ExpectedCalls
     max_cost: float | None
 
     def list_lines(self) -> list[str]:
@@ -150,25 +312,27 @@ class Planned:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _plan(dataset: Generated, parts: Parts, display: ProgressDisplay) -> Planned:
+def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> GenerationPlan:
     """Read the documents and find out what will be asked."""
-    from rageval_spec.data.assessment import Estimate
+    from rageval_spec.data.findings import Estimate
     from rageval_spec.generation.documents import describe_unread
-    from rageval_spec.pipeline.estimate import Expectation, add_up
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
 
     display.announce("read the documents")
     documents = dataset.source.documents
     for line in describe_unread(documents.unread):
         display.tell(line)
     estimate = Estimate() if dataset.find() is not None else dataset.foresee_calls()
-    expected = Expectation(tuple(add_up(parts, estimate)))
+    expected = ExpectedCalls(tuple(add_up(parts, estimate)))
     most = dataset.context.budget.max_cost
-    return Planned(len(documents.documents), len(dataset.source.chunks), expected, most)
+    return GenerationPlan(len(documents.documents), len(dataset.source.chunks), expected, most)
 
 
-def _write(made: QuestionSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, places: Places) -> Iterator[Path]:
+def _write(
+    made: GeneratedTestSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, places: OutputFiles
+) -> Iterator[Path]:
     """Write the files; of an unfinished set, only what was rejected and, under another name, what is done."""
-    from rageval_spec.commands.generate.files import write_rows, write_sides
+    from rageval_spec.commands.generate.output import write_rows, write_sides
 
     partial_set = places.beside("partial")
     if made.rows:
@@ -181,3 +345,209 @@ def _write(made: QuestionSet, rows: Sequence[Mapping[str, Any]], dataset: Genera
         yield write_rows(places.beside("rejected"), made.rejected)
     else:
         places.beside("rejected").unlink(missing_ok=True)
+
+
+DATASET = "golden"
+"""The name of the dataset in the spec that is made up."""
+KEYS = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+"""The variable with the key of each API's own endpoint."""
+_SHARES = {"types": "--types", "difficulty": "--difficulty", "style": "--style"}
+_PERCENTAGES = {"multi_hop": "--multi-hop", "unanswerable": "--unanswerable"}
+_PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """What the command line asks for.
+
+    Attributes:
+        corpus: the documents.
+        model, checker, judge, embedding: the names of models and of a judge: of blocks of the spec if there is one,
+            otherwise as endpoints know them.
+        spec: the spec whose models, judges and limits are used; None to describe the model by the next four.
+        base_url, dialect, api_key_env, price: the endpoint, its API, the variable with its key, and US dollars per
+            million tokens in and out, such as `0.15/0.60`.
+        keys: further keys of the dataset's block; shares are texts, and None means the default.
+        limits: keys of `limits:`; None means the spec's.
+        overrides: values that replace those of the spec.
+    """
+
+    corpus: Path
+    model: str
+    spec: Path | None = None
+    checker: str | None = None
+    judge: str | None = None
+    embedding: str | None = None
+    base_url: str | None = None
+    dialect: str | None = None
+    api_key_env: str | None = None
+    price: str | None = None
+    keys: Mapping[str, Any] | None = None
+    limits: Mapping[str, Any] | None = None
+    overrides: Sequence[str] = ()
+
+
+def build_spec(request: GenerationRequest) -> Spec:
+    """The spec with the dataset that was asked for, and with nothing else to evaluate.
+
+    Raises:
+        UsageError: an option is wrong.
+        SpecError: the spec is wrong.
+    """
+    from rageval_spec.spec import load, load_dict
+
+    keys = _read_keys(request)
+    if request.spec is not None:
+        return _extend(load(request.spec, overrides=request.overrides, check_files=False), request, keys)
+    if request.overrides:
+        raise UsageError("--set overrides values of a spec; give --spec too")
+    spec = load_dict(_describe(request, keys), path="generate")
+    return replace(spec, systems={}, metrics=())
+
+
+def _read_keys(request: GenerationRequest) -> dict[str, Any]:
+    from rageval_spec.datasets.generated import NAMES
+    from rageval_spec.generation.question_mix import read_percentage, read_shares
+
+    keys = {name: value for name, value in (request.keys or {}).items() if value is not None}
+    for name, option in _SHARES.items():
+        if name in keys:
+            keys[name] = read_shares(keys[name], NAMES[name], option)
+    for name, option in _PERCENTAGES.items():
+        if name in keys:
+            keys[name] = read_percentage(keys[name], option)
+    if keys.get("multi_hop", 0) + keys.get("unanswerable", 0) > 100:
+        raise UsageError("--multi-hop and --unanswerable are shares of the same questions, and sum to more than 100%")
+    if "columns" in keys:
+        keys["columns"] = read_columns(keys["columns"]).model_dump(exclude_none=True)
+    named = {"model": request.model, "checker": request.checker, "judge": request.judge, "embedding": request.embedding}
+    keys |= {name: value for name, value in named.items() if value is not None}
+    return {"use": "generated", "path": str(Path.cwd() / request.corpus.expanduser()), **keys}
+
+
+def read_columns(text: str) -> CorpusColumns:
+    """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces.
+
+    Raises:
+        UsageError: the text is not of this form, or names something that a document does not have.
+    """
+    import yaml
+
+    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+
+    try:
+        names = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
+    except yaml.YAMLError:
+        names = None
+    known = tuple(CorpusColumns.model_fields)
+    if not names or any(not isinstance(name, str) for name in names.values()):
+        raise UsageError(f"--columns: '{text}' names no keys; write 'doc_id: url, text: body'")
+    for key in names:
+        if key not in known:
+            hint = suggest(str(key), known) or f"a document has {list_names(known)}"
+            raise UsageError(f"--columns: unknown name '{key}'; {hint}")
+    return CorpusColumns.model_validate(names)
+
+
+def _extend(spec: Spec, request: GenerationRequest, keys: Mapping[str, Any]) -> Spec:
+    """The spec with only this dataset, and with the limits that were given."""
+    refused = {"--base-url": request.base_url, "--dialect": request.dialect, "--api-key-env": request.api_key_env,
+               "--price": request.price}  # fmt: skip
+    for option, value in refused.items():
+        if value is not None:
+            raise UsageError(f"{option} describes a model; with --spec, write it in the block of the model")
+    models, judges = {**spec.models}, {**spec.judges}
+    for option in ("model", "checker", "embedding"):
+        _declare("models", keys.get(option), models, f"--{option}", request.spec)
+    _declare("judges", keys.get("judge"), judges, "--judge", request.spec)
+    given = {name: value for name, value in (request.limits or {}).items() if value is not None}
+    return replace(
+        spec,
+        datasets={DATASET: _build_node(keys)},
+        systems={}, sources={}, metrics=(), gates=(), reports=(), slices=(), labels={},
+        models=models,
+        judges=judges if "judge" in keys else {},
+        limits=spec.limits.model_copy(update=given),
+    )  # fmt: skip
+
+
+def _build_node(keys: Mapping[str, Any]) -> GeneratedNode:
+    from rageval_spec.datasets.generated import GeneratedNode
+
+    return GeneratedNode.model_validate(keys)
+
+
+def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: str, spec: Path | None) -> None:
+    """Add the block that a name means without being declared.
+
+    Raises:
+        UsageError: the spec has no such block.
+    """
+    from rageval_spec import registry
+    from rageval_spec.spec.blocks.spec_node import default_block
+
+    if name is None or name in blocks:
+        return
+    block = default_block(section, name)
+    if block is None:
+        known = list(blocks)
+        hint = suggest(name, known) or (f"it has {list_names(known)}" if known else "it has none")
+        raise UsageError(f"{option}: {spec} has no {section.removesuffix('s')} '{name}'; {hint}")
+    blocks[name] = registry.load(section, block["use"]).node_type.model_validate(block)
+
+
+def _describe(request: GenerationRequest, keys: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a model that only the command line describes."""
+    from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, default_block
+
+    models: dict[str, Any] = {}
+    for option in ("model", "checker"):
+        if option in keys:
+            name = keys[option] if re.fullmatch(NAME_PATTERN, keys[option]) else option
+            models[name] = _describe_model(request, keys[option])
+            keys[option] = name
+    if request.judge is not None and default_block("judges", request.judge) is None:
+        raise UsageError(f"--judge: '{request.judge}' is not a judge that needs no settings; declare it in a spec, and "
+                         "give --spec")  # fmt: skip
+    if request.embedding is not None and default_block("models", request.embedding) is None:
+        models[_EMBEDDING] = {"use": "onnx", "model": request.embedding}
+        keys["embedding"] = _EMBEDDING
+    return {
+        "version": 1,
+        "name": "generate",
+        "datasets": {DATASET: keys},
+        "models": models,
+        "systems": {"bm25": {"use": "bm25"}},
+        "metrics": ["ndcg@10"],
+        "limits": {name: value for name, value in (request.limits or {}).items() if value is not None},
+    }
+
+
+_EMBEDDING = "embedding"
+
+
+def _describe_model(request: GenerationRequest, model: str) -> dict[str, Any]:
+    dialect = request.dialect or ("anthropic" if model.startswith("claude") and not request.base_url else "openai")
+    block: dict[str, Any] = {"use": "chat", "model": model, "dialect": dialect}
+    if request.base_url is not None:
+        block["base_url"] = request.base_url
+    elif dialect == "azure":
+        raise UsageError("--dialect azure needs --base-url: https://NAME.openai.azure.com")
+    variable = request.api_key_env or (None if request.base_url else KEYS[dialect])
+    if variable is not None:
+        if not os.environ.get(variable):
+            raise UsageError(
+                f"--model {model}: the variable {variable} with the key of the endpoint is not set; set it, give "
+                "--base-url for an endpoint of your own, or give --spec with a spec that declares the model"
+            )
+        block["api_key"] = f"${{secret:{variable}}}"
+    if request.price is not None:
+        block["price"] = _read_price(request.price)
+    return block
+
+
+def _read_price(text: str) -> dict[str, float]:
+    found = _PRICE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--price: '{text}' is not a price; write US dollars per million tokens in and out: 0.15/0.60")
+    return {"input": float(found[1]), "output": float(found[2])}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.generate.files import Places, check_output, write_block, write_rows, write_sides
+from rageval_spec.commands.generate.output import OutputFiles, check_output, write_block, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
-from rageval_spec.generation.split import SIDES
+from rageval_spec.generation.question_sets import SIDES
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.generation.offline_set import OfflineSet
-    from rageval_spec.reading.layouts import CorpusColumns
+    from rageval_spec.reading.formats.column_layouts import CorpusColumns
 
 
 _COUNTED = ("type", "difficulty", "language", "split")
@@ -69,7 +69,7 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
         DataError: no document could be read.
     """
     check_output(request.output, force=force)
-    places = Places(request.output, None)
+    places = OutputFiles(request.output, None)
     from rageval_spec.generation.documents import describe_unread, read_documents
     from rageval_spec.generation.offline_set import make_offline_set
 
@@ -92,7 +92,7 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
     return PASSED
 
 
-def _write(made: OfflineSet, places: Places) -> list[Path]:
+def _write(made: OfflineSet, places: OutputFiles) -> list[Path]:
     places.beside("rejected").unlink(missing_ok=True)
     corpus = made.corpus if made.rows else []
     files = {places.output: made.rows, places.beside("corpus"): corpus, places.beside("rejected"): made.rejected}
@@ -117,7 +117,7 @@ def _render(
             "files": [str(path) for path in written],
         }
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    from rageval_spec.reports.shared.console import render_text
+    from rageval_spec.drawing.terminal import render_text
 
     return render_text(lambda _: _draw(made, request, documents, counts))
 
@@ -127,8 +127,8 @@ def _draw(
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from rageval_spec.generation.no_model import REASONS
-    from rageval_spec.reports.shared.console import tabulate
+    from rageval_spec.drawing.terminal import tabulate
+    from rageval_spec.generation.offline_questions import REASONS
 
     asked = len({name for row in made.rows for name in row["relevant_documents"]})
     yield Text(

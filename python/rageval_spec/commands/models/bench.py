@@ -1,36 +1,45 @@
-"""`rageval-spec models bench`: the speed and memory of a model's forms, and how well their answers agree."""
+"""`rageval-spec models bench`: the speed and memory of a model's forms, and how well their answers agree.
+
+The model embeds texts, scores pairs, or labels the tokens of pairs. The results are text or JSON.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.front import Command
-from rageval_spec.commands.models.job import Job, count_tokens, make_job
-from rageval_spec.commands.models.measured import MEASURE, REFERENCE, Bench, Measured
-from rageval_spec.commands.models.named import Named, find_model
-from rageval_spec.commands.models.texts import choose_texts
+from rageval_spec.commands.console import OutputCommand
+from rageval_spec.commands.models.listing import Named, find_model, format_bytes
 from rageval_spec.errors import PASSED, DataError, RagevalError
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.models.trial import Contender, Outcome, Trial
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from onnx_from_checkpoints.configuration import Task
+    from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
-    from rageval_spec.progress import ProgressDisplay
+    from rageval_spec.plugin import Embeddings, PairScores, TokenTags
+    from rageval_spec.progress import Progress, ProgressDisplay
+
 
 TORCH = "sentence_transformers"
 _WARM_UP = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BenchRequest:
     """What to measure: a model, on `count` texts from a file or a BEIR folder (None: built-in ones), `rounds` times."""
 
     model: str
@@ -42,7 +51,7 @@ class Request:
     file: str | None = None
 
 
-def measure_forms(request: Request) -> Bench:
+def measure_forms(request: BenchRequest) -> Bench:
     """Measure fp32, int8 and, if it is installed, sentence-transformers, each in its own process.
 
     The rounds are interleaved, so that other load on the machine affects all forms alike.
@@ -81,11 +90,11 @@ def measure_forms(request: Request) -> Bench:
 
 
 def _start(
-    request: Request, named: Named, job: Job, processes: ExitStack, display: ProgressDisplay, remarks: list[str]
+    request: BenchRequest, named: Named, job: Job, processes: ExitStack, display: ProgressDisplay, remarks: list[str]
 ) -> Iterator[Trial]:
     """The forms that run, already built and loaded. The reference must run."""
-    from rageval_spec.commands.models.trial import Trial
-    from rageval_spec.plugin import ignore_progress
+    from rageval_spec.commands.models.model_process import Trial
+    from rageval_spec.progress import ignore_progress
 
     for contender in _list_contenders(request, named, job):
         display.announce(f"load {contender.name}")
@@ -101,7 +110,7 @@ def _start(
             yield trial
 
 
-def _build(contender: Contender, named: Named) -> None:
+def _build(contender: TriedModel, named: Named) -> None:
     """Build the graph here if it is not in the cache yet, so that the memory of building is not that of running."""
     from rageval_spec.inference.exports import provide_graph
     from rageval_spec.plugin import Context
@@ -111,23 +120,25 @@ def _build(contender: Contender, named: Named) -> None:
         provide_graph(named.source, named.configuration, contender.node["precision"], context.fingerprint)
 
 
-def _list_contenders(request: Request, named: Named, job: Job) -> Iterator[Contender]:
-    from rageval_spec.commands.models.trial import Contender
+def _list_contenders(request: BenchRequest, named: Named, job: Job) -> Iterator[TriedModel]:
+    from rageval_spec.commands.models.model_process import TriedModel
 
     place = {"model": request.model, "revision": named.source.location.revision or request.revision}
     for precision in (REFERENCE, "int8"):
         node = {"use": "onnx", **place, "file": request.file, "precision": precision}
-        yield Contender(precision, node, Path(), request.threads)
+        yield TriedModel(precision, node, Path(), request.threads)
     has_weights = any(named.source.folder.glob("*.safetensors"))
     if job.unit == "text" and has_weights and importlib.util.find_spec(TORCH):
-        yield Contender(TORCH, {"use": TORCH, **place, "device": "cpu"}, Path(), request.threads)
+        yield TriedModel(TORCH, {"use": TORCH, **place, "device": "cpu"}, Path(), request.threads)
 
 
-def _measure(trials: list[Trial], job: Job, rounds: int, display: ProgressDisplay) -> tuple[tuple[Measured, ...], int]:
+def _measure(
+    trials: list[Trial], job: Job, rounds: int, display: ProgressDisplay
+) -> tuple[tuple[FormResult, ...], int]:
     """What each form took, and how many texts or pairs the reference truncated."""
     from rageval_spec.wording import count_noun
 
-    outcomes: dict[str, list[Outcome[Any]]] = {trial.name: [] for trial in trials}
+    outcomes: dict[str, list[TrialResult[Any]]] = {trial.name: [] for trial in trials}
     display.announce(f"read {count_noun(len(job.content), job.unit)} in {count_noun(rounds, 'round')}")
     for number in range(rounds):
         for trial in trials[number % len(trials) :] + trials[: number % len(trials)]:
@@ -135,7 +146,7 @@ def _measure(trials: list[Trial], job: Job, rounds: int, display: ProgressDispla
             outcomes[trial.name].append(job.run(trial, display.counting(label)))
     reference = outcomes[REFERENCE][-1].answer
     measured = tuple(
-        Measured(
+        FormResult(
             name,
             tuple(outcome.seconds for outcome in found),
             max(outcome.peak_bytes for outcome in found),
@@ -148,12 +159,12 @@ def _measure(trials: list[Trial], job: Job, rounds: int, display: ProgressDispla
 
 
 def _rank(
-    trials: Sequence[Trial], request: Request, named: Named, collection: Collection, display: ProgressDisplay
+    trials: Sequence[Trial], request: BenchRequest, named: Named, collection: Collection, display: ProgressDisplay
 ) -> dict[str, float]:
     """nDCG@10 of exact search with fp32 and with int8, over the whole folder."""
     from rageval_spec import registry
-    from rageval_spec.api.ranking import evaluate
-    from rageval_spec.commands.models.trial import TriedEmbedding
+    from rageval_spec.api.rankings import evaluate
+    from rageval_spec.commands.models.model_process import TriedEmbedding
     from rageval_spec.plugin import Context
 
     dense = registry.load("systems", "dense")
@@ -191,7 +202,7 @@ def _judgements(collection: Collection) -> Any:
     return collection.qrels
 
 
-@click.command(cls=Command)
+@click.command(cls=OutputCommand)
 @shared.model_argument
 @click.option(
     "--texts", type=click.Path(path_type=Path), metavar="PATH",
@@ -213,6 +224,334 @@ def bench(form: str, **request: Any) -> int:
     rageval-spec models bench minilm
     rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
     """
-    measured = measure_forms(Request(**request))
+    measured = measure_forms(BenchRequest(**request))
     console.write_form(measured.to_json() if form == "json" else measured.to_text(), form)
     return PASSED
+
+
+@dataclass(frozen=True)
+class Job(ABC):
+    """Texts or pairs of texts, and what is done with them."""
+
+    content: Sequence[Any]
+    unit: ClassVar[Literal["text", "pair"]]
+
+    def start(self, count: int) -> Self:
+        """The same for only the first `count`."""
+        return replace(self, content=self.content[:count])
+
+    @abstractmethod
+    def run(self, trial: Trial, progress: Progress) -> TrialResult[Any]:
+        """Have a model do it."""
+
+    @abstractmethod
+    def compare(self, answer: Any, reference: Any) -> dict[str, Any]:
+        """How well two forms of a model agree, by the name of the attribute of `Measured`."""
+
+
+class _Embedding(Job):
+    content: Sequence[str]
+    unit = "text"
+
+    def run(self, trial: Trial, progress: Progress) -> TrialResult[Embeddings]:
+        return trial.embed(self.content, progress=progress)
+
+    def compare(self, answer: Embeddings, reference: Embeddings) -> dict[str, Any]:
+        import numpy as np
+
+        first, second = answer.vectors.astype(np.float64), reference.vectors.astype(np.float64)
+        lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+        cosines = (first * second).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
+        return {"agreement": VectorAgreement(float(cosines.mean()), float(cosines.min()))}
+
+
+class _Scoring(Job):
+    content: Sequence[tuple[str, str]]
+    unit = "pair"
+
+    def run(self, trial: Trial, progress: Progress) -> TrialResult[PairScores]:
+        return trial.score(self.content, progress)
+
+    def compare(self, answer: PairScores, reference: PairScores) -> dict[str, Any]:
+        return {"difference": _compare_logits(answer.logits, reference.logits)}
+
+
+class _Tagging(Job):
+    content: Sequence[tuple[str, str]]
+    unit = "pair"
+
+    def run(self, trial: Trial, progress: Progress) -> TrialResult[TokenTags]:
+        return trial.tag(self.content, progress)
+
+    def compare(self, answer: TokenTags, reference: TokenTags) -> dict[str, Any]:
+        import numpy as np
+
+        return {"difference": _compare_logits(np.concatenate(answer.logits), np.concatenate(reference.logits))}
+
+
+def make_job(task: Task | None, texts: Sequence[str]) -> Job:
+    """What a model of this task is measured with; without a task, that of an embedding model."""
+    if task == "classification":
+        return _Scoring(pair_texts(texts))
+    return _Tagging(pair_texts(texts)) if task == "token_classification" else _Embedding(texts)
+
+
+def _compare_logits(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> Difference:
+    import numpy as np
+
+    apart = np.abs(_find_probabilities(logits) - _find_probabilities(reference))
+    return Difference(float(apart.mean()), float(apart.max())) if apart.size else Difference(0.0, 0.0)
+
+
+def _find_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The softmax of the logits of several labels, and the logistic function of the logit of a single one."""
+    import numpy as np
+
+    wide = logits.astype(np.float64)
+    if wide.shape[-1] == 1:
+        logistic: NDArray[np.float64] = 0.5 * (1 + np.tanh(0.5 * wide))
+        return logistic
+    powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    shares: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def count_tokens(named: Named, revision: str | None, job: Job) -> int:
+    """How many tokens the model reads, special tokens included."""
+    from rageval_spec.inference.hub import find_published_name
+    from rageval_spec.inference.pairs import load_pair_tokenizer
+    from rageval_spec.inference.tokens import load_tokenizer
+    from rageval_spec.inference.verifiers import find_reading
+
+    source, configuration = named.source, named.configuration
+    known = None
+    if configuration.task == "classification":
+        known = find_reading(find_published_name(source.location, revision), configuration.encoder)
+    lengths = [configuration.max_length] if known is None else [known.max_length, configuration.positions]
+    limits: dict[str, Any] = {
+        "max_length": min((length for length in lengths if length is not None), default=None),
+        "lowercase": configuration.lowercase,
+    }
+    if known is not None and known.pair_format is not None:
+        pairs = load_pair_tokenizer(source.tokenizer_folder, source.tokenizer, known.pair_format, **limits)
+        return sum(map(len, pairs.read(job.content).ids))
+    prefix = configuration.document_prefix if job.unit == "text" else ""
+    content = [prefix + text for text in job.content] if prefix else job.content
+    return sum(map(len, load_tokenizer(source.tokenizer_folder, source.tokenizer, **limits).read(content).ids))
+
+
+_SENTENCES = Path(__file__).parent / "sentences.txt"
+_MOST_SENTENCES = 12
+_SEED = 20_240_601
+
+
+def choose_texts(path: Path | None, count: int, collection: Collection | None) -> list[str]:
+    """The first `count` distinct texts of a collection or a file, or built-in texts without either.
+
+    Raises:
+        DataError: the file has no texts, or a line of it is not one.
+    """
+    from rageval_spec.data.tables import document_texts
+
+    if collection is not None:
+        found = document_texts(collection.require("corpus", "models bench")).to_list()
+    else:
+        found = list(_read_texts(path) if path else write_texts(count))
+    texts = [text for text in dict.fromkeys(found) if text.strip()][:count]
+    if not texts:
+        raise DataError(f"{path}: the file contains no text")
+    return texts
+
+
+def _read_texts(path: Path) -> Iterator[str]:
+    """One text per line; in a `.jsonl` file, the key `title` followed by the key `text`."""
+    from rageval_spec.reading.formats.text_files import format_of, text_lines
+
+    is_json = format_of(path) in ("jsonl", "ndjson")
+    for number, line in text_lines(path):
+        if line.strip():
+            yield _read_object(line, f"{path}:{number}") if is_json else line
+
+
+def _read_object(line: str, place: str) -> str:
+    try:
+        content = json.loads(line)
+        return f"{content.get('title') or ''} {content['text']}".strip()
+    except (ValueError, RecursionError, AttributeError, KeyError) as error:
+        raise DataError(f'{place}: expected an object such as {{"text": "..."}}') from error
+
+
+def write_texts(count: int) -> Iterator[str]:
+    """`count` passages of one to twelve sentences, the same every time."""
+    import random
+
+    sentences = _SENTENCES.read_text("utf-8").splitlines()
+    choice = random.Random(_SEED)
+    for number in range(1, count + 1):
+        chosen = choice.sample(sentences, choice.randint(1, _MOST_SENTENCES))
+        yield f"{number}. {' '.join(chosen)}"
+
+
+def pair_texts(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs for classifiers: each text with a claim, which is in turn a sentence of it and one of the next text."""
+    import random
+
+    from rageval_spec import kernels
+
+    choice, pairs = random.Random(_SEED), []
+    for place, text in enumerate(texts):
+        of = text if place % 2 == 0 else texts[(place + 1) % len(texts)]
+        start, end = choice.choice(kernels.split_sentences(of))
+        pairs.append((text, of[start:end]))
+    return pairs
+
+
+REFERENCE = "fp32"
+MEASURE = "ndcg@10"
+_MEMORY = (
+    "memory: the peak of the process that runs the model, above what it had before it loaded the model and its "
+    "libraries (resident set size)"
+)
+DIGITS = 4
+"""Quantisation changes a measure in the fourth digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorAgreement:
+    """Cosines between the vectors that two forms of a model give the same texts."""
+
+    mean: float
+    lowest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the probabilities of two forms of a classifier are apart, over all pairs (or tokens) and labels."""
+
+    mean: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class FormResult:
+    """What one form of the model took.
+
+    Attributes:
+        seconds: those of each round.
+        peak_bytes: the peak memory of its process.
+        start_bytes: what of it the process had before it loaded the model and its libraries.
+        agreement: how well its vectors agree with those of fp32; None for fp32 and for classifiers.
+        difference: how far its probabilities are from those of fp32; None for fp32 and for embedding models.
+    """
+
+    name: str
+    seconds: tuple[float, ...]
+    peak_bytes: int
+    start_bytes: int = 0
+    agreement: VectorAgreement | None = None
+    difference: Difference | None = None
+
+    @property
+    def median(self) -> float:
+        """The median over the rounds, in seconds."""
+        from statistics import median
+
+        return median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The results of a measurement.
+
+    Attributes:
+        texts: how many texts, or pairs of texts, were read.
+        unit: what was read.
+        tokens: how many tokens the model read, over all of them.
+        truncated: how many of them were truncated.
+        quality: each form's mean nDCG@10 on the BEIR folder; empty without one.
+        remarks: forms that could not be measured, and why.
+    """
+
+    model: str
+    texts: int
+    tokens: int
+    truncated: int
+    threads: int
+    rounds: int
+    measured: tuple[FormResult, ...]
+    dataset: str | None = None
+    quality: Mapping[str, float] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    unit: Literal["text", "pair"] = "text"
+
+    def to_text(self) -> str:
+        """A table of the forms with their speed, memory, agreement and retrieval quality."""
+        from rageval_spec.wording import count_noun
+
+        cut = f" ({self.truncated} of them truncated)" if self.truncated else ""
+        rounds = "one round" if self.rounds == 1 else f"the median of {self.rounds} interleaved rounds"
+        head = (
+            f"{self.model}: {count_noun(self.texts, self.unit)}{cut}, {self.tokens:,} tokens, "
+            f"{count_noun(self.threads, 'thread')}, {rounds}"
+        )
+        remarks = [f"! {remark}" for remark in self.remarks]
+        return "\n".join([head, "", *self._table(), "", *wrap(_MEMORY, 100), *remarks]) + "\n"
+
+    def _table(self) -> Iterator[str]:
+        with_quality = bool(self.quality)
+        width = max(len(form.name) for form in self.measured)
+        compared = "cosine with fp32" if self.unit == "text" else "probabilities off fp32"
+        per_second = f"{self.unit}s/s"
+        head = f"{'':<{width}}  {per_second:>8}  {'tokens/s':>9}  {'speed':>6}  {'memory':>8}  {compared:>22}"
+        yield head + (f"  {MEASURE + ' on ' + str(self.dataset):>24}" if with_quality else "")
+        for form in self.measured:
+            speed = self.measured[0].median / form.median
+            line = (
+                f"{form.name:<{width}}  {self.texts / form.median:>8.1f}  {self.tokens / form.median:>9,.0f}  "
+                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes - form.start_bytes):>8}  {_describe(form):>22}"
+            )
+            yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
+
+    def _describe_quality(self, name: str) -> str:
+        from rageval_spec.wording import format_number
+
+        if name not in self.quality:
+            return ""
+        difference = self.quality[name] - self.quality[REFERENCE]
+        change = "" if name == REFERENCE else f" ({difference:+.4f})"
+        return f"{format_number(self.quality[name], DIGITS)}{change}"
+
+    def to_json(self) -> str:
+        """The results as JSON, with the seconds of every round."""
+        forms = [self._describe_form(form) for form in self.measured]
+        names = ("model", "unit", "texts", "tokens", "truncated", "threads", "rounds", "dataset")
+        content = {name: getattr(self, name) for name in names}
+        return json.dumps({**content, "forms": forms, "remarks": self.remarks}, indent=2, ensure_ascii=False) + "\n"
+
+    def _describe_form(self, form: FormResult) -> dict[str, Any]:
+        """One form in JSON's types."""
+        compared: dict[str, Any] = {"cosine_with_fp32": None, MEASURE: self.quality.get(form.name)}
+        if self.unit == "pair":
+            compared = {"probability_difference_from_fp32": None}
+        if form.agreement:
+            compared["cosine_with_fp32"] = {"mean": form.agreement.mean, "lowest": form.agreement.lowest}
+        if form.difference:
+            told = {"mean": form.difference.mean, "largest": form.difference.largest}
+            compared["probability_difference_from_fp32"] = told
+        return {
+            "name": form.name,
+            f"{self.unit}s_per_second": self.texts / form.median,
+            "tokens_per_second": self.tokens / form.median,
+            "seconds": list(form.seconds),
+            "peak_memory_bytes": form.peak_bytes,
+            "start_memory_bytes": form.start_bytes,
+            **compared,
+        }
+
+
+def _describe(form: FormResult) -> str:
+    if form.agreement is not None:
+        return f"{form.agreement.mean:.4f}, lowest {form.agreement.lowest:.4f}"
+    if form.difference is not None:
+        return f"{form.difference.mean:.4f}, at most {form.difference.largest:.4f}"
+    return ""

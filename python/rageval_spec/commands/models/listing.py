@@ -1,22 +1,162 @@
-"""`rageval-spec models list`: the models on this machine."""
+"""`rageval-spec models`: `list` and `show` the models on this machine, or `export` one.
+
+A model is described from its files, without loading its weights. A model that is named on the command line is
+downloaded if it is not on this machine. `export` writes it to a folder that other programs can read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rageval_spec.commands.models.inspection import Inspected, inspect
-from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import RagevalError
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.console import Front, Later
+from rageval_spec.diagnostics import make_visible, suggest
+from rageval_spec.errors import PASSED, RagevalError, UsageError
 
 if TYPE_CHECKING:
-    from rageval_spec.data.reply_counts import AskedModel
+    from onnx_from_checkpoints.configuration import Configuration, Task
+    from rageval_spec.data.chat import AskedModel
+    from rageval_spec.inference.model_files import Location, ModelFiles
+
+
+HEADS: Mapping[Task, str] = {
+    "embedding": "embedding",
+    "classification": "classifier",
+    "token_classification": "token classifier",
+}
+"""What a model gives, in the words of the list."""
+T = TypeVar("T")
+
+_PRECISIONS: Mapping[str, str] = {
+    "F64": "fp64",
+    "F32": "fp32",
+    "F16": "fp16",
+    "BF16": "bf16",
+    "I8": "int8",
+    "U8": "int8",
+}
+_MOST_FRONT_MATTER = 20_000
+"""How many characters of a card are read; its front matter is at the beginning."""
+_CARD = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What a model's files say; empty where they do not.
+
+    Attributes:
+        format: `onnx` or `safetensors`; empty if neither is there.
+        architecture: transformers' `model_type`.
+        head: what the model gives, as in `HEADS`.
+        labels: a classifier's labels in the order of its logits.
+        precision: that of the largest part of the safetensors weights, such as `fp16`.
+        license: as the model's card states it, or else the table of known verifiers.
+        problem: why the model cannot be run, and what to do.
+    """
+
+    format: str = ""
+    architecture: str = ""
+    head: str = ""
+    labels: tuple[str, ...] = ()
+    precision: str = ""
+    license: str = ""
+    problem: str = ""
+
+
+def inspect(location: Location, name: str) -> Inspected:
+    """What the model at a place is. A damaged file is described in `problem`; the other files are read all the same."""
+    from onnx_from_checkpoints.configuration import read_configuration
+    from rageval_spec.inference.model_files import find_source, translated
+
+    folder = location.folder
+    facts: dict[str, Any] = {}
+    problems: list[str] = []
+
+    def attempt(read: Callable[[], T]) -> T | None:
+        try:
+            with translated():
+                return read()
+        except (RagevalError, OSError) as error:
+            problems.append(str(error))
+            return None
+
+    source = attempt(lambda: find_source(location))
+    if source is not None:
+        facts |= {"format": source.format, "precision": attempt(lambda: _read_precision(source)) or ""}
+    elif not problems:
+        problems.append("incomplete, or not in a format that onnx can use")
+    if folder is not None:
+        configuration = attempt(lambda: read_configuration(folder))
+        if configuration is not None:
+            facts |= _describe(configuration)
+            if source is not None and source.format == "safetensors":
+                attempt(lambda: _check_architecture(configuration))
+        facts["license"] = read_license(folder / _CARD) or _list_known_licenses().get(name.casefold(), "")
+    return Inspected(**facts, problem="; ".join(dict.fromkeys(problems)))
+
+
+def _describe(configuration: Configuration) -> dict[str, Any]:
+    head = "" if configuration.task is None else HEADS[configuration.task]
+    return {"architecture": configuration.model_type, "head": head, "labels": configuration.labels}
+
+
+def _check_architecture(configuration: Configuration) -> None:
+    from onnx_from_checkpoints.model_graph import find_architecture
+
+    find_architecture(configuration.encoder)
+
+
+def _read_precision(source: ModelFiles) -> str:
+    """The type of most weights according to the headers of the safetensors files; "" for other formats.
+
+    Raises:
+        DamagedFile: a file is damaged or truncated.
+    """
+    from onnx_from_checkpoints.weights import Tensors
+
+    files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
+    kind = Tensors(files).find_commonest_kind()
+    return _PRECISIONS.get(kind, kind.lower())
+
+
+def read_license(card: Path) -> str:
+    """The license in a model card's YAML front matter; "" without one, or if it cannot be read."""
+    import yaml
+
+    try:
+        with card.open(encoding="utf-8", errors="replace") as stream:
+            text = stream.read(_MOST_FRONT_MATTER)
+        start, front, _ = text.split("---", 2)
+        content = None if start.strip("\ufeff \n") else yaml.safe_load(front)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+        return ""
+    if not isinstance(content, dict):
+        return ""
+    found = content.get("license")
+    names = found if isinstance(found, list) else [found]
+    named = content.get("license_name")
+    told = [str(named) if name == "other" and named else str(name) for name in names if name]
+    return ", ".join(told)
+
+
+@cache
+def _list_known_licenses() -> Mapping[str, str]:
+    """The licenses of the verifiers that people use, by the model's id in lower case."""
+    from rageval_spec.inference.verifiers import VERIFIERS
+
+    return {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
+
 
 STORE = Path(".rageval", "store")
 
@@ -112,9 +252,8 @@ def find_models(store: Path = STORE) -> Listing:
     `store` is the folder of a store, which remembers the chat models that were asked.
     """
     from rageval_spec.inference.exports import find_cache, list_cached
-    from rageval_spec.inference.sources import EMBEDDED
-    from rageval_spec.inference.translation import find_hub_cache
-    from rageval_spec.store.chat_models import list_asked
+    from rageval_spec.inference.model_files import EMBEDDED, find_hub_cache
+    from rageval_spec.store.replies import list_asked
 
     return Listing(
         tuple(_look_at_embedded(name) for name in EMBEDDED),
@@ -128,7 +267,7 @@ def find_models(store: Path = STORE) -> Listing:
 
 
 def _look_at_embedded(name: str) -> Listed:
-    from rageval_spec.inference.sources import locate
+    from rageval_spec.inference.model_files import locate
 
     try:
         location = locate(name, Path())
@@ -138,8 +277,7 @@ def _look_at_embedded(name: str) -> Listed:
 
 
 def _look_at_fetched(name: str) -> Listed:
-    from rageval_spec.inference.sources import locate
-    from rageval_spec.inference.translation import find_hub_cache
+    from rageval_spec.inference.model_files import find_hub_cache, locate
 
     location = locate(name, find_hub_cache())  # in the cache, no folder is named like a model
     return Listed(name, inspect(location, name), _size(location.folder), location.revision)
@@ -152,7 +290,7 @@ def find_width() -> int:
 
 def fetched_names() -> list[str]:
     """The ids of the models in the Hugging Face cache, sorted, including incomplete ones."""
-    from rageval_spec.inference.translation import find_hub_cache
+    from rageval_spec.inference.model_files import find_hub_cache
 
     found = sorted(path.name for path in find_hub_cache().glob("models--*--*"))
     return [name.removeprefix("models--").replace("--", "/", 1) for name in found if name.count("--") == 2]
@@ -197,3 +335,145 @@ def format_bytes(count: int) -> str:
 def _shorten(path: Path) -> str:
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model named on the command line, with its files and its configuration."""
+
+    name: str
+    source: ModelFiles
+    configuration: Configuration
+
+
+def find_model(name: str, revision: str | None = None, file: str | None = None) -> Named:
+    """The model with this name. It is downloaded if it is not on this machine.
+
+    Raises:
+        UsageError: there is no such model.
+        RagevalError: the model cannot be downloaded.
+        DataError: the model's configuration is damaged.
+    """
+    from rageval_spec.inference import hub
+    from rageval_spec.inference.model_files import EMBEDDED, find_source, locate
+    from rageval_spec.progress import ProgressDisplay
+
+    location = locate(name, Path(), revision)
+    source = find_source(location, file)
+    if source is None:
+        try:
+            with ProgressDisplay() as display:
+                display.announce(f"download {name}")
+                source = find_source(hub.fetch(name, revision, file), file)
+        except RagevalError as error:
+            near = suggest(name, [other for other in (*fetched_names(), *EMBEDDED) if other != name])
+            raise type(error)(f"{error}; {near}" if near else str(error)) from error
+    if source is None:
+        raise RagevalError(f"'{name}' was downloaded, but some of its files are missing; run the command again")
+    return Named(name, source, source.read_configuration())
+
+
+Precision = Literal["fp32", "int8"]
+
+
+def export_model(
+    model: str, target: Path, precision: Precision, revision: str | None = None, file: str | None = None
+) -> str:
+    """Write a model to a folder that `use: onnx` and other programs can read. Returns the message for the user.
+
+    Raises:
+        UsageError: there is no such model, no graph can be built from it, or the folder is not empty.
+        DataError: the model's files are damaged.
+        RagevalError: the model cannot be downloaded, or the folder cannot be written.
+    """
+    from rageval_spec.inference import exports
+    from rageval_spec.plugin import Context
+    from rageval_spec.progress import ProgressDisplay
+
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise UsageError(f"{target} already exists; name a new folder")
+    named = find_model(model, revision, file)
+    with ProgressDisplay() as display:
+        display.announce(f"export {model} as {precision}")
+        graph = exports.export_model(named.source, named.configuration, target, precision, Context(model).fingerprint)
+    size = sum(path.stat().st_size for path in graph.parent.iterdir() if path.is_file())
+    node = f"{{use: onnx, model: {target}}}"
+    return f"wrote {graph} ({precision}, {format_bytes(size)}); to use it in a spec, write {node}\n"
+
+
+@click.group(cls=Front, invoke_without_command=True)
+@click.pass_context
+def models(ctx: click.Context) -> int:
+    """List models, show the keys of a model block, export a model to ONNX, or measure one.
+
+    \b
+    rageval-spec models
+    rageval-spec models export minilm --output models/minilm-int8 --precision int8
+    rageval-spec models bench minilm --texts data/scifact
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_models)
+    return PASSED
+
+
+@models.command("list")
+@shared.store_folder_option
+@shared.form_option
+def list_models(folder: Path = Path(".rageval", "store"), form: str = "text") -> int:
+    """List the models on this machine, and how readable and fast the replies of the chat models of a store were.
+
+    For each model: its architecture, what it gives and its labels, format and precision, size, license, and why it
+    cannot be run if it cannot.
+
+    \b
+    rageval-spec models list
+    rageval-spec models list --format json
+    """
+    listing = find_models(folder)
+    console.write_form(listing.to_json() if form == "json" else listing.to_text(find_width()), form)
+    return PASSED
+
+
+@models.command("show")
+@click.argument("word", required=False)
+def show_model(word: str | None) -> int:
+    """Show the keys of a block under `models:`, or list the words that `use:` accepts there.
+
+    \b
+    rageval-spec models show
+    rageval-spec models show chat
+    """
+    from rageval_spec.commands.plugin_words import describe_plugin, list_plugins
+
+    console.write(describe_plugin("models", word) if word else list_plugins("models"))
+    return PASSED
+
+
+@models.command()
+@shared.model_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="A new folder.")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True,
+    help="The precision of the weights.",
+)  # fmt: skip
+def export(model: str, output: Path, precision: Any, revision: str | None, file: str | None) -> int:
+    """Write a model to a folder, as an ONNX graph and a tokenizer.
+
+    MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The new folder works offline, both with `use: onnx`
+    and in other programs.
+
+    \b
+    rageval-spec models export minilm --output models/minilm-int8 --precision int8
+    rageval-spec models export intfloat/e5-small-v2 --output models/e5
+    """
+    console.show(export_model(model, output, precision, revision, file))
+    return PASSED
+
+
+models.add_command(
+    Later(
+        "bench",
+        "rageval_spec.commands.models.bench:bench",
+        "Measure a model: its speed, its memory, and what int8 changes.",
+    )
+)

@@ -1,1 +1,1 @@
-"""Base classes for datasets."""
+"""What the datasets share: rows, tables and traces."""

@@ -4,12 +4,9 @@ A reading counts only if nothing else in the reply contradicts it. A reply that 
 question is retried: a choice between the two would produce a number that the model did not give.
 """
 
-from rageval_spec.endpoints.replies.items import put_in_order
-from rageval_spec.endpoints.replies.reading import read_reply
-from rageval_spec.endpoints.replies.schemas import describe_format
-from rageval_spec.endpoints.replies.thoughts import drop_thoughts
-from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, quote_reply
-from rageval_spec.endpoints.replies.words import read_word
+from rageval_spec.endpoints.replies.json_text import UnreadableReplyError, drop_thoughts, put_in_order, quote_reply
+from rageval_spec.endpoints.replies.option_words import read_word
+from rageval_spec.endpoints.replies.schema_fitting import describe_format, read_reply
 
 __all__ = [
     "UnreadableReplyError",

@@ -2,6 +2,9 @@
 
 Repairs only the form: text around the JSON, code fences, other quotation marks, Python literals, missing and surplus
 commas and quotation marks. Never invents content: a value that is cut off is not a value.
+
+What a reasoning model thought before it replied is removed. The numbered items of a reply, such as a verdict on each
+claim, are put in order. The error of a reply that cannot be read quotes it.
 """
 
 from __future__ import annotations
@@ -9,11 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show_value
+from rageval_spec.diagnostics import make_visible
 
 MOST_STARTS = 200
 """The most brackets of a reply at which to look for JSON."""
@@ -36,7 +39,7 @@ _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefine
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class JsonCandidate:
     """The text at a bracket, which is JSON or a failed attempt at it.
 
     Attributes:
@@ -63,7 +66,7 @@ def parse_strictly(text: str) -> Any:
     return json.loads(text, strict=False, object_pairs_hook=_make_object)
 
 
-def find_pieces(text: str) -> Iterator[Piece]:
+def find_pieces(text: str) -> Iterator[JsonCandidate]:
     """The pieces of JSON in a text and the failed attempts at it, from left to right.
 
     Raises:
@@ -84,9 +87,9 @@ def find_pieces(text: str) -> Iterator[Piece]:
             position = begin + 1
         except _SyntaxError as fault:
             position = max(fault.position, begin + 1) if fault.began else begin + 1
-            yield Piece(begin, position, None, str(fault), fault.began)
+            yield JsonCandidate(begin, position, None, str(fault), fault.began)
         else:
-            yield Piece(begin, position, value)
+            yield JsonCandidate(begin, position, value)
     if _STARTS.search(text, position) is not None:
         raise UnreadableReplyError("it has too many brackets to find its JSON")
 
@@ -281,3 +284,75 @@ class _Parser:
 
     def _cut(self) -> _CutOffError:
         return _CutOffError("it ends in the middle", self.position, began=self.began)
+
+
+_SHOWN = 80
+_QUOTED = 120
+
+
+class UnreadableReplyError(ValueError):
+    """A reply that cannot be read; the message says what is wrong, in words that the model understands."""
+
+
+def quote_reply(text: str) -> str:
+    """The beginning of a reply in quotation marks, on one line, with control characters shown as escapes."""
+    words = " ".join(text[: 4 * _QUOTED].split())
+    shown = words[:_QUOTED].rstrip()
+    is_whole = shown == words and len(text) <= 4 * _QUOTED
+    return f'"{make_visible(shown)}{"" if is_whole else " ..."}"'
+
+
+def show_value(value: Any) -> str:
+    """A value as JSON in ASCII, cut after 80 characters."""
+    shown = json.dumps(value, ensure_ascii=True, default=str)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+
+
+def name_place(path: str) -> str:
+    """The name of a place in a reply, such as `'verdicts[0].claim'`; "the reply" if the path is empty."""
+    return f"'{path}'" if path else "the reply"
+
+
+_NAMES = "think|thinking|thought|thoughts|reasoning"
+_THOUGHTS = re.compile(rf"(?:<(?:{_NAMES})>.*?</(?:{_NAMES})>\s*|\[THINK\].*?\[/THINK\]\s*)+", re.DOTALL)
+_END = re.compile(rf"^[ \t]*(?:</(?:{_NAMES})>|\[/THINK\])", re.MULTILINE)
+_JSON_BEGINS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[(?!/THINK\])")
+
+
+def drop_thoughts(text: str) -> str:
+    """A reply without its byte order mark, outer white space, and the thoughts of a reasoning model before it.
+
+    Thoughts begin the reply with `<think>`. If the model's template already wrote that tag, they end with a line that
+    begins with `</think>` before any JSON. Anywhere else the tag is a quotation; if it counted, the author of a quoted
+    text could choose where the reply begins.
+    """
+    text = text.replace("\ufeff", "").strip()
+    if thoughts := _THOUGHTS.match(text):
+        text = text[thoughts.end() :]
+    json_begins = _JSON_BEGINS.search(text)
+    ends = [*_END.finditer(text, 0, json_begins.start() if json_begins else len(text))]
+    return (text[ends[-1].end() :] if ends else text).strip()
+
+
+def find_ends(text: str) -> list[int]:
+    """The offsets after the closing tags of thoughts that begin a line, which can separate drafts from the reply."""
+    return [found.end() for found in _END.finditer(text)]
+
+
+def put_in_order(items: Sequence[Mapping[str, Any]], key: str, decision: str) -> Sequence[Mapping[str, Any]]:
+    """Items in the order of their numbers under `key`, from 1.
+
+    If a model gives the same number to all of three or more items, it does not number them, and their positions count.
+    Of two items with the same number, one could be repeated and the other missing, so their positions count only if
+    both have the same decision.
+
+    Raises:
+        UnreadableReplyError: one number occurs twice and another is missing.
+    """
+    numbers = [item[key] for item in items]
+    if sorted(numbers) == list(range(1, len(numbers) + 1)):
+        return sorted(items, key=lambda item: int(item[key]))
+    if len({*numbers}) == 1 and (len(items) > 2 or len({item[decision] for item in items}) == 1):
+        return items
+    missing = min({*range(1, len(numbers) + 1)} - {*numbers})
+    raise UnreadableReplyError(f'there is no {decision} with "{key}": {missing}, and two with another number')

@@ -1,22 +1,42 @@
-"""Reads experiments, logs and datasets of Braintrust, from its API or from exported files."""
+"""Reads experiments, logs and datasets of Braintrust, from its API or from exported files.
+
+The rows of one root span become a trace. The rows of datasets become questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.braintrust.connection import BraintrustConnection
-from rageval_spec.exchange.shared.spooled import Entry, Rows, SpooledNode, SpooledSource
-from rageval_spec.exchange.shared.windows import parse_moment
+from rageval_spec.exchange.shared.contracts import parse_moment
+from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.recorded.questions_and_answers import (
+    RecordedPaths,
+    clean,
+    find_contexts,
+    find_documents,
+    list_messages,
+    parse_text,
+    read_count,
+    read_number,
+    read_relevant,
+    read_text,
+    read_time,
+    write_text,
+    write_time,
+)
 
 if TYPE_CHECKING:
-    from rageval_spec.data.trace import Trace
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.braintrust.api import Api
+    from rageval_spec.exchange.braintrust.connection import BraintrustApi
+
 
 TOOL = "braintrust"
 
@@ -69,7 +89,6 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
         """The rows of a dataset; None for those without a question."""
-        from rageval_spec.exchange.braintrust.traces import read_row
 
         api, places = self._api(), self.node.places
         for page in api.rows("dataset", api.find("dataset", self.node.project or "", dataset)):
@@ -78,9 +97,8 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
                     raise DataError(f"{TOOL}: dataset '{dataset}': a row is not an object")
                 yield read_row(row, places, dataset, self.node.project)
 
-    def prepare(self, place: str, row: Mapping[str, Any]) -> Entry | None:
+    def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its root span; a row of a plain export stands for itself."""
-        from rageval_spec.exchange.shared.payloads import clean, read_text, read_time, write_time
 
         found = {key: value for key, value in row.items() if value is not None and value != ""}
         if "input" not in found and "id" not in found:
@@ -90,17 +108,15 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         time = write_time(read_time(found.get("created"))) or ""
         # Groups without a time leave in the descending order of their names: the first row of a file comes first.
         group = read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
-        return Entry(group, identity, time, clean({**found, "id": identity}))
+        return TraceRow(group, identity, time, clean({**found, "id": identity}))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some rows."""
-        from rageval_spec.exchange.braintrust.traces import make_trace
 
         return make_trace(rows, self.node.places, self._link, self.node.project)
 
     def is_cut(self, rows: Rows) -> bool:
         """Whether the root is missing."""
-        from rageval_spec.exchange.braintrust.traces import is_root
 
         return not any(map(is_root, rows))
 
@@ -109,19 +125,170 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         if self._service is not None:
             self._service.close()
 
-    def _api(self) -> Api:
-        from rageval_spec.exchange.braintrust.api import Api
-        from rageval_spec.exchange.braintrust.connection import connect
+    def _api(self) -> BraintrustApi:
+        from rageval_spec.exchange.braintrust.connection import BraintrustApi, connect
 
         if self._service is None:
             self._service = connect(self.node, TOOL)
-        return Api(self._service, TOOL)
+        return BraintrustApi(self._service, TOOL)
 
     def _is_before(self, row: Any) -> bool:
         """Whether a row is so much older than the window that all rows after it are older, too."""
-        from rageval_spec.exchange.shared.payloads import read_time
 
         if self.node.since is None or not isinstance(row, Mapping):
             return False
         made = read_time(row.get("created"))
         return made is not None and made < parse_moment(self.node.since, self.now) - timedelta(hours=1)
+
+
+Row = Mapping[str, Any]
+_KINDS: Mapping[str, StepKind] = {"llm": "model", "tool": "tool"}
+_RETRIEVAL = re.compile(r"retriev|search|lookup|rerank", re.IGNORECASE)
+
+
+def make_trace(
+    rows: Sequence[Row], places: RecordedPaths, link: Mapping[str, str], project: str | None
+) -> Trace | None:
+    """The trace of some rows; None if its root has no question, or is not among them.
+
+    `link` says in which experiment or log the rows are.
+    """
+    root = next((row for row in rows if is_root(row)), None)
+    question = None if root is None else places.question(root.get("input"))
+    if root is None or not question:
+        return None
+    steps = [row for row in rows if row is not root and _kind(row) not in ("score", "scorer", "task", "eval")]
+    answer = None if root.get("output") is None else places.answer(root.get("output"))
+    metadata = parse_text(root.get("metadata"))
+    about: dict[str, Any] = clean(metadata) if isinstance(metadata, Mapping) else {}
+    started = write_time(read_time(root.get("created")))
+    others = {**link, "row_id": str(root["id"]), **({"started": started} if started else {})}
+    return Trace(
+        TraceLink(TOOL, read_text(root.get("root_span_id")) or str(root["id"]), project=project, others=others),
+        question,
+        query_id=str(root["id"]),
+        answer=answer,
+        documents=_list_documents(steps, root),
+        references=places.references(root.get("expected")),
+        relevant=read_relevant(parse_text(root.get("expected")), about),
+        error=None if answer is not None else _find_error(root),
+        seconds=_measure(root),
+        input_tokens=_add(rows, root, "prompt_tokens", read_count),
+        output_tokens=_add(rows, root, "completion_tokens", read_count),
+        cost=_add(rows, root, "estimated_cost", read_number),
+        session=read_text(about.get("session_id")),
+        user=read_text(about.get("user_id")),
+        model=_find_model(rows),
+        started=started,
+        messages=list_messages(root.get("input")),
+        steps=tuple(map(_make_step, steps)),
+        feedback=tuple(_list_scores(root)),
+        metadata={**about, **({"tags": clean(tags)} if (tags := parse_text(root.get("tags"))) else {})},
+    )
+
+
+def read_row(row: Row, places: RecordedPaths, dataset: str, project: str | None) -> Trace | None:
+    """The question of a row of a dataset, under the row's id; None without a question."""
+    question = places.question(row.get("input"))
+    if not question or read_text(row.get("id")) is None:
+        return None
+    metadata = parse_text(row.get("metadata"))
+    return Trace(
+        TraceLink(TOOL, str(row["id"]), project=project, others={"dataset": dataset}),
+        question,
+        query_id=str(row["id"]),
+        documents=find_contexts(row.get("input")),
+        references=places.references(row.get("expected")),
+        relevant=read_relevant(parse_text(row.get("expected")), metadata),
+        messages=list_messages(row.get("input")),
+        metadata=clean(metadata) if isinstance(metadata, Mapping) else {},
+    )
+
+
+def is_root(row: Row) -> bool:
+    """Whether all other rows of a trace belong to this one; a row of a plain export always is."""
+    parents = parse_text(row.get("span_parents"))
+    marked = row.get("is_root")
+    return marked in (True, "true", "True") if marked is not None else not parents
+
+
+def _kind(row: Row) -> str:
+    attributes = parse_text(row.get("span_attributes"))
+    return str(attributes.get("type", "")) if isinstance(attributes, Mapping) else ""
+
+
+def _name(row: Row) -> str:
+    attributes = parse_text(row.get("span_attributes"))
+    return read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
+
+
+def _metrics(row: Row) -> Mapping[str, Any]:
+    found = parse_text(row.get("metrics"))
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list_documents(steps: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
+    """The documents that the answer names, else those of the steps that retrieve, by their names."""
+    if (found := find_contexts(root.get("output"))) is not None:
+        return found
+    retrieved = [find_documents(row.get("output")) for row in steps if _retrieves(row)]
+    known = [documents for documents in retrieved if documents is not None]
+    if known:
+        every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
+        return tuple(reversed(every.values()))
+    return find_contexts(root.get("metadata")) or find_contexts(root.get("input"))
+
+
+def _retrieves(row: Row) -> bool:
+    return _kind(row) != "llm" and _RETRIEVAL.search(_name(row)) is not None
+
+
+def _make_step(row: Row) -> Step:
+    retrieves = _retrieves(row)
+    return Step(
+        "retrieval" if retrieves else _KINDS.get(_kind(row), "other"),
+        _name(row),
+        write_text(parse_text(row.get("input"))),
+        write_text(parse_text(row.get("output"))),
+        find_documents(row.get("output")) if retrieves else None,
+        _measure(row),
+        _find_error(row),
+    )
+
+
+def _measure(row: Row) -> float | None:
+    metrics = _metrics(row)
+    start, end = read_number(metrics.get("start")), read_number(metrics.get("end"))
+    if start is None or end is None or end < start:
+        return None
+    return round(end - start, 6)
+
+
+def _add(rows: Sequence[Row], root: Row, name: str, read: Any) -> Any:
+    """The sum over the calls of models; the root's own number if no call has any."""
+    known = [number for row in rows if _kind(row) == "llm" and (number := read(_metrics(row).get(name))) is not None]
+    return round(sum(known), 12) if known else read(_metrics(root).get(name))
+
+
+def _find_model(rows: Sequence[Row]) -> str | None:
+    found = None
+    for row in rows:
+        metadata = parse_text(row.get("metadata"))
+        if isinstance(metadata, Mapping) and (_kind(row) == "llm" or found is None):
+            found = read_text(metadata.get("model")) or found
+    return found
+
+
+def _find_error(row: Row) -> str | None:
+    error = row.get("error")
+    return None if error in (None, "", {}) else write_text(error)
+
+
+def _list_scores(root: Row) -> Iterator[Feedback]:
+    """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`."""
+    scores = parse_text(root.get("scores"))
+    named = dict(scores) if isinstance(scores, Mapping) else {}
+    named |= {key.removeprefix("scores."): value for key, value in root.items() if key.startswith("scores.")}
+    for name, value in named.items():
+        if (number := read_number(value)) is not None:
+            yield Feedback(str(name), number, source="program")

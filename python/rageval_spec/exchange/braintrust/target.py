@@ -10,15 +10,13 @@ from pydantic import Field
 
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.braintrust.connection import BraintrustConnection, find_url
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.shared.judgements import Judgements
-    from rageval_spec.exchange.shared.naming import Names
-    from rageval_spec.exchange.shared.scores import Score, Scores
+    from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score
 
 TOOL = "braintrust"
 LONGEST_REASON = 20_000
@@ -54,7 +52,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         super().__init__(node, context)
         self._service: Service | None = None
         self._experiments: dict[str, str] = {}
-        self._scores: Scores | None = None
+        self._scores: EvaluationScores | None = None
         self._left_out = 0
 
     @property
@@ -69,12 +67,10 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         Raises:
             UsageError: no answer was read from Braintrust, and no project is named.
         """
-        from rageval_spec.exchange.shared.judgements import Judgements
-        from rageval_spec.exchange.shared.naming import Names
-        from rageval_spec.exchange.shared.scores import Scores
+        from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names
 
         is_experiment, judgements, names = self.node.project is not None, Judgements(evaluation), Names()
-        self._scores = Scores(evaluation, None if is_experiment else TOOL)
+        self._scores = EvaluationScores(evaluation, None if is_experiment else TOOL)
         self._left_out = 0
         name = self.node.run or evaluation.name
         for _, group in groupby(self._scores, key=lambda score: (score.dataset, score.system, score.query_id)):
@@ -93,12 +89,11 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
             UsageError: there is no key.
             ServiceError: Braintrust did not take all of them.
         """
-        from rageval_spec.exchange.braintrust.api import Api
-        from rageval_spec.exchange.braintrust.connection import connect
+        from rageval_spec.exchange.braintrust.connection import BraintrustApi, connect
 
         if self._service is None:
             self._service = connect(self.node, TOOL)
-        api = Api(self._service, TOOL)
+        api = BraintrustApi(self._service, TOOL)
         where = [(one.body.get("experiment"), one.body.get("object"), one.body.get("object_id")) for one in parcels]
         for place in dict.fromkeys(where):
             rows = [one.body["row"] for one, own in zip(parcels, where, strict=True) if own == place]
@@ -124,8 +119,8 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
 
     def _make_row(self, scores: Sequence[Score], told: dict[str, Any], run: str) -> Parcel:
         """A row of an experiment. Values that cannot be scores are metrics there."""
-        from rageval_spec.exchange.shared.identities import make_hex
-        from rageval_spec.exchange.shared.payloads import clean
+        from rageval_spec.exchange.shared.delivery import make_hex
+        from rageval_spec.recorded.questions_and_answers import clean
 
         first, sample = scores[0], scores[0].sample
         identity = make_hex("braintrust", self.node.project or "", run, first.dataset, first.query_id)
@@ -151,7 +146,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
 
     def _make_change(self, scores: Sequence[Score], told: dict[str, Any], names: Names) -> Parcel | None:
         """What is added to the row that an answer was read from; None if there are no scores to add."""
-        from rageval_spec.exchange.shared.payloads import clean
+        from rageval_spec.recorded.questions_and_answers import clean
 
         link = scores[0].link
         assert link is not None, "only answers with a trace are listed"

@@ -1,19 +1,51 @@
-"""Reads traces and datasets from Langfuse's API, or from the files that it exports."""
+"""Reads traces and datasets from Langfuse's API, or from the files that it exports.
+
+A trace is made of the rows that Langfuse has for it: its observations, its scores and, in older versions, itself.
+Items of a dataset become questions with gold answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from rageval_spec.exchange.langfuse.connection import LangfuseConnection
-from rageval_spec.exchange.shared.spooled import Entry, Rows, SpooledNode, SpooledSource
+from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.langfuse.connection import (
+    LangfuseConnection,
+    Row,
+    is_correction,
+    normalise,
+    read_feedback,
+    read_list,
+    read_mapping,
+    tell_kind,
+    trace_of,
+)
+from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.recorded.questions_and_answers import (
+    RecordedPaths,
+    clean,
+    find_contexts,
+    find_documents,
+    list_messages,
+    parse_text,
+    read_count,
+    read_number,
+    read_relevant,
+    read_text,
+    read_time,
+    write_text,
+    write_time,
+)
 
 if TYPE_CHECKING:
-    from rageval_spec.data.trace import Trace
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.langfuse.api import Api
+    from rageval_spec.exchange.langfuse.connection import LangfuseApi
+
 
 TOOL = "langfuse"
 
@@ -60,40 +92,34 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
 
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
         """The items of a dataset; None for archived ones and those without a question."""
-        from rageval_spec.exchange.langfuse.items import read_item
 
         places = self.node.places
         for page in self._api().dataset_items(dataset):
             for row in page:
                 yield read_item(row, dataset, places, TOOL)
 
-    def prepare(self, place: str, row: Mapping[str, Any]) -> Entry | None:
+    def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its trace; None for scores of sessions."""
-        from rageval_spec.exchange.langfuse.rows import normalise, tell_kind, trace_of
-        from rageval_spec.exchange.shared.payloads import clean, read_time, write_time
 
         found = normalise(row, place)
         kind, trace_id = tell_kind(found), trace_of(found)
         time = read_time(found.get("starttime" if kind == "observation" else "timestamp"))
         # Scores can come much later than what they judge, and must not make a trace seem newer.
         when = "" if kind == "score" else write_time(time) or ""
-        return None if trace_id is None else Entry(trace_id, f"{kind}:{found['id']}", when, clean(found))
+        return None if trace_id is None else TraceRow(trace_id, f"{kind}:{found['id']}", when, clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some observations, scores and, in older versions, the trace itself."""
-        from rageval_spec.exchange.langfuse.traces import make_trace
 
         return make_trace(rows, self.node.places)
 
     def is_step(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is more than a score."""
-        from rageval_spec.exchange.langfuse.rows import tell_kind
 
         return tell_kind(row) != "score"
 
     def is_cut(self, rows: Rows) -> bool:
         """Whether there are steps without the one that they all belong to."""
-        from rageval_spec.exchange.langfuse.traces import is_cut
 
         return is_cut(rows)
 
@@ -110,10 +136,247 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         if self._service is not None:
             self._service.close()
 
-    def _api(self) -> Api:
-        from rageval_spec.exchange.langfuse.api import Api
-        from rageval_spec.exchange.langfuse.connection import connect
+    def _api(self) -> LangfuseApi:
+        from rageval_spec.exchange.langfuse.connection import LangfuseApi, connect
 
         if self._service is None:
             self._service = connect(self.node, TOOL)
-        return Api(self._service, TOOL)
+        return LangfuseApi(self._service, TOOL)
+
+
+_KINDS: Mapping[str, StepKind] = {
+    "RETRIEVER": "retrieval", "GENERATION": "model", "TOOL": "tool", "AGENT": "agent", "GUARDRAIL": "guardrail",
+}  # fmt: skip
+Retrieved = Mapping[str, tuple[Document, ...] | None]
+"""The documents of each retrieval, by the id of its observation; None if it names none."""
+_KEPT = ("environment", "release", "version", "tracename")
+
+
+def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
+    """The trace that rows of one trace make; None if none of them has a question."""
+    observations = [row for row in rows if tell_kind(row) == "observation"]
+    own = next((row for row in rows if tell_kind(row) == "trace"), {})
+    scores = [row for row in rows if tell_kind(row) == "score"]
+    root = _find_root(observations)
+    question = _first_question(own, root, observations, places)
+    trace_id = next((found for row in rows if (found := trace_of(row))), None)
+    if question is None or trace_id is None:
+        return None
+    answer = _first_answer(own, root, places)
+    started = read_time(root.get("starttime")) or read_time(own.get("timestamp"))
+    tokens = _add_tokens(observations)
+    retrieved = {row["id"]: find_documents(row.get("output")) for row in observations if row.get("type") == "RETRIEVER"}
+    return Trace(
+        _link(trace_id, own, root, started),
+        question,
+        answer=answer,
+        documents=_list_documents(retrieved, own, root),
+        references=tuple(text for row in scores if is_correction(row) and (text := _corrected(row))),
+        error=_find_error(root, observations) if answer is None else None,
+        seconds=_read_seconds(own, root),
+        input_tokens=tokens["input"],
+        output_tokens=tokens["output"],
+        cost=_add_cost(own, observations),
+        session=_either("sessionid", root, own, observations),
+        user=_either("userid", root, own, observations),
+        model=_find_model(observations),
+        started=write_time(started),
+        messages=list_messages(own.get("input", root.get("input"))),
+        steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
+        feedback=tuple(_list_feedback(scores)),
+        metadata=_gather_metadata(own, root),
+    )
+
+
+def is_cut(rows: Sequence[Row]) -> bool:
+    """Whether the rows are the later part of a trace: steps without the one that they all belong to."""
+    if any(tell_kind(row) == "trace" for row in rows):
+        return False
+    observations = [row for row in rows if tell_kind(row) == "observation"]
+    return not any(_is_marked(row) or "parentobservationid" not in row for row in observations)
+
+
+def _link(trace_id: str, own: Row, root: Row, started: datetime | None) -> TraceLink:
+    project = read_text(root.get("projectid")) or read_text(own.get("projectid"))
+    told = {"started": write_time(started), "environment": read_text(root.get("environment", own.get("environment")))}
+    return TraceLink(TOOL, trace_id, project=project, others={name: text for name, text in told.items() if text})
+
+
+def _find_root(observations: Sequence[Row]) -> Row:
+    """The observation that stands for the whole trace: a root, the earliest of several."""
+    ids = {row["id"] for row in observations}
+    marked = [row for row in observations if _is_marked(row)]
+    roots = marked or [row for row in observations if read_text(row.get("parentobservationid")) not in ids]
+    withinput = [row for row in roots if "input" in row]
+    return (withinput or roots or [{}])[0]
+
+
+def _is_marked(row: Row) -> bool:
+    return row.get("isrootobservation") in (True, "true", "True", 1)
+
+
+def _first_question(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
+    """The question of the trace, of its root, or of its first model call or retrieval."""
+    inner = (row for row in observations if row.get("type") in ("GENERATION", "RETRIEVER", "AGENT", "CHAIN"))
+    for row in (own, root, *inner):
+        if "input" in row and (found := places.question(row["input"])):
+            return found
+    return None
+
+
+def _first_answer(own: Row, root: Row, places: RecordedPaths) -> str | None:
+    for row in (own, root):
+        if "output" in row and (found := places.answer(row["output"])) is not None:
+            return found
+    return None
+
+
+def _corrected(row: Row) -> str | None:
+    return read_text(row.get("stringvalue")) or read_text(row.get("value"))
+
+
+def _list_feedback(scores: Sequence[Row]) -> Iterator[Feedback]:
+    for row in scores:
+        if not is_correction(row) and (found := read_feedback(row)) is not None:
+            yield found
+
+
+def _list_documents(retrieved: Retrieved, own: Row, root: Row) -> tuple[Document, ...] | None:
+    """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
+    for row in (own, root):
+        if (found := find_contexts(row.get("output"))) is not None:
+            return found
+    known = [documents for documents in retrieved.values() if documents is not None]
+    if not known:
+        return find_contexts(own.get("input", root.get("input")))
+    every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
+    return tuple(reversed(every.values()))
+
+
+def _make_step(row: Row, retrieved: Retrieved) -> Step:
+    kind = _KINDS.get(str(row.get("type")), "other")
+    output = row.get("output")
+    failed = row.get("level") == "ERROR"
+    return Step(
+        kind,
+        read_text(row.get("name")) or "",
+        write_text(parse_plain(row.get("input"))),
+        write_text(parse_plain(output)),
+        retrieved.get(row["id"]),
+        _measure(row),
+        read_text(row.get("statusmessage")) or "failed" if failed else None,
+    )
+
+
+def parse_plain(found: Any) -> Any:
+    """A text that is quoted as JSON without its quotes; anything else as it is."""
+    parsed = parse_text(found)
+    return parsed if isinstance(parsed, str) else found
+
+
+def _measure(row: Row) -> float | None:
+    """The seconds of an observation, from its times."""
+    start, end = read_time(row.get("starttime")), read_time(row.get("endtime"))
+    if start is not None and end is not None and end >= start:
+        return round((end - start).total_seconds(), 6)
+    return None
+
+
+def _read_seconds(own: Row, root: Row) -> float | None:
+    if (measured := _measure(root)) is not None:
+        return measured
+    for row in (own, root):
+        if (seconds := read_number(row.get("latency"))) is not None and seconds >= 0:
+            return seconds
+    return None
+
+
+def _add_tokens(observations: Sequence[Row]) -> dict[str, int | None]:
+    """The tokens of all model calls; of embeddings and others that report any, too."""
+    counted = [_tokens_of(row) for row in observations]
+    total: dict[str, int | None] = {}
+    for kind in ("input", "output"):
+        known = [count for one in counted if (count := one[kind]) is not None]
+        total[kind] = sum(known) if known else None
+    return total
+
+
+def _tokens_of(row: Row) -> dict[str, int | None]:
+    usage = read_mapping(row.get("usagedetails")) or read_mapping(row.get("usage"))
+    found: dict[str, int | None] = {}
+    for kind, other in (("input", "prompt"), ("output", "completion")):
+        names = [key for key in usage if key.lower().startswith((kind, other)) and "cost" not in key.lower()]
+        counts = [read_count(usage[name]) for name in names]
+        known = [count for count in counts if count is not None]
+        found[kind] = sum(known) if known else read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
+    return found
+
+
+def _add_cost(own: Row, observations: Sequence[Row]) -> float | None:
+    if (total := read_number(own.get("totalcost"))) is not None:
+        return total
+    costs = [_cost_of(row) for row in observations]
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known), 12) if known else None
+
+
+def _cost_of(row: Row) -> float | None:
+    details = read_mapping(row.get("costdetails"))
+    total = read_number(details.get("total"))
+    return total if total is not None else read_number(row.get("totalcost"))
+
+
+def _find_error(root: Row, observations: Sequence[Row]) -> str | None:
+    for row in (root, *reversed(observations)):
+        if row.get("level") == "ERROR":
+            return read_text(row.get("statusmessage")) or f"{read_text(row.get('name')) or 'a step'} failed"
+    return None
+
+
+def _find_model(observations: Sequence[Row]) -> str | None:
+    """The model of the last call, which usually writes the answer."""
+    models = [
+        found for row in observations if row.get("type") == "GENERATION" and (found := read_text(row.get("model")))
+    ]
+    return models[-1] if models else None
+
+
+def _either(name: str, root: Row, own: Row, observations: Sequence[Row]) -> str | None:
+    return next((found for row in (own, root, *observations) if (found := read_text(row.get(name)))), None)
+
+
+def _gather_metadata(own: Row, root: Row) -> dict[str, Any]:
+    kept: dict[str, Any] = clean({**read_mapping(root.get("metadata")), **read_mapping(own.get("metadata"))})
+    for name in _KEPT:
+        if found := read_text(own.get(name)) or read_text(root.get(name)):
+            kept.setdefault("trace_name" if name == "tracename" else name, found)
+    if (title := read_text(own.get("name")) or read_text(root.get("name"))) is not None:
+        kept.setdefault("trace_name", title)
+    if tags := read_list(own.get("tags")) or read_list(root.get("tags")):
+        kept.setdefault("tags", tags)
+    return kept
+
+
+def read_item(found: Any, dataset: str, places: RecordedPaths, where: str) -> Trace | None:
+    """The question of an item, under the item's id; None if it has none or is archived.
+
+    Raises:
+        DataError: the item is not an object, or has no id.
+    """
+    if not isinstance(found, Mapping):
+        raise DataError(f"{where}: dataset '{dataset}': an item is not an object")
+    row = normalise(found, f"{where}: dataset '{dataset}'")
+    question = places.question(row.get("input"))
+    if question is None or row.get("status") == "ARCHIVED":
+        return None
+    expected = parse_text(row.get("expectedoutput"))
+    return Trace(
+        TraceLink("langfuse", read_text(row.get("sourcetraceid")) or row["id"], others={"dataset": dataset}),
+        question,
+        query_id=row["id"],
+        documents=find_contexts(row.get("input")),
+        references=places.references(expected),
+        relevant=read_relevant(expected, read_mapping(row.get("metadata"))),
+        messages=list_messages(row.get("input")),
+        metadata=clean(read_mapping(row.get("metadata"))),
+    )

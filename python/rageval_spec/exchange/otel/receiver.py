@@ -1,26 +1,35 @@
-"""A receiver of spans over OTLP/HTTP: `POST /v1/traces` with protobuf or JSON, plain or gzip.
+"""Receives spans over OTLP/HTTP: `POST /v1/traces` with protobuf or JSON, plain or gzip.
 
-A request is answered with 200 only when its spans are on the disk. What cannot be read is refused with a status that
-tells the sender not to try again; what cannot be taken now, with one that tells it to.
+A request is answered with 200 only when its spans are on the disk, so nothing is lost once it was acknowledged. What
+cannot be read is refused with a status that tells the sender not to try again; what cannot be taken now, with one
+that tells it to.
+
+The file of received requests has the layout of a collector's file exporter: each request in protobuf, after its
+length in four bytes. It can be imported as any other file.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import IO, Any, ClassVar, NamedTuple, cast
 
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.otlp.json_spans import JsonSpanError, decode_json
-from rageval_spec.exchange.shared.otlp.protobuf_spans import decode_spans, encode_spans
-from rageval_spec.exchange.shared.otlp.wire import WireError, write_message, write_number, write_text
-
-if TYPE_CHECKING:
-    from rageval_spec.exchange.otel.spool import Spool
+from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
+from rageval_spec.exchange.shared.spans.protobuf import (
+    WireError,
+    decode_spans,
+    encode_spans,
+    write_message,
+    write_number,
+    write_text,
+)
 
 PATH = "/v1/traces"
 LARGEST = 20 * 1024 * 1024
@@ -52,7 +61,7 @@ class Taken(NamedTuple):
 class Receiver:
     """Listens in threads of its own until it is closed."""
 
-    def __init__(self, host: str, port: int, spool: Spool, tell: Callable[[str], None]) -> None:
+    def __init__(self, host: str, port: int, spool: RequestSpool, tell: Callable[[str], None]) -> None:
         """Listen at once.
 
         Raises:
@@ -268,3 +277,86 @@ def _describe(taken: Taken, *, is_json: bool) -> bytes:
         partial = {"rejectedSpans": str(taken.rejected), "errorMessage": taken.reason}
         return json.dumps({"partialSuccess": partial}).encode()
     return write_message(1, write_number(1, taken.rejected) + write_text(2, taken.reason))
+
+
+_LENGTH = 4
+
+
+class RequestSpool:
+    """Appends requests to a file; safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, and remove what a kill left of a request at its end: that one was never acknowledged.
+
+        Raises:
+            RagevalError: the file cannot be written, or another receiver is writing to it.
+        """
+        self.path = path
+        self._lock = Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream: IO[bytes] | None = path.open("ab+")
+            _claim(self._stream, path)
+            self.found = _trim(self._stream)
+        except OSError as error:
+            raise RagevalError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def add(self, request: bytes) -> bool:
+        """Append a request. Returns True once it is on the disk; False if the spool is closed.
+
+        Raises:
+            OSError: the file cannot be written, for example because the disk is full.
+        """
+        with self._lock:
+            if self._stream is None:
+                return False
+            before = self._stream.tell()
+            try:
+                self._stream.write(len(request).to_bytes(_LENGTH, "big") + request)
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+            except OSError:
+                self._stream.truncate(before)
+                raise
+            return True
+
+    def close(self) -> None:
+        """Take no further request."""
+        with self._lock:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+
+    def retire(self) -> None:
+        """Rename the file, so that the next receiver starts anew; the one before it is deleted."""
+        self.close()
+        if self.path.exists():
+            self.path.replace(self.path.with_suffix(".done"))
+
+
+def _claim(stream: IO[bytes], path: Path) -> None:
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stream.close()
+        raise RagevalError(f"{path}: another receiver is writing to this file; listen at another address") from None
+
+
+def _trim(stream: IO[bytes]) -> int:
+    """Cut off an incomplete request at the end; returns how many are complete."""
+    stream.seek(0, os.SEEK_END)
+    size = stream.tell()
+    at = count = 0
+    while at + _LENGTH <= size:
+        stream.seek(at)
+        end = at + _LENGTH + int.from_bytes(stream.read(_LENGTH), "big")
+        if end > size:
+            break
+        at, count = end, count + 1
+    stream.truncate(at)
+    stream.seek(0, os.SEEK_END)
+    return count

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import Field, model_validator
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.otlp.files import SpanFiles, list_files
-from rageval_spec.exchange.shared.source import Source, WindowNode
-from rageval_spec.exchange.shared.span_traces import SpanReader
-from rageval_spec.exchange.shared.spans import SECOND
-from rageval_spec.exchange.shared.windows import parse_moment
-from rageval_spec.plugin import InputFile
+from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment
+from rageval_spec.exchange.shared.spans.span_files import SpanFiles, list_files
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import SECOND
 from rageval_spec.signals import stopping
+from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.trace import Trace
+    from rageval_spec.data.traces import Trace
     from rageval_spec.plugin import Context
 
 USUAL_PORT = 4318
@@ -43,7 +42,7 @@ class OtelFilesNode(WindowNode):
     )
 
 
-class OtelNode(WindowNode):
+class OtelSourceNode(WindowNode):
     """Spans in files, or received over OTLP/HTTP."""
 
     path: str | None = Field(
@@ -67,7 +66,7 @@ class OtelNode(WindowNode):
     )
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> OtelNode:
+    def _one_of_them(self) -> OtelSourceNode:
         if (self.path is None) == (self.listen is None):
             raise ValueError("name either a file or folder of spans, or an address to --listen at")
         if self.listen is None and (self.seconds is not None or self.spool is not None):
@@ -80,7 +79,7 @@ class OtelNode(WindowNode):
 N = TypeVar("N", bound=WindowNode)
 
 
-class SpanSource(Source[N]):
+class SpanSource(TraceSource[N]):
     """Reads the traces of spans that may come in any order, from any number of files."""
 
     def __init__(self, node: N, context: Context) -> None:
@@ -94,7 +93,7 @@ class SpanSource(Source[N]):
         """What was left out."""
         told = [*self._files.remarks(), *self._reader.remarks()]
         if self._cut:
-            from rageval_spec.exchange.shared.otlp.span_store import MOST_SPANS
+            from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS
 
             some = count_noun(self._cut, "trace has", "traces have")
             told.append(f"{some} more than {MOST_SPANS:,} spans; only the first were read")
@@ -106,7 +105,7 @@ class SpanSource(Source[N]):
         Raises:
             DataError: there are none; the message begins with `where` and says what there is instead.
         """
-        from rageval_spec.exchange.shared.otlp.span_store import SpanStore
+        from rageval_spec.exchange.shared.spans.span_files import SpanStore
 
         store, spans, found = SpanStore(), 0, False
         try:
@@ -151,10 +150,10 @@ class OtelFiles(SpanSource[OtelFilesNode]):
         yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 
-class OtelSource(SpanSource[OtelNode]):
+class OtelSource(SpanSource[OtelSourceNode]):
     """Reads the traces of files, or of what is sent to an address."""
 
-    node_type = OtelNode
+    node_type = OtelSourceNode
     summary = "Read the traces of OpenTelemetry spans, from files or as they are sent."
     examples: ClassVar[Sequence[str]] = (
         "import otel spans.jsonl.gz -o traces.jsonl",
@@ -170,11 +169,10 @@ class OtelSource(SpanSource[OtelNode]):
             yield from self._receive(*split_address(self.node.listen))
 
     def _receive(self, host: str, port: int) -> Iterator[Trace]:
-        from rageval_spec.exchange.otel.receiver import Receiver
-        from rageval_spec.exchange.otel.spool import Spool
+        from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
 
         tell = self.context.tell
-        spool = Spool(self._choose_spool(host, port))
+        spool = RequestSpool(self._choose_spool(host, port))
         try:
             if spool.found:
                 before = count_noun(spool.found, "request")

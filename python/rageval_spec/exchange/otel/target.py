@@ -1,25 +1,92 @@
-"""Sends values over OTLP/HTTP: spans with events, events of their own, and metrics."""
+"""Sends the values of an evaluation over OTLP/HTTP as spans, events and metrics.
+
+The values of an answer become one span of the kind `EVALUATOR` with an event `gen_ai.evaluation.result` for each. If
+the answer was read from a trace, the span is a child of the span that holds the answer. Otherwise the answer becomes
+a trace of its own. Ids depend only on what is sent, so sending the same again changes nothing.
+
+The endpoint and its headers come from the node or from OpenTelemetry's own environment variables.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.otel.connection import OtelConnection, connect, find_endpoint
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
-from rageval_spec.exchange.shared.windows import Moment, parse_moment
+from rageval_spec.exchange.shared.contracts import Moment, Parcel, Target, TargetNode, parse_moment, require_url
+from rageval_spec.exchange.shared.spans.protobuf import Gauge, LogEvent
+from rageval_spec.exchange.shared.spans.span_traces import make_id, write_spans
+from rageval_spec.exchange.shared.spans.spans import OK, SECOND, Link, Span, SpanEvent
+from rageval_spec.plugin.secrets import Secret
+from rageval_spec.recorded.span_attributes import EVALUATION, EVALUATION_EVENT
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.outcomes import Cell
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.otel.evaluations import Place
-    from rageval_spec.exchange.shared.judgements import Judgements
-    from rageval_spec.exchange.shared.scores import Score
+    from rageval_spec.exchange.shared.scores import Judgements, Score
+
+
+LOCAL = "http://localhost:4318"
+_ENDPOINT, _HEADERS = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS"
+
+
+class OtelConnection(BaseModel):
+    """The endpoint that OTLP is sent to."""
+
+    endpoint: str | None = Field(
+        default=None,
+        description=(
+            "The URL of a collector or tool, without `/v1/traces`. OTLP is sent over HTTP as protobuf. Default: "
+            f"`${_ENDPOINT}`, else {LOCAL}."
+        ),
+    )
+    headers: dict[str, Secret] | None = Field(
+        default=None,
+        description=f"Headers of each request; secrets as `${{secret:VAR}}`. Default: those in `${_HEADERS}`.",
+    )
+    requests_per_minute: float | None = Field(
+        default=None, gt=0, description="The most requests a minute, retries included. Default: no limit."
+    )
+
+
+def find_endpoint(node: OtelConnection, environment: Mapping[str, str] = os.environ) -> str:
+    """The endpoint without a slash or the path of a signal at its end."""
+    found = (node.endpoint or environment.get(_ENDPOINT) or LOCAL).strip().rstrip("/")
+    return found.removesuffix("/v1/traces").rstrip("/")
+
+
+def connect(node: OtelConnection, where: str) -> Service:
+    """A service for the paths `/v1/...` of the endpoint; opens nothing yet.
+
+    Raises:
+        UsageError: the endpoint is not a URL, or a header cannot be sent.
+    """
+    from rageval_spec.endpoints.service import LIMITS, Service
+
+    url = find_endpoint(node)
+    require_url(url, where, "endpoint")
+    limits = replace(LIMITS, requests_per_minute=node.requests_per_minute)
+    return Service(url, where, headers=find_headers(node), limits=limits, url_key="endpoint")
+
+
+def find_headers(node: OtelConnection, environment: Mapping[str, str] = os.environ) -> dict[str, Secret]:
+    """The headers of the node, or of the environment: `key=value` pairs with commas between them, percent-encoded."""
+    if node.headers is not None:
+        return dict(node.headers)
+    pairs = (pair.partition("=") for pair in environment.get(_HEADERS, "").split(","))
+    return {name.strip(): Secret(unquote(text.strip()), f"${{{_HEADERS}}}") for name, sign, text in pairs if sign}
+
 
 Signal = Literal["traces", "logs", "metrics"]
 PROTOBUF = "application/x-protobuf"
@@ -107,13 +174,11 @@ class OtelTarget(Target[OtelTargetNode]):
             self._service.close()
 
     def _list_answers(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        from rageval_spec.exchange.otel.evaluations import find_place, group_answers, place_answer
-        from rageval_spec.exchange.shared.judgements import Judgements
-        from rageval_spec.exchange.shared.scores import Scores
+        from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements
 
         judgements = Judgements(evaluation)
         self._without_trace = 0
-        for scores in group_answers(iter(Scores(evaluation, None))):
+        for scores in group_answers(iter(EvaluationScores(evaluation, None))):
             place = find_place(scores[0].link)
             if place is None:
                 self._without_trace += 1
@@ -124,8 +189,7 @@ class OtelTarget(Target[OtelTargetNode]):
 
     def _send(self, signal: Signal, content: bytes) -> None:
         from rageval_spec.endpoints.service import ServiceError
-        from rageval_spec.exchange.shared.otlp.records import read_rejection
-        from rageval_spec.exchange.shared.otlp.wire import WireError
+        from rageval_spec.exchange.shared.spans.protobuf import WireError, read_rejection
 
         assert self._service is not None, "connected before"
         try:
@@ -148,7 +212,6 @@ class OtelTarget(Target[OtelTargetNode]):
 
 def find_time(moment: str | None) -> int:
     """A moment, or now, in nanoseconds since 1970."""
-    from rageval_spec.exchange.otel.evaluations import now_in
 
     now = datetime.now(UTC)
     return now_in((now if moment is None else parse_moment(moment, now)).timestamp())
@@ -156,9 +219,7 @@ def find_time(moment: str | None) -> int:
 
 def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> bytes:
     """The request with these bodies of one kind of parcel."""
-    from rageval_spec.exchange.otel.evaluations import make_event, make_spans
-    from rageval_spec.exchange.shared.otlp.protobuf_spans import Scope, encode_spans
-    from rageval_spec.exchange.shared.otlp.records import Gauge, encode_events, encode_gauges
+    from rageval_spec.exchange.shared.spans.protobuf import Scope, encode_events, encode_gauges, encode_spans
     from rageval_spec.kernels import version
 
     scope = Scope("rageval-spec", version())
@@ -172,17 +233,15 @@ def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> b
 
 
 def _describe(score: Score, judgements: Judgements) -> dict[str, Any]:
-    from rageval_spec.exchange.otel.evaluations import describe_value
 
     return describe_value(score, judgements.label(score), judgements.explain(score))
 
 
-def _locate(score: Score, place: Place) -> dict[str, Any]:
+def _locate(score: Score, place: ValueSpan) -> dict[str, Any]:
     return {**place._asdict(), "dataset": score.dataset, "system": score.system, "query_id": score.query_id}
 
 
-def _make_span(scores: Sequence[Score], place: Place | None, own: Place, judgements: Judgements) -> Parcel:
-    from rageval_spec.exchange.otel.evaluations import describe_answer
+def _make_span(scores: Sequence[Score], place: ValueSpan | None, own: ValueSpan, judgements: Judgements) -> Parcel:
 
     first = scores[0]
     body = {**_locate(first, own), "values": [_describe(score, judgements) for score in scores]}
@@ -193,7 +252,7 @@ def _make_span(scores: Sequence[Score], place: Place | None, own: Place, judgeme
     return Parcel(f"span/{first.dataset}/{first.system}/{first.query_id}", body, f"{shown} -> {where}", _SPAN)
 
 
-def _make_event(score: Score, place: Place, judgements: Judgements) -> Parcel:
+def _make_event(score: Score, place: ValueSpan, judgements: Judgements) -> Parcel:
     body = {**_locate(score, place), "value": _describe(score, judgements)}
     return Parcel(f"event/{score.key}", body, f"{_show(score)} -> trace {place.trace_id[:_SHOWN_ID]}", _EVENT)
 
@@ -203,10 +262,157 @@ def _show(score: Score) -> str:
 
 
 def _list_metrics(evaluation: Evaluation) -> Iterator[Parcel]:
-    from rageval_spec.exchange.otel.evaluations import list_gauges
 
     for gauge in list_gauges(evaluation, 0):
         body = {key: value for key, value in gauge._asdict().items() if key != "time"}
         key = "/".join((gauge.name, *(str(gauge.attributes[name]) for name in sorted(gauge.attributes))))
         shown = ", ".join(str(value) for name, value in gauge.attributes.items() if name != "spec")
         yield Parcel(key, body, f"{gauge.name} {gauge.value:.3f} ({shown})", _METRIC)
+
+
+_HEX = frozenset("0123456789abcdef")
+_OUTCOMES = ("pass", "warn", "fail", "inconclusive")
+_DETAILS = ("dataset", "system", "query_id")
+
+
+class ValueSpan(NamedTuple):
+    """The span that values belong to, and when it ended, in nanoseconds since 1970; 0 if that is not known."""
+
+    trace_id: str
+    span_id: str
+    ended: int
+
+
+def find_place(link: TraceLink | None) -> ValueSpan | None:
+    """The span of a trace that any tool keeps with ids of OpenTelemetry; None if there is none."""
+    if link is None or link.span_id is None:
+        return None
+    trace_id = link.trace_id.lower().removeprefix("tr-")
+    if not (_is_id(trace_id, 32) and _is_id(link.span_id.lower(), 16)):
+        return None
+    ended = link.others.get("ended", "")
+    known = ended.isascii() and ended.isdecimal() and len(ended) < 20
+    return ValueSpan(trace_id, link.span_id.lower(), int(ended) if known else 0)
+
+
+def _is_id(text: str, digits: int) -> bool:
+    return len(text) == digits and _HEX.issuperset(text) and bool(text.strip("0"))
+
+
+def describe_value(score: Score, label: str | None, explanation: str | None) -> dict[str, Any]:
+    """A value as JSON types."""
+    return {"name": score.metric, "value": score.value, "label": label, "comment": explanation, "status": score.status}
+
+
+def describe_answer(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a row of the samples table a trace can hold, as JSON types."""
+    kept = ("question", "answer", "contexts", "context_ids", "scores", "error", "seconds", "input_tokens",
+            "output_tokens", "cost")  # fmt: skip
+    return {name: sample[name] for name in kept if sample.get(name) is not None}
+
+
+def make_spans(body: Mapping[str, Any], now: int, resource: Mapping[str, Any]) -> list[Span]:
+    """The spans of one answer's values, and of the answer itself if it was not read from a trace."""
+    place = find_own_place(body)
+    written: list[Span] = []
+    if "answer" in body:
+        written = write_spans(_read_trace(body), place.trace_id, now, resource)
+        place = ValueSpan(written[0].trace_id, written[0].span_id, written[0].end)
+    time = place.ended or now
+    own = make_id(place.trace_id, place.span_id, json.dumps(body, sort_keys=True), digits=16)
+    attributes = {
+        "openinference.span.kind": "EVALUATOR",
+        **{f"rageval.{name}": body[name] for name in _DETAILS},
+    }
+    events = tuple(SpanEvent(EVALUATION_EVENT, time, describe_event(value)) for value in body["values"])
+    links = (Link(place.trace_id, place.span_id),)
+    evaluated = Span(
+        place.trace_id, own, place.span_id, "evaluate", time, time, attributes, events, links, OK,
+        resource=resource, kind=1,
+    )  # fmt: skip
+    return [*written, evaluated]
+
+
+def make_event(body: Mapping[str, Any], now: int) -> LogEvent:
+    """One value as an event of its own."""
+    place = find_own_place(body)
+    attributes = {**describe_event(body["value"]), **{f"rageval.{name}": body[name] for name in _DETAILS}}
+    return LogEvent(EVALUATION_EVENT, place.ended or now, attributes, place.trace_id, place.span_id)
+
+
+def find_own_place(body: Mapping[str, Any]) -> ValueSpan:
+    """The span that a body names."""
+    return ValueSpan(body["trace_id"], body["span_id"], body["ended"])
+
+
+def describe_event(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of the event; without a number, `error.type` says why there is none."""
+    found = {key: value[part] for part, key in EVALUATION.items() if value[part] is not None}
+    return found if value["status"] == "scored" else {**found, "error.type": value["status"]}
+
+
+def place_answer(score: Score) -> ValueSpan:
+    """The span of an answer without a trace: its ids depend on the answer's place in the evaluation and its text."""
+    parts = (score.dataset, score.system, score.query_id, json.dumps(describe_answer(score.sample), sort_keys=True))
+    trace_id = make_id("answer", *parts, digits=32)
+    return ValueSpan(trace_id, make_id(trace_id, "root", digits=16), 0)
+
+
+def _read_trace(body: Mapping[str, Any]) -> Trace:
+    answer = body["answer"]
+    texts, ids, scores = (answer.get(name) for name in ("contexts", "context_ids", "scores"))
+    documents = None
+    if texts is not None or ids is not None:
+        documents = tuple(Document(*parts) for parts in _zip(texts, ids, scores))
+    numbers = {name: answer.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost")}
+    link = TraceLink("otel", body["trace_id"])
+    return Trace(
+        link, answer["question"], answer=answer.get("answer"), documents=documents, error=answer.get("error"), **numbers
+    )
+
+
+def _zip(*lists: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
+    length = max(len(one) for one in lists if one is not None)
+    padded = ([*(one or ()), *[None] * (length - len(one or ()))] for one in lists)
+    return zip(*padded, strict=True)
+
+
+def list_gauges(evaluation: Evaluation, time: int) -> Iterator[Gauge]:
+    """The aggregates, their intervals and counts, and the gates' outcomes; what could not be computed is left out."""
+    sliced = (aggregate for one in evaluation.slices for aggregate in one.aggregates)
+    cells = [(_name(evaluation, one.cell), one) for one in (*evaluation.aggregates, *sliced)]
+    text = "The mean of a metric, or the statistic that its attribute names."
+    for named, one in cells:
+        if one.mean is not None:
+            yield Gauge("rageval.metric.value", one.mean, {**named, "statistic": one.statistic}, time, text)
+    for end in ("low", "high"):
+        for named, one in cells:
+            if one.interval is not None:
+                bound = float(getattr(one.interval, end))
+                yield Gauge(f"rageval.metric.interval.{end}", bound, named, time, f"The {end} end of the interval.")
+    for named, one in cells:
+        yield Gauge("rageval.metric.queries.scored", one.scored, named, time, "Queries that have a value.", "{query}")
+    for named, one in cells:
+        yield Gauge("rageval.metric.queries.total", one.total, named, time, "All queries.", "{query}")
+    text = "The outcome of a gate: 1 for its outcome and 0 for the others."
+    for gate in evaluation.gates:
+        named = {**_name(evaluation, gate.cell), "bound": gate.bound}
+        for outcome in _OUTCOMES:
+            yield Gauge("rageval.gate.outcome", outcome == gate.outcome, {**named, "outcome": outcome}, time, text)
+
+
+def _name(evaluation: Evaluation, cell: Cell) -> dict[str, str]:
+    """The attributes of a cell; without `slice` it is about all queries."""
+    named = {"spec": evaluation.name, "dataset": cell.dataset, "system": cell.system, "metric": cell.metric}
+    return named if cell.slice is None else {**named, "slice": cell.slice}
+
+
+def group_answers(scores: Iterator[Score]) -> Iterator[list[Score]]:
+    """The values of each answer; those of an answer stand together."""
+    for _, group in groupby(scores, key=lambda score: (score.dataset, score.system, score.query_id)):
+        yield list(group)
+
+
+def now_in(seconds: float) -> int:
+    """Seconds since 1970 as nanoseconds."""
+    return round(seconds * 1000) * (SECOND // 1000)

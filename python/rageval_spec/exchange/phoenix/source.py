@@ -14,20 +14,25 @@ from pydantic import Field, model_validator
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix.annotations import RETRIEVER
-from rageval_spec.exchange.phoenix.examples import read_example
-from rageval_spec.exchange.phoenix.server import API_KEY, URL, Address, Pairs, Phoenix
-from rageval_spec.exchange.phoenix.spans import add_annotations, read_span
-from rageval_spec.exchange.shared.source import Source, WindowNode
-from rageval_spec.exchange.shared.span_traces import SpanReader
-from rageval_spec.exchange.shared.span_values import documents_of
-from rageval_spec.exchange.shared.urls import validate_url
-from rageval_spec.exchange.shared.windows import format_moment, parse_moment
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.exchange.phoenix.connection import (
+    API_KEY,
+    RETRIEVER,
+    URL,
+    Pairs,
+    PhoenixAddress,
+    PhoenixServer,
+    add_annotations,
+    read_example,
+    read_span,
+)
+from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment, validate_url
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import documents_of, format_moment
+from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
-    from rageval_spec.data.trace import Trace
-    from rageval_spec.exchange.shared.spans import Span
+    from rageval_spec.data.traces import Trace
+    from rageval_spec.exchange.shared.spans.spans import Span
     from rageval_spec.plugin import Context
 
 TOOL = "phoenix"
@@ -60,7 +65,7 @@ class PhoenixSourceNode(WindowNode):
         return self
 
 
-class PhoenixSource(Source[PhoenixSourceNode]):
+class PhoenixSource(TraceSource[PhoenixSourceNode]):
     """Reads traces newest first, each with all its spans and what was said about them."""
 
     node_type = PhoenixSourceNode
@@ -94,8 +99,8 @@ class PhoenixSource(Source[PhoenixSourceNode]):
         self._phoenix.close()
 
     @cached_property
-    def _phoenix(self) -> Phoenix:
-        return Phoenix(Address.of(self.node.url, self.node.api_key), self.context.name)
+    def _phoenix(self) -> PhoenixServer:
+        return PhoenixServer(PhoenixAddress.of(self.node.url, self.node.api_key), self.context.name)
 
     def _read_examples(self) -> Iterator[Trace]:
         name = str(self.node.dataset)

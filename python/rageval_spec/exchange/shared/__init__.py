@@ -1,1 +1,1 @@
-"""What the tools of exchange share: their contracts, requests, and the sending of values."""
+"""What the tools of exchange share: their contracts, rows as traces, values, and delivery."""

@@ -1,14 +1,24 @@
-"""The values of an evaluation next to the traces that they belong to."""
+"""The values of an evaluation beside the traces that they belong to, in words that a tool can show.
+
+The words are the reason, the label, and who judged. If several answers of an evaluation were read from the same
+trace, the names of their values tell them apart.
+
+An `ExperimentTarget` takes values in two ways: for the traces of the answers, or with the answers as an experiment.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from rageval_spec.data.trace import TraceLink
+from rageval_spec.data.findings import list_findings
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.errors import UsageError
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -46,7 +56,7 @@ class Score:
         return "/".join((self.dataset, self.system, self.query_id, self.metric))
 
 
-class Scores:
+class EvaluationScores:
     """The values of an evaluation in the order of its samples, then of its metrics.
 
     Only those whose answer has a trace of `tool`, unless that is None. After iteration, `missing` counts the answers
@@ -112,3 +122,200 @@ def _values_of(evaluation: Evaluation, block: pl.DataFrame) -> dict[tuple[str, s
     for row in rows.iter_rows(named=True):
         found.setdefault((row["dataset"], row["system"], row["query_id"]), []).append(row)
     return found
+
+
+_MOST_CLAIMS = 5
+"""Claims that a reason quotes."""
+_MOST_CHARACTERS = 300
+"""Characters of a claim or of a judge's remark that a reason quotes."""
+_GOOD = "supported"
+
+
+class Judgements:
+    """Words for the values of one evaluation."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Read nothing yet."""
+        self._evaluation = evaluation
+
+    def explain(self, score: Score) -> str | None:
+        """Why the value is what it is: the metric's reason, and the claims that were not supported; None if unknown."""
+        told = [score.reason.strip()] if score.reason and score.reason.strip() else []
+        if score.details is not None and score.status == "scored":
+            value = {"dataset": score.dataset, "system": score.system, "query_id": score.query_id}
+            value |= {"metric": score.metric, "details": score.details}
+            told += _describe_claims(list(list_findings(value, score.sample)))
+        return "\n".join(told) or None
+
+    def label(self, score: Score) -> str | None:
+        """The word of the metric's scale, None without one; the status if there is no value."""
+        if score.value is None:
+            return score.status
+        scale = self._evaluation.bands.get(score.metric)
+        return None if scale is None else scale.find(score.value).word
+
+    def is_judged(self, metric: str) -> bool:
+        """Whether a judge decided the values of a metric."""
+        return metric in self._judged
+
+    @cached_property
+    def _judged(self) -> frozenset[str]:
+        """The metrics whose block names a judge; the blocks are in the order of the evaluation's metrics."""
+        blocks, metrics = self._evaluation.spec.get("metrics") or (), self._evaluation.metrics
+        named = [block for block in blocks if isinstance(block, dict) and block.get("judge")]
+        in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()
+        judged = {metric for metric, block in in_order if block in named}
+        return frozenset(judged | {str(block.get("as") or block.get("use")) for block in named})
+
+
+def _describe_claims(findings: Sequence[dict[str, Any]]) -> list[str]:
+    decided = [one for one in findings if one["verdict"] is not None]
+    if not decided:
+        return [_quote(one["reason"]) for one in findings[:1] if one["reason"]]
+    counts = Counter(one["verdict"] for one in decided)
+    told = [
+        ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in sorted(counts.items(), key=_order))
+    ]
+    bad = [one for one in decided if one["verdict"] != _GOOD]
+    for one in bad[:_MOST_CLAIMS]:
+        because = f": {_quote(one['reason'])}" if one["reason"] else ""
+        told.append(f'{one["verdict"].replace("_", " ")}: "{_quote(one["text"] or "")}"{because}')
+    if len(bad) > _MOST_CLAIMS:
+        told.append(f"and {len(bad) - _MOST_CLAIMS} more")
+    return told
+
+
+def _order(pair: tuple[str, int]) -> tuple[bool, str]:
+    return pair[0] != _GOOD, pair[0]
+
+
+def _quote(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+
+
+class Names:
+    """Keeps the values of several answers apart at a place that has one value for each name, such as a trace.
+
+    The dataset and system that come first in the evaluation have the plain names. Others that read the same trace get
+    their own after it: `faithfulness (hard/v2)`.
+    """
+
+    def __init__(self) -> None:
+        """No place has a value yet."""
+        self._owners: dict[str, tuple[str, str]] = {}
+
+    def choose(self, place: str, score: Score, name: str) -> str:
+        """The name of a value of this answer at this place, where `name` is the plain one."""
+        owner = score.dataset, score.system
+        return name if self._owners.setdefault(place, owner) == owner else f"{name} ({'/'.join(owner)})"
+
+
+class ExperimentNode(TargetNode):
+    """Where to send values. A subclass describes both keys in the words of its tool."""
+
+    dataset: str | None = None
+    run: str | None = None
+
+
+class Sending(Protocol):
+    """The writing side of a tool."""
+
+    def send(self, bodies: Sequence[Any]) -> None:
+        """Send the bodies of parcels."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+E = TypeVar("E", bound=ExperimentNode)
+
+
+class ExperimentTarget(Target[E]):
+    """Sends values for the traces that the answers were read from; with a dataset, answers and values as an experiment.
+
+    Values that are null are left out and counted in `without_value`.
+    """
+
+    tool: ClassVar[str] = ""
+    """The word of the tool, which traces name."""
+
+    def __init__(self, node: E, context: Any) -> None:
+        """Keep the node and the context; open nothing."""
+        super().__init__(node, context)
+        self.sender: Any = None
+        self.without_value = 0
+        self._scores: EvaluationScores | None = None
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The URL of the tool."""
+
+    @property
+    def destination(self) -> str:
+        """The URL, and the dataset if an experiment is sent."""
+        return self.url if self.node.dataset is None else f"{self.url}, dataset {self.node.dataset}"
+
+    @abstractmethod
+    def open_sender(self) -> Sending:
+        """The writing side, which asks nothing yet.
+
+        Raises:
+            UsageError: there is no key.
+        """
+
+    @abstractmethod
+    def make_answer(self, score: Score, run: str) -> Parcel:
+        """The answer that a score is of, as a part of an experiment."""
+
+    @abstractmethod
+    def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
+        """A value: of an experiment's answer, or without `run` of the trace that the score links to."""
+
+    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
+        """Each value; in an experiment, after its answer.
+
+        Raises:
+            UsageError: no answer was read from the tool, and no dataset is named.
+        """
+
+        is_experiment, judgements, names = self.node.dataset is not None, Judgements(evaluation), Names()
+        self._scores = EvaluationScores(evaluation, None if is_experiment else self.tool)
+        self.without_value = 0
+        name = self.node.run or evaluation.name
+        answered: tuple[str, str, str] | None = None
+        for score in self._scores:
+            run = f"{name} {score.system}" if len(set(evaluation.systems)) > 1 else name
+            answer = (score.dataset, score.system, score.query_id)
+            if is_experiment and answer != answered:
+                answered = answer
+                yield self.make_answer(score, run)
+            if score.value is None:
+                self.without_value += 1
+            else:
+                yield self.make_value(score, judgements, names, run if is_experiment else None)
+
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send parcels.
+
+        Raises:
+            UsageError: there is no key.
+            DataError: there is no such dataset.
+            ServiceError: the tool did not take all of them.
+        """
+        if self.sender is None:
+            self.sender = self.open_sender()
+        self.sender.send([parcel.body for parcel in parcels])
+
+    def remarks(self) -> Sequence[str]:
+        """How many answers have no trace, and how many values are none."""
+        found = list(self._scores.remarks()) if self._scores is not None else []
+        if self.without_value:
+            found.append(f"{count_noun(self.without_value, 'answer')} that a metric could not score left out")
+        return found
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self.sender is not None:
+            self.sender.close()

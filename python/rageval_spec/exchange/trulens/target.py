@@ -1,19 +1,35 @@
-"""Writes values into TruLens's database as feedback on its records."""
+"""Writes values into TruLens's database as feedback on its records.
+
+Feedback is written as TruLens itself writes it: two spans a value in `trulens_events`, or a row of
+`trulens_feedbacks`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.exchange.shared.judgements import Judgements
-from rageval_spec.exchange.shared.scores import Score, Scores
-from rageval_spec.exchange.shared.target import Parcel, Target, TargetNode
-from rageval_spec.exchange.trulens.database import EVENTS, RECORDS, copy_database, list_tables, open_to_write
-from rageval_spec.exchange.trulens.events import list_roots
-from rageval_spec.exchange.trulens.feedback import write_feedback, write_spans
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score
+from rageval_spec.exchange.trulens.connection import EVENTS, RECORDS, copy_database, list_tables, open_to_write
+from rageval_spec.exchange.trulens.source import (
+    DEFINITION,
+    EVAL_ROOT,
+    OURS,
+    SCOPE,
+    SOURCE_MARK,
+    TIME,
+    find_root,
+    list_roots,
+)
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -50,7 +66,7 @@ class TrulensTarget(Target[TrulensTargetNode]):
         Raises:
             UsageError: no answer was read from TruLens.
         """
-        self._scores = Scores(evaluation, "trulens")
+        self._scores = EvaluationScores(evaluation, "trulens")
         judgements = Judgements(evaluation)
         several = len(evaluation.systems) > 1 or len(evaluation.datasets) > 1
         for score in self._scores:
@@ -89,7 +105,7 @@ class TrulensTarget(Target[TrulensTargetNode]):
             said.append(f"{self._copy} is the database as it was before")
         return said
 
-    _scores: Scores | None = None
+    _scores: EvaluationScores | None = None
     _copy: Path | None = None
     _roots: dict[str, str] | None = None
     _left_out = 0
@@ -124,3 +140,130 @@ def _make_feedback(score: Score, judgements: Judgements, evaluation: Evaluation,
     shown = score.status if score.value is None else f"{score.value:.4g}"
     word = f" ({label})" if label and score.value is not None else ""
     return Parcel(key, body, f"{name} {shown}{word} -> record {record_id}", "feedback row")
+
+
+_COPIED = ("app_name", "app_version", "app_id", "record_id", "run.name", "input_id")
+"""Attributes of a record's root that its feedback repeats."""
+Body = Mapping[str, Any]
+
+
+def write_spans(connection: sqlite3.Connection, bodies: Sequence[Body], roots: Mapping[str, str]) -> list[Body]:
+    """Write feedback on records that are kept as spans; returns that on other records.
+
+    TruLens shows the score of the span `eval_root`, and the reason of the span `eval` below it. `roots` has the event
+    of each record's root.
+    """
+    left = []
+    for body in bodies:
+        root = find_root(connection, roots.get(str(body["record_id"]), ""))
+        if root is None:
+            left.append(body)
+            continue
+        top, below = _make_id(body, "eval_root"), _make_id(body, "eval")
+        shared = _share(body, root, top)
+        _write_event(connection, top, "", "eval_root", shared | _describe_root(body), root)
+        _write_event(connection, below, top, "eval-0", shared | _describe_step(body), root)
+    return left
+
+
+def write_feedback(connection: sqlite3.Connection, bodies: Sequence[Body]) -> list[Body]:
+    """Write feedback on records of the tables of earlier versions; returns that on other records."""
+    left = []
+    for body in bodies:
+        known = connection.execute("SELECT 1 FROM trulens_records WHERE record_id = ?", [body["record_id"]]).fetchone()
+        if known is None:
+            left.append(body)
+            continue
+        call = {"args": {}, "ret": body["value"], "meta": {"reason": body["reason"], **_list_metadata(body)}}
+        values = {
+            "record_id": body["record_id"],
+            "feedback_definition_id": DEFINITION,
+            "status": "done" if body["error"] is None else "failed",
+            "error": body["error"],
+            "calls_json": json.dumps({"calls": [call]}),
+            "result": body["value"],
+            "name": body["name"],
+            "cost_json": "{}",
+            "multi_result": None,
+        }
+        _upsert(connection, "trulens_feedbacks", ("feedback_result_id", f"rageval-{_make_id(body, 'row')}"), values,
+                {"last_ts": time.time()})  # fmt: skip
+    return left
+
+
+def _write_event(
+    connection: sqlite3.Connection,
+    event_id: str,
+    parent: str,
+    name: str,
+    attributes: Mapping[str, Any],
+    root: Mapping[str, Any],
+) -> None:
+    record = {"name": name, "kind": 1, "parent_span_id": parent, "status": "STATUS_CODE_UNSET"}
+    trace = {"trace_id": root["trace"].get("trace_id"), "parent_id": parent, "span_id": event_id}
+    values = {
+        "record": json.dumps(record),
+        "record_attributes": json.dumps({key: value for key, value in attributes.items() if value is not None}),
+        "record_type": "SPAN",
+        "resource_attributes": json.dumps(root["resource_attributes"]),
+        "trace": json.dumps(trace),
+    }
+    now = datetime.now().strftime(TIME)
+    _upsert(connection, "trulens_events", ("event_id", event_id), values, {"start_timestamp": now, "timestamp": now})
+
+
+def _upsert(
+    connection: sqlite3.Connection,
+    table: str,
+    key: tuple[str, str],
+    values: Mapping[str, Any],
+    times: Mapping[str, Any],
+) -> None:
+    """Write a row, unless it is there with the same values; its times are those of its last change."""
+    columns = [key[0], *values, *times]
+    changed = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    differs = " OR ".join(f"{table}.{column} IS NOT excluded.{column}" for column in values)
+    statement = (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
+        f"ON CONFLICT ({key[0]}) DO UPDATE SET {changed} WHERE {differs}"
+    )
+    connection.execute(statement, [key[1], *values.values(), *times.values()])
+
+
+def _share(body: Body, root: Mapping[str, Any], top: str) -> dict[str, Any]:
+    own = root["record_attributes"]
+    return {
+        **{f"{SCOPE}{part}": own[f"{SCOPE}{part}"] for part in _COPIED if f"{SCOPE}{part}" in own},
+        f"{SCOPE}eval.target_record_id": body["record_id"],
+        f"{SCOPE}eval.eval_root_id": top,
+        f"{SCOPE}eval.metric_name": body["name"],
+        f"{SCOPE}eval.explanation": body["reason"],
+        SOURCE_MARK: OURS,
+        **{f"{SCOPE}eval.metadata.{name}": value for name, value in _list_metadata(body).items()},
+    }
+
+
+def _describe_root(body: Body) -> dict[str, Any]:
+    return {
+        f"{SCOPE}span_type": "eval_root",
+        f"{EVAL_ROOT}.metric_name": body["name"],
+        f"{EVAL_ROOT}.higher_is_better": body["higher_is_better"],
+        f"{EVAL_ROOT}.score": body["value"],
+        f"{EVAL_ROOT}.error": body["error"],
+    }
+
+
+def _describe_step(body: Body) -> dict[str, Any]:
+    parts = {"span_type": "eval", "eval.score": body["value"], "eval.error": body["error"]}
+    return {f"{SCOPE}{name}": value for name, value in parts.items()}
+
+
+def _list_metadata(body: Body) -> dict[str, Any]:
+    label = {"label": body["label"]} if body["label"] is not None else {}
+    return {**body["metadata"], **label}
+
+
+def _make_id(body: Body, part: str) -> str:
+    """A span's id in TruLens's form, 64 bits as a decimal number; the same feedback has the same id."""
+    digest = hashlib.sha256(f"{body['key']}/{part}".encode()).digest()
+    return str(int.from_bytes(digest[:8], "big") or 1)

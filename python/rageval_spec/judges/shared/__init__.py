@@ -1,1 +1,1 @@
-"""Base classes for judges."""
+"""What the judges share: chat models, judges made of judges, and stages."""

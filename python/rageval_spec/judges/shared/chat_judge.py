@@ -1,25 +1,52 @@
-"""Base class of judges that ask a chat model."""
+"""Base classes of judges that ask a chat model.
+
+`PiecewiseJudge` is for those that ask about one thing at a time: a whole sample, a claim or a context.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Criterion, Estimate, Failed, read_part
 from rageval_spec.data.chat import ChatRequest, Message
-from rageval_spec.endpoints.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
-from rageval_spec.judging.forms import REMARK, make_schema
-from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
-from rageval_spec.judging.prompts import PromptFiles, Prompts
+from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
+from rageval_spec.data.outcomes import Note
+from rageval_spec.endpoints.chat_questions import (
+    WORDING_DIGEST,
+    ChatQuestion,
+    ask,
+    ask_all,
+    estimate_questions,
+    run_all,
+    threads_for,
+)
+from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, read_grade, rescale, write_guide
+from rageval_spec.judging.prompts import (
+    OUTPUT_TOKENS,
+    REMARK,
+    PromptFiles,
+    Prompts,
+    fence,
+    fence_all,
+    fence_part,
+    fence_parts,
+    make_schema,
+    settle,
+)
+from rageval_spec.judging.segments import Segment, list_pieces, split_segments
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.samples import Sample
     from rageval_spec.diagnostics import FileFault
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,7 +113,7 @@ class ChatJudge(Judge[CN]):
         """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
         return run_all([partial(find, item) for item in items], threads_for(self.model, self.context))
 
-    def ask(self, question: Question[T]) -> T | Failed:
+    def ask(self, question: ChatQuestion[T]) -> T | Failed:
         """The parsed reply to one question, or its failure."""
         return ask(self.model, question, self.context)
 
@@ -101,7 +128,7 @@ class ChatJudge(Judge[CN]):
     def _rules(self) -> str:
         return self.prompts["system"].render()
 
-    def estimate_questions(self, questions: Iterable[Question[Any]], output: int) -> Estimate:
+    def estimate_questions(self, questions: Iterable[ChatQuestion[Any]], output: int) -> Estimate:
         """The calls that these questions would take now, assuming `output` tokens per reply."""
         return estimate_questions(self.model, self.node.model, questions, self.context, output)
 
@@ -118,8 +145,8 @@ class ChatJudge(Judge[CN]):
 
 
 def ask_grade(
-    judge: ChatJudge[Any], criterion: Criterion, material: str, scale: Scale, *, probabilities: bool = False
-) -> Question[Opinion]:
+    judge: ChatJudge[Any], criterion: Criterion, material: str, scale: GradeScale, *, probabilities: bool = False
+) -> ChatQuestion[PieceOpinion]:
     """The question for a grade, in the words of the prompt `grade`."""
     low, high = scale.bounds
     request = judge.request(
@@ -132,4 +159,115 @@ def ask_grade(
         high=high,
         guide=write_guide(criterion),
     )
-    return Question(request, partial(read_grade, scale, probabilities))
+    return ChatQuestion(request, partial(read_grade, scale, probabilities))
+
+
+_CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of an answer to the question?"
+
+
+class PiecewiseNode(ChatJudgeNode):
+    """The keys of a judge that asks about one thing at a time."""
+
+    probabilities: bool = Field(
+        default=False,
+        description="Ask for token probabilities and use their expected value as the score (G-Eval). If the endpoint "
+        "gives none, only the reply's word counts.",
+    )
+
+
+PN = TypeVar("PN", bound=PiecewiseNode)
+
+
+@dataclass(frozen=True, slots=True)
+class Matter:
+    """The subject of one question.
+
+    Attributes:
+        piece: the claim or context; None if the sample is judged as a whole.
+        material: the fenced texts that the judge sees.
+    """
+
+    criterion: Criterion
+    instruction: str
+    material: str
+    piece: Segment | None = None
+
+
+class PiecewiseJudge(ChatJudge[PN]):
+    """Makes one call per context for usefulness, one per sample or per claim for support, one per sample for grades."""
+
+    declared = frozenset[Ability]({"support", "usefulness", "grade"})
+    per: Literal["claim", "answer"] = "answer"
+    """What is judged by itself for support: each sentence, or the whole text."""
+
+    @abstractmethod
+    def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
+        """The question to ask about one matter."""
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """One finding per sample; the calls of all samples run in parallel, as far as the model allows."""
+        settled = [self.find_excess(criterion, sample) or settle(criterion, sample) for sample in samples]
+        matters = [
+            [] if known else self._list_matters(criterion, sample)
+            for sample, known in zip(samples, settled, strict=True)
+        ]
+        questions = [self.put(matter) for each in matters for matter in each]
+        opinions = ask_all(self.model, questions, self.context)
+        rest = iter(opinions)
+        findings = [
+            known or self._conclude(criterion, each, [*islice(rest, len(each))])
+            for known, each in zip(settled, matters, strict=True)
+        ]
+        return Assessment(findings, self._remark(opinions))
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """The calls that `assess` would make."""
+        matters = [
+            matter
+            for sample in samples
+            if not (self.find_excess(criterion, sample) or settle(criterion, sample))
+            for matter in self._list_matters(criterion, sample)
+        ]
+        return self.estimate_questions([self.put(matter) for matter in matters], OUTPUT_TOKENS)
+
+    def _list_matters(self, criterion: Criterion, sample: Sample) -> list[Matter]:
+        instruction = criterion.instruction
+        if criterion.kind == "usefulness":
+            beside = fence_parts(sample, {"question", criterion.against} - {criterion.text})
+            return [
+                Matter(criterion, instruction, f"{beside}\n{fence('context', piece.text)}", piece)
+                for piece in list_pieces(criterion, sample)
+            ]
+        if criterion.kind == "grade" or self.per == "answer":
+            parts = () if criterion.kind == "grade" else (criterion.text, criterion.against)
+            return [Matter(criterion, instruction, fence_parts(sample, {*criterion.shown, *parts}))]
+        sources = f"{fence_part(sample, 'question')}\n{fence_all('source', criterion.sources_of(sample))}"
+        return [
+            Matter(criterion, _CLAIM_INSTRUCTION, f"{sources}\n{fence('claim', piece.text)}", piece)
+            for piece in split_segments(criterion.text_of(sample))
+        ]
+
+    def _conclude(
+        self, criterion: Criterion, matters: Sequence[Matter], opinions: Sequence[PieceOpinion | Failed]
+    ) -> Finding | Failed:
+        """The finding from one opinion on the sample, or from one per claim; a missing opinion is a failure."""
+        if failed := next((opinion for opinion in opinions if isinstance(opinion, Failed)), None):
+            return failed
+        known = [opinion for opinion in opinions if isinstance(opinion, PieceOpinion)]
+        if matters[0].piece is None:
+            (only,) = known
+            return Finding(rescale(criterion, only.score), (), only.reason, confidence=only.confidence)
+        claims = tuple(
+            Claim(piece.text, opinion.score, opinion.verdict, piece.start, piece.end, reason=opinion.reason)
+            for piece, opinion in zip((matter.piece for matter in matters), known, strict=True)
+            if piece is not None
+        )
+        return Finding(sum(claim.score for claim in claims) / len(claims), claims)
+
+    def _remark(self, opinions: Sequence[PieceOpinion | Failed]) -> tuple[Note, ...]:
+        """A note on how many replies lack the probabilities that the spec asks for."""
+        lacking = sum(isinstance(opinion, PieceOpinion) and opinion.confidence is None for opinion in opinions)
+        if not lacking or not self.node.probabilities or "probabilities" not in self.node.model_fields_set:
+            return ()
+        message = f"{lacking} of {count_noun(len(opinions), 'reply', 'replies')} of '{self.node.model}' came without "
+        return (Note("no_probabilities", f"{message}token probabilities: only their words count", count=lacking),)

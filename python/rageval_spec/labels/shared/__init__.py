@@ -1,1 +1,1 @@
-"""What the plugins of labels share."""
+"""What the words of `labels:` share."""

@@ -1,1 +1,1 @@
-"""Base classes for metrics."""
+"""What the metrics share: base classes, and what several of them compute."""

@@ -1,1 +1,1 @@
-"""Parts that several reports share."""
+"""What the reports share."""

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.reports.shared.page.packing import pack
-from rageval_spec.reports.shared.page.shell import build_page, join_scripts, read_asset
+from rageval_spec.drawing.html_shell import build_page, join_scripts, pack, read_asset
 
 BLOCK = 50
 """The tasks in a part of the data. The page unpacks a part when a reader comes to its tasks."""

@@ -1,1 +1,1 @@
-"""Base classes for systems."""
+"""What the systems share: asking, templates, programs and traces."""

@@ -14,10 +14,9 @@ from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import IO
 
-from rageval_spec.systems.shared.guard import GUARD
-from rageval_spec.systems.shared.questions import AskError
-from rageval_spec.systems.shared.templates import Variables
-from rageval_spec.wording import make_visible
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.systems.shared.process_guard import GUARD
+from rageval_spec.systems.shared.question_templates import AskError, Variables
 
 _LINES_KEPT, _SHOWN = 20, 300
 _LONGEST_LINE = 16 * 2**20

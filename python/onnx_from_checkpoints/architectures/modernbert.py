@@ -1,0 +1,276 @@
+"""Graphs of ModernBERT (Warner et al. 2024), and of Ettin's encoders (Weller et al. 2025), which have its layers.
+
+Layers normalise first, positions are rotary, the feed-forward network is gated, and most layers attend only to a window
+around each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnx_from_checkpoints.architectures.shared.contract import (
+    WantedGraph,
+    build_for,
+    read_choice,
+    read_flag,
+    read_number,
+    read_size,
+    refuse_unless,
+)
+from onnx_from_checkpoints.architectures.shared.layers import (
+    ACTIVATIONS,
+    MICROSOFT,
+    Layers,
+    Nodes,
+    Rotary,
+    Rotation,
+    Windows,
+)
+from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MODEL_TYPES = ("modernbert",)
+VERSION = "1"
+_WORDS = "embeddings.tok_embeddings.weight"
+_FULL, _SLIDING = "full_attention", "sliding_attention"
+_OLD_THETA = {_FULL: ("global_rope_theta", 160_000.0), _SLIDING: ("local_rope_theta", 10_000.0)}
+"""The key of `theta` before transformers 5, and its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModernBertShape:
+    """The contents of config.json.
+
+    Attributes:
+        kinds: for each layer, `full_attention` or `sliding_attention`.
+        reach: how many positions away a token of a sliding layer sees.
+        thetas: the base of the rotary frequencies, by kind of layer.
+    """
+
+    hidden: int
+    heads: int
+    inner: int
+    vocabulary: int
+    kinds: tuple[str, ...]
+    reach: int
+    thetas: Mapping[str, float]
+    epsilon: float
+    activation: str
+    norm_bias: bool
+    attention_bias: bool
+    inner_bias: bool
+    head_bias: bool
+    head_activation: str
+    pooling: str
+
+
+def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+    """Build the graph; see `contract.Architecture`."""
+    shape = read_shape(config)
+    found = Weights(weights, _WORDS)
+    found.refuse_layers("layers.{}.", len(shape.kinds))
+    model = build_for(wanted.task, _Builder(shape, found, wanted.padded))
+    heads = () if wanted.task == "embedding" else ("head.", "classifier.")
+    found.refuse_unread("embeddings.", "layers.", "final_norm.", heads=heads)
+    return model
+
+
+def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
+    """The shape that config.json describes, in the spelling of transformers 4 or 5.
+
+    Raises:
+        UnsupportedModel: a setting is not supported; the message names its key.
+        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
+    """
+    for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
+        refuse_unless(config, key, False, None)
+    hidden = read_size(config, "hidden_size")
+    heads = read_size(config, "num_attention_heads")
+    if hidden % heads or hidden // heads % 2:
+        raise DamagedFile(
+            f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
+        )
+    return ModernBertShape(
+        hidden=hidden,
+        heads=heads,
+        inner=read_size(config, "intermediate_size"),
+        vocabulary=read_size(config, "vocab_size"),
+        kinds=_read_kinds(config),
+        reach=read_size(config, "local_attention", 128) // 2,
+        thetas={kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)},
+        epsilon=read_number(config, "norm_eps", 1e-5),
+        activation=read_choice(config, "hidden_activation", "gelu", ACTIVATIONS),
+        norm_bias=read_flag(config, "norm_bias", False),
+        attention_bias=read_flag(config, "attention_bias", False),
+        inner_bias=read_flag(config, "mlp_bias", False),
+        head_bias=read_flag(config, "classifier_bias", False),
+        head_activation=read_choice(config, "classifier_activation", "gelu", ACTIVATIONS),
+        pooling=read_choice(config, "classifier_pooling", "cls", ("cls", "mean")),
+    )
+
+
+def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
+    layers = read_size(config, "num_hidden_layers")
+    stated = config.get("layer_types")
+    if stated is None:
+        every = read_size(config, "global_attn_every_n_layers", 3)
+        return tuple(_SLIDING if number % every else _FULL for number in range(layers))
+    if not isinstance(stated, list) or len(stated) != layers:
+        raise DamagedFile(f"config.json: 'layer_types' must be a list of {layers} words, one for each layer")
+    for kind in stated:
+        if kind not in (_FULL, _SLIDING):
+            raise UnsupportedModel(
+                f"config.json: 'layer_types' {kind!r} is not supported; only {_FULL} and {_SLIDING} are"
+            )
+    return tuple(stated)
+
+
+def _read_theta(config: Mapping[str, Any], kind: str) -> float:
+    """`theta` from `rope_parameters` (transformers 5), or from a key of its own (transformers 4)."""
+    key, default = _OLD_THETA[kind]
+    scaling = config.get("rope_scaling")
+    if scaling is not None:
+        raise UnsupportedModel(f"config.json: 'rope_scaling' {scaling!r} is not supported; only null is")
+    every = config.get("rope_parameters") or {}
+    if not isinstance(every, Mapping) or not set(every) <= set(_OLD_THETA):
+        raise UnsupportedModel(
+            f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}"
+        )
+    where, own = f"rope_parameters.{kind}.", every.get(kind) or {}
+    if not isinstance(own, Mapping):
+        raise DamagedFile(f"config.json: 'rope_parameters.{kind}' must be an object, but is {own!r}")
+    read_choice(own, "rope_type", "default", ("default",), where)
+    if own.get("partial_rotary_factor", 1) != 1:
+        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+    if "rope_theta" not in own:
+        if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
+            key, default = _OLD_THETA[_FULL]
+        return read_number(config, key, default)
+    theta = read_number(own, "rope_theta", default, where=where)
+    if config.get(key) is not None and read_number(config, key, default) != theta:
+        raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
+    return theta
+
+
+class _Builder:
+    """Builds one model, layer by layer."""
+
+    def __init__(self, shape: ModernBertShape, weights: Weights, padded: bool) -> None:
+        self._shape = shape
+        self._weights = weights
+        self._nodes = nodes = Nodes()
+        self._layers = Layers(nodes, weights)
+        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
+        self._mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
+        tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
+        size = shape.hidden // shape.heads
+        self._rotary = {
+            kind: Rotary(nodes, Rotation(shape.thetas[kind], size), tokens, shape.heads, size)
+            for kind in sorted(set(shape.kinds))
+        }
+        if _SLIDING in shape.kinds:
+            self._windows = Windows(nodes, shape.reach, shape.heads, shape.hidden, cut=not padded)
+
+    def build_encoder(self) -> onnx.ModelProto:
+        hidden = self._run_layers(first_only=False)
+        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+
+    def build_token_classifier(self) -> onnx.ModelProto:
+        hidden = self._run_layers(first_only=False)
+        rows = self._nodes.add("Reshape", hidden, self._nodes.vector(-1, self._shape.hidden))
+        logits, labels = self._layers.label_tokens(self._prepare_head(rows), "classifier", self._shape.hidden)
+        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
+
+    def build_classifier(self) -> onnx.ModelProto:
+        """Build a classifier. If it reads only the first token, the last layer computes only that one."""
+        if self._shape.pooling == "cls":
+            first = self._run_layers(first_only=True)
+            pooled = self._nodes.add("Squeeze", first, self._nodes.vector(1))
+        else:
+            pooled = self._layers.average(self._run_layers(first_only=False), padded=bool(self._mask))
+        logits, labels = self._layers.label(self._prepare_head(pooled), "classifier", self._shape.hidden)
+        return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
+
+    def _prepare_head(self, pooled: str) -> str:
+        """What both classifiers do before the last linear layer, for rows [rows, hidden]."""
+        shape, read = self._shape, self._weights.read_head
+        dense = self._layers.apply_gemm(pooled, read, "head.dense", shape.hidden, shape.hidden, biased=shape.head_bias)
+        active = ACTIVATIONS[shape.head_activation](self._nodes, dense)
+        return self._layers.normalize(
+            active, "head.norm", shape.hidden, shape.epsilon, biased=shape.norm_bias, read=read
+        )
+
+    def _run_layers(self, *, first_only: bool) -> str:
+        words = self._nodes.hold(_WORDS, self._weights.read(_WORDS, self._shape.vocabulary, self._shape.hidden))
+        hidden = self._normalize(self._nodes.add("Gather", words, "input_ids"), "embeddings.norm")
+        last = len(self._shape.kinds) - 1
+        for number in range(last + 1):
+            hidden = self._run_layer(number, hidden, first_only=first_only and number == last)
+        return self._normalize(hidden, "final_norm")
+
+    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
+        """Attention and feed-forward network with their residuals, for all tokens or only the first."""
+        nodes, shape, layer = self._nodes, self._shape, f"layers.{number}."
+        # The embeddings are normalised already, so the first layer has no norm.
+        normal = self._normalize(hidden, f"{layer}attn_norm") if number else hidden
+        attend = self._attend_from_first if first_only else self._attend
+        attended = attend(layer, shape.kinds[number], normal)
+        attended = self._layers.apply_linear(
+            attended, f"{layer}attn.Wo", shape.hidden, shape.hidden, biased=shape.attention_bias
+        )
+        if first_only:
+            hidden = self._layers.take_first(hidden, 1)
+        hidden = nodes.add("Add", hidden, attended)
+        return nodes.add("Add", hidden, self._feed(layer, self._normalize(hidden, f"{layer}mlp_norm")))
+
+    def _attend(self, layer: str, kind: str, normal: str) -> str:
+        rotary = self._rotary[kind]
+        queries, keys, values = (self._project(layer, part, normal) for part in range(3))
+        queries, keys = rotary.turn(queries), rotary.turn(keys)
+        if kind == _SLIDING:
+            return self._windows.attend(queries, keys, values, self._mask)
+        return self._attend_all(queries, keys, values, self._mask)
+
+    def _attend_from_first(self, layer: str, kind: str, normal: str) -> str:
+        """Attention of the first token, whose rotary angle is 0, to all tokens or to the ones within reach."""
+        mask = self._mask
+        if kind == _SLIDING:
+            normal, mask = self._take_within_reach(normal), self._take_within_reach(mask) if mask else ""
+        queries = self._project(layer, 0, self._layers.take_first(normal, 1))
+        keys, values = (self._project(layer, part, normal) for part in (1, 2))
+        return self._attend_all(queries, self._rotary[kind].turn(keys), values, mask)
+
+    def _take_within_reach(self, source: str) -> str:
+        nodes = self._nodes
+        return nodes.add("Slice", source, nodes.vector(0), nodes.vector(self._shape.reach + 1), nodes.vector(1))
+
+    def _attend_all(self, *inputs: str) -> str:
+        queries, keys, values, mask = inputs
+        named = (queries, keys, values, *(("", mask) if mask else ()))
+        return self._nodes.add("MultiHeadAttention", *named, domain=MICROSOFT, num_heads=self._shape.heads)
+
+    def _project(self, layer: str, part: int, source: str) -> str:
+        """Queries (part 0), keys (1) or values (2)."""
+        hidden, biased = self._shape.hidden, self._shape.attention_bias
+        return self._layers.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, hidden, hidden, biased=biased)
+
+    def _feed(self, layer: str, source: str) -> str:
+        """The gated feed-forward network."""
+        nodes, shape, biased = self._nodes, self._shape, self._shape.inner_bias
+        inner, gate = (
+            self._layers.apply_stacked(source, f"{layer}mlp.Wi", part, 2, shape.hidden, shape.inner, biased=biased)
+            for part in range(2)
+        )
+        gated = nodes.add("Mul", ACTIVATIONS[shape.activation](nodes, inner), gate)
+        return self._layers.apply_linear(gated, f"{layer}mlp.Wo", shape.inner, shape.hidden, biased=biased)
+
+    def _normalize(self, source: str, name: str) -> str:
+        shape = self._shape
+        return self._layers.normalize(source, name, shape.hidden, shape.epsilon, biased=shape.norm_bias)

@@ -1,0 +1,336 @@
+"""Graphs of nomic-bert (Nussbaum et al. 2024): BERT with rotary positions and a gated feed-forward network.
+
+There are two spellings of everything, in config.json and in the names of tensors: that of Nomic's own code, with which
+nomic-embed-text-v1 and v1.5 were saved, and that of transformers 5. Any mixture of them is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from onnx_from_checkpoints.architectures.shared.contract import (
+    WantedGraph,
+    build_for,
+    read_choice,
+    read_flag,
+    read_number,
+    read_size,
+    refuse_unless,
+)
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes, Rotary, Rotation
+from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+MODEL_TYPES = ("nomic_bert",)
+VERSION = "1"
+_OWN_KEYS = ("n_embd", "n_layer", "rotary_emb_fraction", "activation_function")
+"""Keys of Nomic's own code. With any of them, settings that are not in the file have its defaults."""
+_OLD_NAMES = {
+    "hidden_size": "n_embd",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "intermediate_size": "n_inner",
+}
+_GATES = {"swiglu": "silu", "geglu": "gelu", "glu": "sigmoid"}
+"""The gate's activation by Nomic's `activation_function`."""
+_MULTIPLE = 256
+"""Nomic's code rounds the width of the feed-forward network up to a multiple of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How one spelling names its tensors; `stacked` holds queries, keys and values in one tensor."""
+
+    layer: str
+    embedding_norm: str
+    stacked: str
+    separate: tuple[str, ...]
+    attended: str
+    attention_norm: str
+    inner: str
+    gate: str
+    narrowed: str
+    output_norm: str
+
+
+_NOMIC = _Names(
+    layer="encoder.layers.{}.",
+    embedding_norm="emb_ln",
+    stacked="attn.Wqkv",
+    separate=(),
+    attended="attn.out_proj",
+    attention_norm="norm1",
+    inner="mlp.fc11",
+    gate="mlp.fc12",
+    narrowed="mlp.fc2",
+    output_norm="norm2",
+)
+_TRANSFORMERS = _Names(
+    layer="layers.{}.",
+    embedding_norm="embeddings.LayerNorm",
+    stacked="",
+    separate=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    attended="self_attn.o_proj",
+    attention_norm="post_attention_layernorm",
+    inner="mlp.up_proj",
+    gate="mlp.gate_proj",
+    narrowed="mlp.down_proj",
+    output_norm="post_mlp_layernorm",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NomicBertShape:
+    """The contents of config.json, in one spelling; `types` is 0 if token types are not embedded."""
+
+    hidden: int
+    layers: int
+    heads: int
+    inner: int
+    vocabulary: int
+    types: int
+    epsilon: float
+    activation: str
+    rotation: Rotation
+    attention_bias: bool
+    inner_bias: bool
+    output_bias: bool
+
+
+def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+    """Build the graph; see `contract.Architecture`."""
+    shape = read_shape(config)
+    found = Weights(weights)
+    names = _NOMIC if found.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
+    found.refuse_layers(names.layer, shape.layers)
+    model = build_for(wanted.task, _Builder(shape, names, found, wanted.padded))
+    starts = ("embeddings.", f"{names.embedding_norm}.", names.layer.partition("{}")[0])
+    found.refuse_unread(*starts, heads=() if wanted.task == "embedding" else ("classifier.",))
+    return model
+
+
+def read_shape(config: Mapping[str, Any]) -> NomicBertShape:
+    """The shape that config.json describes, in either spelling.
+
+    Raises:
+        UnsupportedModel: a setting is not supported; the message names its key.
+        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
+    """
+    _refuse_variants(config)
+    is_own = any(key in config for key in _OWN_KEYS)
+    hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
+    if hidden % heads:
+        raise DamagedFile(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
+    refuse_unless(config, "head_dim", hidden // heads, None)
+    refuse_unless(config, "num_heads_kv", heads, None)
+    multiple = read_size(config, "pad_vocab_size_multiple", 1)
+    epsilon = read_number(config, "layer_norm_eps", 1e-5 if is_own else 1e-12)
+    return NomicBertShape(
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        inner=_round_up(inner, _MULTIPLE) if is_own else inner,
+        vocabulary=_round_up(read_size(config, "vocab_size"), multiple),
+        types=0 if config.get("type_vocab_size") == 0 else read_size(config, "type_vocab_size", 2),
+        epsilon=_agree(config, "layer_norm_eps", "layer_norm_epsilon", epsilon),
+        activation=_read_activation(config, is_own),
+        rotation=_read_rotation(config, hidden // heads, is_own),
+        attention_bias=read_flag(config, "qkv_proj_bias", is_own),
+        inner_bias=read_flag(config, "mlp_fc1_bias", is_own),
+        output_bias=read_flag(config, "mlp_fc2_bias", is_own),
+    )
+
+
+def _refuse_variants(config: Mapping[str, Any]) -> None:
+    """Refuse what Nomic's code can do, but no published text model without experts does."""
+    every = config.get("moe_every_n_layers")
+    if every is not None and (not isinstance(every, int) or every > 0):  # 0 and -1: no layer has experts
+        raise UnsupportedModel(
+            "config.json: 'moe_every_n_layers' is not supported: this model has experts (as nomic-embed-text-v2-moe); "
+            "use a model with an .onnx file, or nomic-embed-text-v1.5"
+        )
+    off = ("prenorm", "parallel_block", "causal", "use_rms_norm", "norm_mlp", "rotary_head_dim", "is_decoder")
+    for key in (*off, "add_cross_attention"):
+        refuse_unless(config, key, False, None)
+    for key in ("rotary_emb_scale_base", "rope_scaling"):
+        refuse_unless(config, key, None)
+
+
+def _read_renamed(config: Mapping[str, Any], key: str, old: str) -> int:
+    """A size that both spellings have."""
+    if key in config and old in config and config[key] != config[old]:
+        raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{old}' is {config[old]!r}; remove one")
+    return read_size(config, old if key not in config and old in config else key)
+
+
+def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float:
+    """A number under its old key, which must not contradict the new one; `value` if only the new one is there."""
+    if old not in config:
+        return value
+    stated = read_number(config, old, value)
+    if key in config and stated != value:
+        raise DamagedFile(f"config.json: '{key}' is {value:g}, but '{old}' is {stated:g}; remove one")
+    return stated
+
+
+def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
+    """The activation of the gate."""
+    stated = read_choice(config, "hidden_act", "silu", ACTIVATIONS)
+    if not is_own:
+        return stated
+    gate = _GATES[read_choice(config, "activation_function", "gelu_new", _GATES)]
+    if "hidden_act" in config and stated.replace("swish", "silu") != gate:
+        raise DamagedFile(
+            f"config.json: 'hidden_act' {stated!r} contradicts 'activation_function' "
+            f"{config['activation_function']!r}; remove one"
+        )
+    return gate
+
+
+def _read_rotation(config: Mapping[str, Any], size: int, is_own: bool) -> Rotation:
+    """The angles. A scaling factor extends texts beyond those of training, by dynamic NTK scaling."""
+    where, own = "rope_parameters.", config.get("rope_parameters") or {}
+    if not isinstance(own, Mapping):
+        raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
+    if "rope_theta" in config:
+        own = {"rope_theta": config["rope_theta"], **own}
+    kind = read_choice(own, "rope_type", "default", ("default", "dynamic"), where)
+    if own.get("partial_rotary_factor", 1) != 1:
+        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+    width = size * _read_fraction(config, is_own)
+    if width % 2:
+        raise DamagedFile(
+            f"config.json: 'rotary_emb_fraction' turns {width:g} of the {size} values of a head; it must turn an even "
+            "number"
+        )
+    theta = read_number(own, "rope_theta", 10_000 if is_own else 1_000, where=where)
+    theta = _agree({**config, **own}, "rope_theta", "rotary_emb_base", theta)
+    rotation = Rotation(theta, int(width), read_flag(config, "rotary_emb_interleaved", False))
+    return _scale(config, rotation, read_number(own, "factor", 1, where=where) if kind == "dynamic" else None)
+
+
+def _read_fraction(config: Mapping[str, Any], is_own: bool) -> float:
+    """The share of each head that is turned."""
+    key = "rotary_emb_fraction"
+    if (is_own and key not in config) or config.get(key, 1) == 0:
+        raise UnsupportedModel(
+            f"config.json: '{key}' is 0 or missing: learned positions are not supported for nomic_bert"
+        )
+    fraction = read_number(config, key, 1)
+    if fraction > 1:
+        raise DamagedFile(f"config.json: '{key}' must be at most 1, but is {fraction:g}")
+    return fraction
+
+
+def _scale(config: Mapping[str, Any], rotation: Rotation, factor: float | None) -> Rotation:
+    """The rotation with its scaling: `factor` of transformers 5, or Nomic's `rotary_scaling_factor`."""
+    key, trained = "max_position_embeddings", "max_trained_positions"
+    if config.get("rotary_scaling_factor"):
+        if factor is not None:
+            raise DamagedFile("config.json: 'rotary_scaling_factor' and 'rope_parameters' both scale; remove one")
+        factor, key = read_number(config, "rotary_scaling_factor", 1), trained
+    if factor is None:
+        return rotation
+    if rotation.width < 4:
+        raise DamagedFile(
+            f"config.json: scaled angles need at least 4 turned values of a head, but {rotation.width} are"
+        )
+    positions = read_size(config, key, 2048)
+    return Rotation(rotation.theta, rotation.width, rotation.interleaved, factor, positions)
+
+
+def _round_up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+class _Builder:
+    """Builds one model, layer by layer."""
+
+    def __init__(self, shape: NomicBertShape, names: _Names, weights: Weights, padded: bool) -> None:
+        self._shape, self._names, self._weights = shape, names, weights
+        self._nodes = nodes = Nodes()
+        self._layers = Layers(nodes, weights)
+        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
+        self._mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
+        tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
+        self._rotary = Rotary(nodes, shape.rotation, tokens, shape.heads, shape.hidden // shape.heads)
+
+    def build_encoder(self) -> onnx.ModelProto:
+        hidden = self._run_layers(first_only=False)
+        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+
+    def build_token_classifier(self) -> onnx.ModelProto:
+        logits, labels = self._layers.label_tokens(self._run_layers(first_only=False), "classifier", self._shape.hidden)
+        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
+
+    def build_classifier(self) -> onnx.ModelProto:
+        """Build a classifier. It reads only the first token, so the last layer computes only that one."""
+        hidden, nodes = self._shape.hidden, self._nodes
+        first = nodes.add("Squeeze", self._run_layers(first_only=True), nodes.vector(1))
+        pooled = self._layers.apply_gemm(first, self._weights.read, "pooler.dense", hidden, hidden)
+        logits, labels = self._layers.label(nodes.add("Tanh", pooled), "classifier", hidden)
+        return nodes.finish(self._inputs, logits, "logits", ["texts", labels])
+
+    def _run_layers(self, *, first_only: bool) -> str:
+        hidden = self._embed()
+        for number in range(self._shape.layers):
+            last = number == self._shape.layers - 1
+            hidden = self._run_layer(self._names.layer.format(number), hidden, first_only=first_only and last)
+        return hidden
+
+    def _embed(self) -> str:
+        """Normalised sum of word and type embeddings."""
+        shape, nodes = self._shape, self._nodes
+        name = "embeddings.word_embeddings.weight"
+        words = self._weights.read(name, shape.vocabulary, shape.hidden)
+        kinds = np.zeros((0, shape.hidden), np.float32)
+        if shape.types:
+            kinds = self._weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
+        if shape.types == 1:
+            words = words + kinds[0]
+        embedded = nodes.add("Gather", nodes.hold(name, words), "input_ids")
+        if shape.types > 1:
+            self._inputs.append("token_type_ids")
+            embedded = nodes.add("Add", embedded, nodes.add("Gather", nodes.hold("types", kinds), "token_type_ids"))
+        return self._normalize(embedded, self._names.embedding_norm)
+
+    def _run_layer(self, layer: str, hidden: str, *, first_only: bool) -> str:
+        """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
+        shape, names, nodes = self._shape, self._names, self._nodes
+        asking = self._layers.take_first(hidden, 1) if first_only else hidden
+        sources = (asking, hidden, hidden)
+        queries, keys, values = (self._project(layer, part, source) for part, source in enumerate(sources))
+        if not first_only:  # the first token turns by the angle 0
+            queries = self._rotary.turn(queries)
+        inputs = (queries, self._rotary.turn(keys), values, *(("", self._mask) if self._mask else ()))
+        attended = nodes.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=shape.heads)
+        attended = self._apply(attended, layer + names.attended, shape.hidden, shape.hidden, shape.attention_bias)
+        attended = self._normalize(nodes.add("Add", asking, attended), layer + names.attention_norm)
+        inner = self._apply(attended, layer + names.inner, shape.hidden, shape.inner, shape.inner_bias)
+        gate = self._apply(attended, layer + names.gate, shape.hidden, shape.inner, shape.inner_bias)
+        inner = nodes.add("Mul", inner, ACTIVATIONS[shape.activation](nodes, gate))
+        inner = self._apply(inner, layer + names.narrowed, shape.inner, shape.hidden, shape.output_bias)
+        return self._normalize(nodes.add("Add", attended, inner), layer + names.output_norm)
+
+    def _project(self, layer: str, part: int, source: str) -> str:
+        """Queries (part 0), keys (1) or values (2)."""
+        hidden, names, biased = self._shape.hidden, self._names, self._shape.attention_bias
+        if not names.stacked:
+            return self._apply(source, layer + names.separate[part], hidden, hidden, biased)
+        return self._layers.apply_stacked(source, layer + names.stacked, part, 3, hidden, hidden, biased=biased)
+
+    def _apply(self, source: str, name: str, inputs: int, outputs: int, biased: bool) -> str:
+        return self._layers.apply_linear(source, name, inputs, outputs, biased=biased)
+
+    def _normalize(self, source: str, name: str) -> str:
+        return self._layers.normalize(source, name, self._shape.hidden, self._shape.epsilon)

@@ -1,0 +1,444 @@
+"""An ONNX graph under construction, and the layers that add their nodes to it.
+
+Layers read their weights by name. Activation functions have their names in transformers and no bias.
+
+Rotary position embeddings (Su et al. 2021) turn queries and keys by angles that grow with the position. `Windows` is
+the attention of each token to its neighbours only. Relative positions have the buckets of T5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_from_checkpoints.onnx_files import make_constant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from onnx_from_checkpoints.weights import Weights
+
+
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
+OPSET, IR = 20, 10
+
+
+class Nodes:
+    """A graph under construction: names the output of each node, and stores each constant once."""
+
+    def __init__(self) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, onnx.TensorProto] = {}
+        self._declared: list[onnx.ValueInfoProto] = []
+        self._count = 0
+
+    def add(self, operator: str, *inputs: str, domain: str = "", besides: Sequence[str] = (), **attributes: Any) -> str:
+        """Add a node and return the name of its output; further outputs are named `<name>_<one of besides>`."""
+        output = f"{operator}_{self._count}"
+        self._count += 1
+        outputs = [output, *(f"{output}_{name}" for name in besides)]
+        self._nodes.append(helper.make_node(operator, inputs, outputs, output, domain=domain, **attributes))
+        return output
+
+    def choose(self, condition: str, then: Callable[[], str], otherwise: Callable[[], str]) -> str:
+        """Add an `If` and return the name of its output, float32.
+
+        Each callable adds the nodes of one branch and returns the name of its output. It may use any value and constant
+        of the graph so far. Only the branch that `condition` selects is computed.
+        """
+        branches = {"then_branch": self._enclose(then), "else_branch": self._enclose(otherwise)}
+        return self.add("If", condition, **branches)
+
+    def _enclose(self, build: Callable[[], str]) -> onnx.GraphProto:
+        outer, self._nodes = self._nodes, []
+        output = build()
+        inner, self._nodes = self._nodes, outer
+        declared = helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, None)
+        return helper.make_graph(inner, f"branch_{self._count}", [], [declared])
+
+    def declare(self, name: str, *dimensions: str | int, kind: int = onnx.TensorProto.FLOAT) -> str:
+        """Say the shape of a value that ONNX Runtime cannot infer, and return its name.
+
+        ONNX Runtime searches all values of unknown shape for memory to use again. With thousands of them, a graph takes
+        seconds to load.
+        """
+        self._declared.append(helper.make_tensor_value_info(name, kind, list(dimensions)))
+        return name
+
+    def hold(self, name: str, values: NDArray[Any]) -> str:
+        """Add a constant and return its name; a name that is already in use keeps its first values."""
+        if name not in self._constants:
+            self._constants[name] = make_constant(name, np.asarray(values))
+        return name
+
+    def number(self, value: int) -> str:
+        """Add an int64 scalar."""
+        return self.hold(f"number_{value}", np.array(value, np.int64))
+
+    def vector(self, *values: int) -> str:
+        """Add an int64 vector."""
+        return self.hold(f"vector_{'_'.join(map(str, values))}", np.array(values, np.int64))
+
+    def finish(self, inputs: Sequence[str], output: str, name: str, dimensions: Sequence[str | int]) -> onnx.ModelProto:
+        """Assemble the model and rename `output`, float32 [dimensions], to `name`; `inputs` are [texts, tokens]."""
+        self._nodes.append(helper.make_node("Identity", [output], [name], name))
+        int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
+        graph = helper.make_graph(
+            self._nodes,
+            "encoder",
+            [helper.make_tensor_value_info(one, int64, ["texts", "tokens"]) for one in inputs],
+            [helper.make_tensor_value_info(name, float32, list(dimensions))],
+            list(self._constants.values()),
+            value_info=self._declared,
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="rageval-spec")
+
+
+if TYPE_CHECKING:
+    Array = NDArray[np.float32]
+
+
+class Layers:
+    """Adds layers to one graph from one model's weights."""
+
+    def __init__(self, nodes: Nodes, weights: Weights) -> None:
+        """Keep both."""
+        self._nodes = nodes
+        self._weights = weights
+
+    def multiply(self, source: str, name: str, weight: Array) -> str:
+        """`source` times `weight` [inputs, outputs], which is stored as `<name>.weight`."""
+        return self._nodes.add("MatMul", source, self._nodes.hold(f"{name}.weight", weight))
+
+    def apply_linear(self, source: str, name: str, inputs: int, outputs: int, *, biased: bool = True) -> str:
+        """A linear layer over the last dimension."""
+        weight = self._weights.read(f"{name}.weight", outputs, inputs).T
+        return self._apply(source, name, weight, self._weights.read(f"{name}.bias", outputs) if biased else None)
+
+    def apply_stacked(
+        self, source: str, name: str, part: int, parts: int, inputs: int, outputs: int, *, biased: bool = True
+    ) -> str:
+        """One of several equally large linear layers whose weights are stacked in one tensor; `part` counts from 0.
+
+        A product for each part takes less time than one for all, whose result must be split.
+        """
+        rows = slice(part * outputs, (part + 1) * outputs)
+        weight = self._weights.read(f"{name}.weight", parts * outputs, inputs)[rows].T
+        bias = self._weights.read(f"{name}.bias", parts * outputs)[rows] if biased else None
+        return self._apply(source, f"{name}.{part}", weight, bias)
+
+    def _apply(self, source: str, name: str, weight: Array, bias: Array | None) -> str:
+        product = self.multiply(source, name, weight)
+        return product if bias is None else self._nodes.add("Add", product, self._nodes.hold(f"{name}.bias", bias))
+
+    def normalize(
+        self,
+        source: str,
+        name: str,
+        size: int,
+        epsilon: float,
+        besides: Sequence[str] = (),
+        *,
+        biased: bool = True,
+        read: Callable[..., Array] | None = None,
+    ) -> str:
+        """Layer normalisation over the last dimension.
+
+        Args:
+            besides: names of further outputs of the operator.
+            read: reads its tensors; None reads those of the encoder.
+        """
+        read = read or self._weights.read
+        kinds = ("weight", "bias") if biased else ("weight",)
+        held = [self._nodes.hold(f"{name}.{kind}", read(f"{name}.{kind}", size)) for kind in kinds]
+        return self._nodes.add("LayerNormalization", source, *held, axis=-1, epsilon=epsilon, besides=besides)
+
+    def take_first(self, source: str, axis: int) -> str:
+        """The first element along an axis, which remains, with the size 1."""
+        nodes = self._nodes
+        return nodes.add("Slice", source, nodes.vector(0), nodes.vector(1), nodes.vector(axis))
+
+    def apply_gemm(
+        self, source: str, read: Callable[..., Array], name: str, inputs: int, outputs: int, *, biased: bool = True
+    ) -> str:
+        """A linear layer of a head, for `source` [rows, inputs].
+
+        `Gemm` is not quantised: a head's share of the time is too small to matter.
+        """
+        nodes = self._nodes
+        held = [nodes.hold(f"{name}.weight", read(f"{name}.weight", outputs, inputs))]
+        if biased:
+            held.append(nodes.hold(f"{name}.bias", read(f"{name}.bias", outputs)))
+        return nodes.add("Gemm", source, *held, transB=1)
+
+    def label(self, pooled: str, name: str, inputs: int) -> tuple[str, int]:
+        """The logits for pooled vectors [texts, inputs], and the number of labels."""
+        labels = len(self._weights.read_head(f"{name}.bias", None))
+        return self.apply_gemm(pooled, self._weights.read_head, name, inputs, labels), labels
+
+    def label_tokens(self, hidden: str, name: str, inputs: int) -> tuple[str, int]:
+        """The logits for the vectors of tokens [texts, tokens, inputs], and the number of labels."""
+        nodes = self._nodes
+        logits, labels = self.label(nodes.add("Reshape", hidden, nodes.vector(-1, inputs)), name, inputs)
+        shape = nodes.add("Concat", nodes.add("Shape", "input_ids"), nodes.vector(labels), axis=0)
+        return nodes.add("Reshape", logits, shape), labels
+
+    def average(self, tokens: str, *, padded: bool) -> str:
+        """The mean over the tokens of [texts, tokens, values]; if `padded`, those that `attention_mask` leaves."""
+        nodes, axis = self._nodes, self._nodes.vector(1)
+        if not padded:
+            return nodes.add("ReduceMean", tokens, axis, keepdims=0)
+        mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
+        kept = nodes.add("Mul", tokens, nodes.add("Unsqueeze", mask, nodes.vector(2)))
+        total = nodes.add("ReduceSum", kept, axis, keepdims=0)
+        return nodes.add("Div", total, nodes.add("ReduceSum", mask, axis, keepdims=1))
+
+
+def _apply_gelu(nodes: Nodes, source: str) -> str:
+    return nodes.add("Gelu", source, domain=MICROSOFT)
+
+
+def _apply_fast_gelu(nodes: Nodes, source: str) -> str:
+    return nodes.add("FastGelu", source, domain=MICROSOFT)
+
+
+def _apply_silu(nodes: Nodes, source: str) -> str:
+    return nodes.add("Mul", source, nodes.add("Sigmoid", source))
+
+
+def _apply_sigmoid(nodes: Nodes, source: str) -> str:
+    return nodes.add("Sigmoid", source)
+
+
+def _apply_relu(nodes: Nodes, source: str) -> str:
+    return nodes.add("Relu", source)
+
+
+def _apply_tanh(nodes: Nodes, source: str) -> str:
+    return nodes.add("Tanh", source)
+
+
+ACTIVATIONS: Mapping[str, Callable[[Nodes, str], str]] = MappingProxyType(
+    {
+        "gelu": _apply_gelu,
+        "gelu_fast": _apply_fast_gelu,
+        "gelu_new": _apply_fast_gelu,
+        "gelu_pytorch_tanh": _apply_fast_gelu,
+        "relu": _apply_relu,
+        "sigmoid": _apply_sigmoid,
+        "silu": _apply_silu,
+        "swish": _apply_silu,
+        "tanh": _apply_tanh,
+    }
+)
+"""Each adds the nodes of one function and returns the name of its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """How far each pair of values turns from one position to the next.
+
+    Attributes:
+        theta: the base of the frequencies: pair `i` of `width / 2` turns by `theta ** (-2 * i / width)`.
+        width: how many values of a head are turned, an even number; the others stay as they are.
+        interleaved: whether neighbours are a pair, rather than a value of the first half and one of the second.
+        factor: for a text of more than `trained` tokens, `theta` is scaled by this factor and by the number of tokens
+            (dynamic NTK scaling); None never scales it.
+        trained: the number of tokens from which on `theta` is scaled.
+    """
+
+    theta: float
+    width: int
+    interleaved: bool = False
+    factor: float | None = None
+    trained: int = 0
+
+
+class Rotary:
+    """Turns queries and keys. The angles are computed once in a run, so there is no longest text."""
+
+    def __init__(self, nodes: Nodes, rotation: Rotation, tokens: str, heads: int, size: int) -> None:
+        """Add the nodes that compute cosines and sines.
+
+        Args:
+            tokens: the number of tokens, an int64 scalar.
+            size: how many values a head has.
+        """
+        self._nodes = nodes
+        self._attributes: dict[str, Any] = {"interleaved": int(rotation.interleaved), "num_heads": heads}
+        if rotation.width != size:
+            self._attributes["rotary_embedding_dim"] = rotation.width
+        places = nodes.add("Range", nodes.number(0), tokens, nodes.number(1))
+        places = nodes.add("Unsqueeze", nodes.add("Cast", places, to=onnx.TensorProto.FLOAT), nodes.vector(1))
+        angles = nodes.add("Mul", places, _find_frequencies(nodes, rotation, tokens))
+        self._cosines, self._sines = nodes.add("Cos", angles), nodes.add("Sin", angles)
+
+    def turn(self, source: str) -> str:
+        """Turn queries or keys [texts, tokens, hidden], whose tokens are the first of the text."""
+        nodes = self._nodes
+        inputs = (source, nodes.vector(0), self._cosines, self._sines)
+        return nodes.add("RotaryEmbedding", *inputs, domain=MICROSOFT, **self._attributes)
+
+
+def _find_frequencies(nodes: Nodes, rotation: Rotation, tokens: str) -> str:
+    """Radians per position for each pair, float32 [width / 2].
+
+    They are powers in float64, rounded to float32 before the reciprocal, as in PyTorch: at position 8,000, the last bit
+    of a frequency moves an angle by 0.0005.
+    """
+    steps = np.arange(0, rotation.width, 2, dtype=np.float32) / np.float32(rotation.width)
+    if rotation.factor is None:
+        powers = (rotation.theta ** steps.astype(np.float64)).astype(np.float32)
+        return nodes.hold(f"frequencies_{rotation.theta:g}_{rotation.width}", np.float32(1) / powers)
+    exponents = nodes.hold("rotary_exponents", steps.astype(np.float64))
+    scaled = nodes.add("Pow", _scale_theta(nodes, rotation, tokens), exponents)
+    return nodes.add("Reciprocal", nodes.add("Cast", scaled, to=onnx.TensorProto.FLOAT))
+
+
+def _scale_theta(nodes: Nodes, rotation: Rotation, tokens: str) -> str:
+    """`theta` for this number of tokens, a float64 scalar."""
+
+    def hold(name: str, value: float) -> str:
+        return nodes.hold(f"rotary_{name}", np.array(value, np.float64))
+
+    factor = rotation.factor or 1.0
+    relative = nodes.add("Cast", tokens, to=onnx.TensorProto.DOUBLE)
+    relative = nodes.add("Mul", relative, hold("factor", factor / rotation.trained))
+    grown = nodes.add("Max", nodes.add("Sub", relative, hold("excess", factor - 1)), hold("unscaled", 1.0))
+    grown = nodes.add("Pow", grown, hold("power", rotation.width / (rotation.width - 2)))
+    return nodes.add("Mul", grown, hold("theta", rotation.theta))
+
+
+_LONGEST_WHOLE = 3
+"""A text of more windows than this is cut into parts. Below, copying keys and values costs more than it saves."""
+
+
+class Windows:
+    """Attention to the tokens at most `reach` positions away.
+
+    A text is cut into parts of about twice `reach` tokens, and the tokens of a part attend to those of the part and
+    `reach` more at either side. So time and memory grow with the number of tokens, not with its square. A short text is
+    one part: all its scores are computed and those outside of the window masked.
+    """
+
+    def __init__(self, nodes: Nodes, reach: int, heads: int, hidden: int, *, cut: bool) -> None:
+        """Add the nodes that find the parts, once for all layers.
+
+        Args:
+            reach: 0 or more.
+            hidden: the number of values of all heads together.
+            cut: whether texts may be cut into parts; without, a mask for padding is possible.
+        """
+        self._nodes, self._heads, self._hidden = nodes, heads, hidden
+        self._texts = nodes.add("Shape", "input_ids", start=0, end=1)
+        self._tokens = nodes.add("Shape", "input_ids", start=1, end=2)
+        self._cut = cut
+        whole = max(1, 2 * reach)
+        tokens = nodes.add("Squeeze", self._tokens)
+        self._is_short, parts, margin = "", nodes.number(1), nodes.number(0)
+        if cut:
+            self._is_short = nodes.add("LessOrEqual", tokens, nodes.number(_LONGEST_WHOLE * whole))
+            several = self._divide_up(tokens, nodes.number(whole))
+            parts = nodes.add("Where", self._is_short, parts, several)
+            margin = nodes.add("Where", self._is_short, margin, nodes.number(reach))
+        size = self._divide_up(tokens, parts)
+        length = nodes.add("Add", size, nodes.add("Add", margin, margin))
+        starts = nodes.add("Unsqueeze", nodes.add("Mul", self._count(parts), size), nodes.vector(1))
+        keys = nodes.add("Add", nodes.add("Sub", starts, margin), self._count(length))
+        self._bias = self._mask(keys, size, length, margin, reach, tokens)
+        if cut:
+            last = nodes.add("Sub", tokens, nodes.number(1))
+            self._queries = nodes.add("Min", nodes.add("Add", starts, self._count(size)), last)
+            self._keys = nodes.add("Max", nodes.add("Min", keys, last), nodes.number(0))
+            self._query_shape, self._key_shape = self._shape_parts(size), self._shape_parts(length)
+
+    def attend(self, queries: str, keys: str, values: str, padding: str = "") -> str:
+        """Attention of `queries` to `keys` and `values`, all [texts, tokens, hidden].
+
+        Args:
+            padding: int32 [texts, tokens], 0 for padding; only possible if texts are not cut.
+        """
+        if not self._cut:
+            return self._attend_whole(queries, keys, values, padding)
+        return self._nodes.choose(
+            self._is_short,
+            lambda: self._attend_whole(queries, keys, values, ""),
+            lambda: self._attend_parts(queries, keys, values),
+        )
+
+    def _attend_whole(self, *inputs: str) -> str:
+        queries, keys, values, padding = inputs
+        named = (queries, keys, values, "", padding, self._bias)
+        return self._nodes.add("MultiHeadAttention", *named, domain=MICROSOFT, num_heads=self._heads)
+
+    def _attend_parts(self, queries: str, keys: str, values: str) -> str:
+        nodes = self._nodes
+        parts = nodes.add("Reshape", nodes.add("Gather", queries, self._queries, axis=1), self._query_shape)
+        around = [
+            nodes.add("Reshape", nodes.add("Gather", source, self._keys, axis=1), self._key_shape)
+            for source in (keys, values)
+        ]
+        found = self._attend_whole(parts, *around, "")
+        shape = nodes.add("Concat", self._texts, nodes.vector(-1, self._hidden), axis=0)
+        together = nodes.add("Reshape", found, shape)
+        return nodes.add("Slice", together, nodes.vector(0), self._tokens, nodes.vector(1))
+
+    def _mask(self, keys: str, size: str, length: str, margin: str, reach: int, tokens: str) -> str:
+        """What is added to the scores, [1 or texts * parts, 1, size, length]: 0, or so little that nothing is left.
+
+        Not minus infinity: a query of which all keys are masked would become NaN.
+        """
+        nodes = self._nodes
+        own = nodes.add("Unsqueeze", nodes.add("Add", self._count(size), margin), nodes.vector(1))
+        distances = nodes.add("Abs", nodes.add("Sub", self._count(length), own))
+        near = nodes.add("LessOrEqual", distances, nodes.number(reach))
+        exists = nodes.add("GreaterOrEqual", keys, nodes.number(0))
+        exists = nodes.add("Unsqueeze", nodes.add("And", exists, nodes.add("Less", keys, tokens)), nodes.vector(1, 2))
+        lowest = nodes.hold("window_masked", np.array(np.finfo(np.float32).min, np.float32))
+        bias = nodes.add(
+            "Where", nodes.add("And", near, exists), nodes.hold("window_open", np.zeros((), np.float32)), lowest
+        )
+        if not self._cut:
+            return bias
+        copies = nodes.add("Where", self._is_short, nodes.vector(1), self._texts)
+        return nodes.add("Tile", bias, nodes.add("Concat", copies, nodes.vector(1, 1, 1), axis=0))
+
+    def _count(self, limit: str) -> str:
+        """The numbers from 0 to below `limit`."""
+        return self._nodes.add("Range", self._nodes.number(0), limit, self._nodes.number(1))
+
+    def _divide_up(self, dividend: str, divisor: str) -> str:
+        """The quotient of two positive numbers, rounded up."""
+        nodes = self._nodes
+        less = nodes.add("Sub", nodes.add("Add", dividend, divisor), nodes.number(1))
+        return nodes.add("Div", less, divisor)
+
+    def _shape_parts(self, size: str) -> str:
+        nodes = self._nodes
+        size = nodes.add("Unsqueeze", size, nodes.vector(0))
+        return nodes.add("Concat", nodes.vector(-1), size, nodes.vector(self._hidden), axis=0)
+
+
+def find_buckets(distances: NDArray[np.int64], buckets: int, furthest: int = 128) -> NDArray[np.int64]:
+    """T5's buckets of relative positions (key minus query) for attention in both directions (Raffel et al. 2020).
+
+    Half of the buckets are for keys after the query. In each half, the first half of the buckets holds one distance
+    each; the others widen logarithmically up to the distance `furthest`.
+    """
+    half = buckets // 2
+    exact = half // 2
+    size = np.abs(distances)
+    # In float32, as in PyTorch: a distance at a bucket's border may otherwise fall into the next bucket.
+    ratio = np.log(np.maximum(size, 1).astype(np.float32) / np.float32(exact)) / np.float32(math.log(furthest / exact))
+    grown = exact + (ratio * np.float32(half - exact)).astype(np.int64)
+    within = np.where(size < exact, size, np.minimum(grown, half - 1))
+    return np.asarray(within + np.where(distances > 0, half, 0), np.int64)

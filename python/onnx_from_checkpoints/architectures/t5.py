@@ -1,0 +1,450 @@
+"""Graphs of T5's encoder, of HHEM's classifier over it, and of T5 with one step of its decoder.
+
+T5 (Raffel et al. 2020) and its successors T5 v1.1, FLAN-T5, mT5 and UMT5: norms without mean, attention without
+scale, and positions only as a bias on attention, by distance. The arithmetic is that of transformers in float32. The
+shape is read from config.json, or from the tensors where that names only a foundation.
+
+A classifier made from a text generator, such as MiniCheck, is asked for one token only. Its decoder therefore reads
+one token, whose attention to itself is a product of its values, and whose attention to the text needs neither the
+keys nor the values of all tokens: a query times the keys' weights can be compared with the encoder's output as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_size
+from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Layers, Nodes, find_buckets
+from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+TYPES = ("mt5", "t5", "umt5")
+HHEM = ("HHEMv2", "HHEMv2Config")
+"""What HHEM-2.1-Open is called in `model_type`: its config.json and its code disagree."""
+_FOUNDATIONS = ("flan-t5-small", "flan-t5-base", "flan-t5-large", "flan-t5-xl", "flan-t5-xxl")
+_HEAD_SIZE = 64
+"""Values per attention head in each T5 that was published."""
+
+Operator = tuple[str, str, Mapping[str, Any]]
+"""An operator, its domain and its attributes."""
+
+_TANH_GELU: Operator = ("FastGelu", MICROSOFT, {})
+_ACTIVATIONS: Mapping[str, Operator] = MappingProxyType(
+    {
+        "gelu": ("Gelu", "", {}),
+        "gelu_new": _TANH_GELU,
+        "gelu_pytorch_tanh": _TANH_GELU,
+        "relu": ("Relu", "", {}),
+        "silu": ("QuickGelu", MICROSOFT, {"alpha": 1.0}),
+        "swish": ("QuickGelu", MICROSOFT, {"alpha": 1.0}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class T5Shape:
+    """The sizes and choices of a T5 model.
+
+    Attributes:
+        hidden: `d_model`.
+        head_size: `d_kv`; `heads` times this need not be `hidden`.
+        feed_forward: `d_ff`.
+        furthest: the distance from which on all distances share a bucket.
+        gated: whether the feed-forward network multiplies its inner layer with a second one.
+        biased_layers: whether each layer has a bias by distance of its own (UMT5), and not only the first.
+        start: the token that the decoder starts with.
+        scales_output: whether the decoder's output is divided by the root of `hidden` before it becomes logits.
+    """
+
+    hidden: int
+    heads: int
+    head_size: int
+    feed_forward: int
+    layers: int
+    decoder_layers: int
+    vocabulary: int
+    buckets: int
+    furthest: int
+    epsilon: float
+    activation: Operator
+    gated: bool
+    biased_layers: bool = False
+    start: int = 0
+    scales_output: bool = False
+
+    @property
+    def inner(self) -> int:
+        """The width of queries, keys and values."""
+        return self.heads * self.head_size
+
+
+def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
+    """The shape that config.json describes.
+
+    Raises:
+        UnsupportedModel: the activation is not supported; the message names what is.
+        DamagedFile: a size is missing or invalid.
+    """
+    kind = config["model_type"]
+    layers = read_size(config, "num_layers")
+    activation, gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
+    buckets = read_size(config, "relative_attention_num_buckets", 32)
+    furthest = read_size(config, "relative_attention_max_distance", 128)
+    if buckets % 4 or furthest <= buckets // 4:
+        raise DamagedFile(
+            f"config.json: 'relative_attention_num_buckets' {buckets} must be a multiple of 4, and "
+            f"'relative_attention_max_distance' {furthest} more than a quarter of it"
+        )
+    decoder = config.get("num_decoder_layers")
+    return T5Shape(
+        hidden=read_size(config, "d_model"),
+        heads=read_size(config, "num_heads"),
+        head_size=read_size(config, "d_kv", _HEAD_SIZE),
+        feed_forward=read_size(config, "d_ff"),
+        layers=layers,
+        decoder_layers=layers if decoder is None else read_size(config, "num_decoder_layers"),
+        vocabulary=read_size(config, "vocab_size"),
+        buckets=buckets,
+        furthest=furthest,
+        epsilon=_read_epsilon(config),
+        activation=activation,
+        gated=gated,
+        biased_layers=kind == "umt5",
+        start=_read_start(config),
+        scales_output=_scales_output(config),
+    )
+
+
+def read_hhem_shape(config: Mapping[str, Any], weights: Weights) -> T5Shape:
+    """The shape of HHEM-2.1-Open, whose config.json names only its foundation; the sizes are those of its tensors.
+
+    Raises:
+        UnsupportedModel: the foundation is not a FLAN-T5, whose activation, epsilon and reach are known.
+        DamagedFile: tensors are missing.
+    """
+    foundation = config.get("foundation")
+    if not isinstance(foundation, str) or foundation.rstrip("/").rpartition("/")[2] not in _FOUNDATIONS:
+        found = "is missing" if foundation is None else f"is {foundation!r}"
+        raise UnsupportedModel(f"config.json: 'foundation' {found}; supported are: {', '.join(_FOUNDATIONS)}")
+    vocabulary, hidden = weights.size("shared.weight", 2)
+    buckets, heads = weights.size("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2)
+    feed_forward, _ = weights.size("encoder.block.0.layer.1.DenseReluDense.wi_0.weight", 2)
+    return T5Shape(
+        hidden=hidden,
+        heads=heads,
+        head_size=_HEAD_SIZE,
+        feed_forward=feed_forward,
+        layers=weights.count_layers("encoder.block.{}."),
+        decoder_layers=0,
+        vocabulary=vocabulary,
+        buckets=buckets,
+        furthest=128,
+        epsilon=1e-6,
+        activation=_TANH_GELU,
+        gated=True,
+    )
+
+
+def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator, bool]:
+    """The activation, and whether it is gated.
+
+    `feed_forward_proj` says both, where `gated-gelu` means the approximation by tanh. `dense_act_fn` and `is_gated_act`
+    are derived from it, but count if they say something else.
+    """
+    stated = config.get("feed_forward_proj", default)
+    parts = stated.split("-") if isinstance(stated, str) else []
+    if len(parts) not in (1, 2) or (len(parts) == 2 and parts[0] != "gated"):
+        raise DamagedFile(f"config.json: 'feed_forward_proj' must be like 'relu' or 'gated-gelu', but is {stated!r}")
+    name = config.get("dense_act_fn", "gelu_new" if stated == "gated-gelu" else parts[-1])
+    gated = config.get("is_gated_act", len(parts) == 2)
+    if not isinstance(name, str) or name not in _ACTIVATIONS:
+        raise UnsupportedModel(
+            f"config.json: 'feed_forward_proj' or 'dense_act_fn': the activation {name!r} is not supported; supported "
+            f"are: {', '.join(sorted(_ACTIVATIONS))}"
+        )
+    if not isinstance(gated, bool):
+        raise DamagedFile(f"config.json: 'is_gated_act' must be true or false, but is {gated!r}")
+    return _ACTIVATIONS[name], gated
+
+
+def _read_epsilon(config: Mapping[str, Any]) -> float:
+    epsilon = config.get("layer_norm_epsilon", 1e-6)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
+        raise DamagedFile(f"config.json: 'layer_norm_epsilon' must be a small number, but is {epsilon!r}")
+    return float(epsilon)
+
+
+def _read_start(config: Mapping[str, Any]) -> int:
+    """The decoder's first token: padding, unless the configuration names another."""
+    start = config.get("decoder_start_token_id")
+    start = config.get("pad_token_id", 0) if start is None else start
+    if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < read_size(config, "vocab_size"):
+        raise DamagedFile(f"config.json: 'decoder_start_token_id' must be a token's id, but is {start!r}")
+    return start
+
+
+def _scales_output(config: Mapping[str, Any]) -> bool:
+    """Whether logits come from a scaled output: yes with tied embeddings, as in the first T5.
+
+    Newer versions of transformers write `scale_decoder_outputs`, and `tie_word_embeddings` as true in any case.
+    """
+    stated = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
+    if not isinstance(stated, bool):
+        raise DamagedFile(f"config.json: 'tie_word_embeddings' must be true or false, but is {stated!r}")
+    return stated
+
+
+if TYPE_CHECKING:
+    Array = NDArray[np.float32]
+
+MODEL_TYPES = (*TYPES, *HHEM)
+VERSION = "1"
+WRITES_TEXT = True
+_KNOWN = "encoder.block.0.layer.0.SelfAttention.q.weight"
+_LOWEST = float(np.finfo(np.float32).min)
+
+
+def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+    """Build the graph; see `contract.Architecture`."""
+    found = Weights(weights, _KNOWN)
+    is_hhem = config.get("model_type") in HHEM
+    shape = read_hhem_shape(config, found) if is_hhem else read_t5_shape(config)
+    found.refuse_layers("encoder.block.{}.", shape.layers)
+    model = _build(config, weights, wanted, _Builder(shape, found, wanted.padded))
+    found.refuse_unread("encoder.block.")
+    return model
+
+
+def _build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph, builder: _Builder
+) -> onnx.ModelProto:
+    if wanted.replies:
+        if config.get("model_type") != "t5":
+            raise UnsupportedModel(f"replies: are not supported for {config.get('model_type')}, only for t5")
+        return builder.build_reply(wanted.replies)
+    if wanted.task == "token_classification":
+        return builder.build_token_classifier(_find_classifier(weights))
+    if wanted.task == "classification":
+        _refuse_other_heads(weights, config.get("model_type") in HHEM)
+        return builder.build_first_token_classifier(_find_classifier(weights))
+    return builder.build_encoder()
+
+
+def _refuse_other_heads(weights: Mapping[str, Any], is_hhem: bool) -> None:
+    """Refuse the heads that transformers puts on a T5 decoder."""
+    if not is_hhem:
+        head = "T5ForSequenceClassification" if "classification_head.dense.weight" in weights else "its head"
+        raise UnsupportedModel(
+            f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
+            "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
+        )
+
+
+def _find_classifier(weights: Mapping[str, Any]) -> str:
+    """The full name of the linear layer over tokens, without `.weight`."""
+    found = sorted(name for name in weights if f".{name}".endswith(".classifier.weight"))
+    return found[0].removesuffix(".weight") if found else "classifier"
+
+
+class _Builder:
+    """Builds one model, layer by layer."""
+
+    def __init__(self, shape: T5Shape, weights: Weights, padded: bool) -> None:
+        self._shape = shape
+        self._weights = weights
+        self._nodes = Nodes()
+        self._layers = Layers(self._nodes, weights)
+        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
+        self._mask = self._nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
+        self._hidden_padding = self._hide_padding() if padded else ""
+        self._distances = ""
+
+    def build_encoder(self) -> onnx.ModelProto:
+        hidden = self._encode(first_only=False)
+        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+
+    def build_token_classifier(self, classifier: str) -> onnx.ModelProto:
+        logits, labels = self._layers.label_tokens(self._encode(first_only=False), classifier, self._shape.hidden)
+        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
+
+    def build_first_token_classifier(self, classifier: str) -> onnx.ModelProto:
+        """Build HHEM: a token classifier of which only the first token counts."""
+        first = self._nodes.add("Squeeze", self._encode(first_only=True), self._nodes.vector(1))
+        logits, labels = self._layers.label(first, classifier, self._shape.hidden)
+        return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
+
+    def build_reply(self, replies: Sequence[int]) -> onnx.ModelProto:
+        """Build the encoder and the decoder's first step, which gives the logits of the tokens `replies`."""
+        shape, weights, nodes = self._shape, self._weights, self._nodes
+        weights.refuse_layers("decoder.block.{}.", shape.decoder_layers)
+        hidden = self._encode(first_only=False)
+        last = self._decode(hidden)
+        name = "lm_head.weight" if weights.has("lm_head.weight") else "shared.weight"
+        rows = weights.read(name, shape.vocabulary, shape.hidden)[list(replies)]
+        if shape.scales_output:
+            rows = rows * np.float32(shape.hidden**-0.5)
+        logits = nodes.add("MatMul", nodes.add("Squeeze", last, nodes.vector(1)), nodes.hold("replies", rows.T))
+        return nodes.finish(self._inputs, logits, "logits", ["texts", len(replies)])
+
+    def _encode(self, *, first_only: bool) -> str:
+        """The normalised output of the encoder, for all tokens or only the first."""
+        shape = self._shape
+        hidden = self._nodes.add("Gather", self._nodes.hold("shared.weight", self._read_embeddings()), "input_ids")
+        bias = ""
+        for number in range(shape.layers):
+            layer = f"encoder.block.{number}."
+            if number == 0 or shape.biased_layers:
+                bias = self._bias_by_distance(layer)
+            if first_only and number == shape.layers - 1:
+                hidden = self._run_last_layer(layer, hidden, bias)
+            else:
+                hidden = self._run_layer(layer, hidden, bias)
+        return self._normalize(hidden, "encoder.final_layer_norm")
+
+    def _read_embeddings(self) -> Array:
+        known = ("shared.weight", "encoder.embed_tokens.weight")
+        name = next((name for name in known if self._weights.has(name)), known[0])
+        return self._weights.read(name, self._shape.vocabulary, self._shape.hidden)
+
+    def _run_layer(self, layer: str, hidden: str, bias: str) -> str:
+        normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
+        name = f"{layer}layer.0.SelfAttention."
+        projected = [self._project(normed, name + part) for part in "qkv"]
+        attended = self._nodes.add(
+            "MultiHeadAttention", *projected, "", self._mask, bias, domain=MICROSOFT, num_heads=self._shape.heads,
+            scale=1.0, mask_filter_value=_LOWEST,
+        )  # fmt: skip
+        hidden = self._nodes.add("Add", hidden, self._multiply(attended, f"{name}o", self._read_output(name)))
+        return self._feed_forward(f"{layer}layer.1.", hidden)
+
+    def _run_last_layer(self, layer: str, hidden: str, bias: str) -> str:
+        """A layer for the first token only: [texts, 1, hidden]."""
+        normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
+        first = self._layers.take_first(normed, 1)
+        row = self._nodes.add("Squeeze", self._layers.take_first(bias, 2), self._nodes.vector(2))
+        attended = self._attend_from_one(f"{layer}layer.0.SelfAttention.", first, normed, row)
+        hidden = self._nodes.add("Add", self._layers.take_first(hidden, 1), attended)
+        return self._feed_forward(f"{layer}layer.1.", hidden)
+
+    def _decode(self, encoded: str) -> str:
+        """The decoder's normalised output for its start token: [texts, 1, hidden]."""
+        shape, nodes = self._shape, self._nodes
+        start = self._read_embeddings()[shape.start][None, None]
+        hidden = nodes.hold("start", start)
+        for number in range(shape.decoder_layers):
+            layer = f"decoder.block.{number}."
+            normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
+            hidden = nodes.add("Add", hidden, self._attend_to_itself(f"{layer}layer.0.SelfAttention.", normed))
+            normed = self._normalize(hidden, f"{layer}layer.1.layer_norm")
+            attended = self._attend_from_one(f"{layer}layer.1.EncDecAttention.", normed, encoded, "")
+            hidden = self._feed_forward(f"{layer}layer.2.", nodes.add("Add", hidden, attended))
+        return self._normalize(hidden, "decoder.final_layer_norm")
+
+    def _attend_to_itself(self, name: str, normed: str) -> str:
+        """Attention of the only token: all of it is on itself, so only the values count."""
+        values = self._read_projection(f"{name}v").astype(np.float64)
+        both = (values @ self._read_output(name)).astype(np.float32)
+        return self._multiply(normed, f"{name}vo", both)
+
+    def _attend_from_one(self, name: str, asking: str, source: str, bias: str) -> str:
+        """Attention of one token [texts, 1, hidden] to those of `source` [texts, tokens, hidden].
+
+        `bias` is empty or [1, heads, tokens]. The weights of keys and values are applied to the one token's query and
+        context, for each head, instead of to all tokens.
+        """
+        shape, nodes = self._shape, self._nodes
+        heads, size = shape.heads, shape.head_size
+        query = nodes.add("Reshape", self._project(asking, f"{name}q"), nodes.vector(-1, heads, 1, size))
+        keys = self._read_projection(f"{name}k").T.reshape(heads, size, shape.hidden)
+        wanted = nodes.add("MatMul", query, nodes.hold(f"{name}k.by_head", keys))
+        wanted = nodes.add("Squeeze", wanted, nodes.vector(2))
+        scores = nodes.add("MatMul", wanted, nodes.add("Transpose", source, perm=[0, 2, 1]))
+        for added in (bias, self._hidden_padding):
+            scores = nodes.add("Add", scores, added) if added else scores
+        context = nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), source)
+        context = nodes.add("Unsqueeze", context, nodes.vector(2))
+        values = self._read_projection(f"{name}v").reshape(shape.hidden, heads, size).transpose(1, 0, 2)
+        attended = nodes.add("MatMul", context, nodes.hold(f"{name}v.by_head", values))
+        attended = nodes.add("Reshape", attended, nodes.vector(-1, 1, shape.inner))
+        return self._multiply(attended, f"{name}o", self._read_output(name))
+
+    def _feed_forward(self, layer: str, hidden: str) -> str:
+        """The feed-forward network with its norm and residual."""
+        shape, nodes, name = self._shape, self._nodes, f"{layer}DenseReluDense."
+        normed = self._normalize(hidden, f"{layer}layer_norm")
+        if shape.gated:
+            inner = nodes.add(
+                "Mul", self._activate(self._widen(normed, f"{name}wi_0")), self._widen(normed, f"{name}wi_1")
+            )
+        else:
+            inner = self._activate(self._widen(normed, f"{name}wi"))
+        narrowed = self._weights.read(f"{name}wo.weight", shape.hidden, shape.feed_forward).T
+        return nodes.add("Add", hidden, self._multiply(inner, f"{name}wo", narrowed))
+
+    def _widen(self, normed: str, name: str) -> str:
+        shape = self._shape
+        return self._multiply(normed, name, self._weights.read(f"{name}.weight", shape.feed_forward, shape.hidden).T)
+
+    def _activate(self, inner: str) -> str:
+        operator, domain, attributes = self._shape.activation
+        return self._nodes.add(operator, inner, domain=domain, **attributes)
+
+    def _project(self, source: str, name: str) -> str:
+        return self._multiply(source, name, self._read_projection(name))
+
+    def _read_projection(self, name: str) -> Array:
+        """The weights of queries, keys or values: [hidden, inner]."""
+        return self._weights.read(f"{name}.weight", self._shape.inner, self._shape.hidden).T
+
+    def _read_output(self, name: str) -> Array:
+        """The weights of what is attended: [inner, hidden]."""
+        return self._weights.read(f"{name}o.weight", self._shape.hidden, self._shape.inner).T
+
+    def _multiply(self, source: str, name: str, weight: Array) -> str:
+        return self._layers.multiply(source, name, weight)
+
+    def _normalize(self, source: str, name: str) -> str:
+        """T5's norm: division by the root of the mean square, and a scale."""
+        scale = self._nodes.hold(f"{name}.weight", self._weights.read(f"{name}.weight", self._shape.hidden))
+        return self._nodes.add("SimplifiedLayerNormalization", source, scale, axis=-1, epsilon=self._shape.epsilon)
+
+    def _bias_by_distance(self, layer: str) -> str:
+        """The bias on attention scores: [1, heads, tokens, tokens]."""
+        shape, nodes = self._shape, self._nodes
+        name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", shape.furthest
+        table = self._weights.read(name, shape.buckets, shape.heads)
+        by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets, reach)].T
+        bias = nodes.add("Gather", nodes.hold(f"{name}.by_distance", by_distance), self._find_distances(), axis=1)
+        return nodes.add("Unsqueeze", bias, nodes.vector(0))
+
+    def _find_distances(self) -> str:
+        """The distance of each key from each query, counted from 0 for the largest to the left: [tokens, tokens].
+
+        Beyond `furthest` all distances have the same bucket.
+        """
+        if not self._distances:
+            nodes, reach = self._nodes, self._shape.furthest
+            tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
+            places = nodes.add("Range", nodes.number(0), tokens, nodes.number(1))
+            distances = nodes.add("Sub", places, nodes.add("Unsqueeze", places, nodes.vector(1)))
+            within = nodes.add("Clip", distances, nodes.number(-reach), nodes.number(reach))
+            self._distances = nodes.add("Add", within, nodes.number(reach))
+        return self._distances
+
+    def _hide_padding(self) -> str:
+        """What is added to the scores of one token's attention: 0, or a huge negative number for padding."""
+        nodes = self._nodes
+        present = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
+        absent = nodes.add("Sub", nodes.hold("one", np.array(1, np.float32)), present)
+        hidden = nodes.add("Mul", absent, nodes.hold("lowest", np.array(_LOWEST, np.float32)))
+        return nodes.add("Unsqueeze", hidden, nodes.vector(1))

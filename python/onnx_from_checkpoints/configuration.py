@@ -1,0 +1,571 @@
+"""Reads a model's configuration files, of transformers and sentence-transformers, in old and new spellings.
+
+A folder without sentence-transformers files is read as sentence-transformers does: mean pooling over the tokens, no
+normalisation, vectors compared by cosine.
+
+From them follows what the model is for: vectors of texts, logits of pairs, or logits of each token. A template, such
+as `predict: {document}</s>{claim}`, says how a model reads a pair of texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+
+from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+
+Task = Literal["embedding", "classification", "token_classification"]
+"""`classification` gives each pair of texts its logits, `token_classification` gives each token of a pair its own."""
+
+_HEADS: tuple[tuple[str, Task], ...] = (
+    ("ForSequenceClassification", "classification"),
+    ("ForTokenClassification", "token_classification"),
+)
+"""How the names of transformers' classes with a head end."""
+
+
+_WRITES = "ForConditionalGeneration"
+
+
+def writes_text(architectures: object) -> bool:
+    """Whether `architectures` of config.json names a class that writes text from a text, such as FLAN-T5's."""
+    names = architectures if isinstance(architectures, (list, tuple)) else ()
+    return any(str(name).endswith(_WRITES) for name in names)
+
+
+def find_task(architectures: object) -> Task | None:
+    """The task of the first class in `architectures` of config.json that has a known head; None if there is none."""
+    names = architectures if isinstance(architectures, (list, tuple)) else ()
+    return next((task for name in names for ending, task in _HEADS if str(name).endswith(ending)), None)
+
+
+_FOUND: Mapping[Task, str] = {
+    "embedding": "is an embedding model, for `use: dense`",
+    "classification": "is a cross-encoder, for `use: rerank` or `use: nli`",
+    "token_classification": "is a token classifier, for `use: detector`",
+}
+"""What a model of each task is, after its name."""
+_WANTED_OF_TASKS: Mapping[Task, str] = {
+    "embedding": "an embedding model",
+    "classification": "a cross-encoder, which reads two texts together",
+    "token_classification": "a token classifier, such as KRLabsOrg/lettucedect-base-modernbert-en-v1",
+}
+"""What to name where a model of each task is needed."""
+
+
+NEEDS_REPLIES = (
+    "writes text; to classify pairs by the first word of its reply, write `replies: {unsupported: '0', supported: "
+    "'1'}` and `pair_template`, with the words and the text that it was trained on"
+)
+"""What a model that writes text is, and what it needs, after its name."""
+
+
+def describe_other(found: Task, wanted: Task, *, writes: bool) -> str:
+    """What a model of another task is, after its name, and what to name instead; `writes` if it writes text."""
+    if writes and wanted == "classification":
+        return NEEDS_REPLIES
+    if writes and wanted == "token_classification":
+        return f"writes text; name {_WANTED_OF_TASKS[wanted]}"
+    lacks = "gives no embeddings: it " if wanted == "embedding" else ""
+    return f"{lacks}{_FOUND[found]}; name {_WANTED_OF_TASKS[wanted]}"
+
+
+Span = tuple[int, int]
+"""Where a text starts and ends, in characters."""
+PLACEHOLDERS = ("document", "claim")
+
+
+@dataclass(frozen=True, slots=True)
+class PairFormat:
+    """A template over the two texts of a pair: a document, which comes first in the pair, and a claim about it.
+
+    Attributes:
+        before: the text before the first of the two, `between` and `after` accordingly. Special tokens of the
+            tokenizer, such as `</s>`, are written as they are.
+        claim_first: whether the claim comes before the document in the template.
+    """
+
+    before: str
+    between: str
+    after: str
+    claim_first: bool = False
+
+    def __str__(self) -> str:
+        """The template as `parse_template` reads it."""
+        first, second = reversed(PLACEHOLDERS) if self.claim_first else PLACEHOLDERS
+        before, between, after = (
+            text.replace("{", "{{").replace("}", "}}") for text in (self.before, self.between, self.after)
+        )
+        return f"{before}{{{first}}}{between}{{{second}}}{after}"
+
+    def fill(self, document: str, claim: str) -> FilledPair:
+        """The template with the two texts in place."""
+        first, second = (claim, document) if self.claim_first else (document, claim)
+        start = len(self.before)
+        then = start + len(first) + len(self.between)
+        spans = ((start, start + len(first)), (then, then + len(second)))
+        text = f"{self.before}{first}{self.between}{second}{self.after}"
+        return FilledPair(text, *(reversed(spans) if self.claim_first else spans))
+
+
+class FilledPair(NamedTuple):
+    """A filled template; `document` and `claim` are where they start and end in `text`, in characters."""
+
+    text: str
+    document: Span
+    claim: Span
+
+
+def parse_template(template: str, names: tuple[str, str] = PLACEHOLDERS) -> PairFormat:
+    """Read a template such as `predict: {document}</s>{claim}`; a literal brace is written twice.
+
+    Args:
+        template: has each placeholder exactly once.
+        names: what the placeholders of the document and of the claim are called.
+
+    Raises:
+        ValueError: a placeholder is missing, there twice, or unknown, or a brace has no partner.
+    """
+    wanted = " and ".join(f"{{{name}}}" for name in names)
+    texts, found = [""], []
+    try:
+        for text, name, specification, conversion in Formatter().parse(template):
+            texts[-1] += text
+            if name is not None:
+                found.append(name if not specification and not conversion else f"{name}!{conversion}:{specification}")
+                texts.append("")
+    except ValueError as error:
+        raise ValueError(f"a brace has no partner ({error}); write {wanted}, and a literal brace twice") from error
+    if sorted(found) != sorted(names):
+        shown = ", ".join(f"{{{name}}}" for name in found) or "neither"
+        raise ValueError(f"must have {wanted} exactly once each, but has {shown}")
+    before, between, after = texts
+    return PairFormat(before, between, after, claim_first=found[0] == names[1])
+
+
+T = TypeVar("T")
+
+Pooling = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+Role = Literal["query", "document"]
+
+POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+"""In the order in which sentence-transformers concatenates several."""
+_OLD_POOLING_KEYS: Mapping[Pooling, str] = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+ENCODER_FILES = tuple(
+    f"sentence_{name}_config.json"
+    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Files in which sentence-transformers stores the maximum length; the first that exists counts."""
+CONFIGURATION_FILES = ("config.json", "modules.json", "config_sentence_transformers.json", *ENCODER_FILES)
+"""The files of a model's root folder that are read, if they exist."""
+OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm"})
+"""Model types whose first positions belong to padding: `pad_token_id` + 1 of them hold no text."""
+_POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
+_PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+_UNBOUNDED = 1_000_000
+"""`model_max_length` above this is transformers' way to say that nothing is known."""
+
+
+class DenseLayer(NamedTuple):
+    """A linear layer over the pooled vector, with an activation.
+
+    Attributes:
+        folder: the subfolder that has its weights.
+        activation: the name of the PyTorch class, such as `Tanh`; `Identity` for none.
+    """
+
+    folder: str
+    activation: str
+    bias: bool
+    residual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that must be known about a model besides its weights and its tokenizer.
+
+    Attributes:
+        task: what it gives: vectors of texts, logits of pairs, or logits of tokens; None if the files do not say.
+        model_type: transformers' name of the architecture, such as `bert`; empty without a config.json.
+        vocabulary: how many token ids the model knows.
+        positions: how many tokens the model has positions for, special tokens included; None if it has only relative
+            positions, which set no bound.
+        max_length: how many tokens the model was made to read: never more than `positions`.
+        lowercase: whether texts are lowercased, whatever the tokenizer does by itself.
+        token_types: whether the model is told which of two texts a token belongs to.
+        pooling: how tokens become one vector; several are concatenated.
+        pools_prompt: whether the tokens of a prompt are pooled as well.
+        dense: layers over the pooled vector, in order.
+        normalize: whether vectors are brought to unit length.
+        dimensions: how many values of a vector are kept (Matryoshka); None keeps all.
+        prompts: what is put before texts, by name.
+        labels: the labels in the order of the logits; empty if the model is not a classifier.
+        replies: the words that a model which writes text replies with, by the label that each stands for.
+        pair_format: the template through which a classifier reads pairs; None reads them as two sequences.
+        encoder: config.json as it is.
+        files: the files that were read.
+    """
+
+    task: Task | None = None
+    model_type: str = ""
+    vocabulary: int | None = None
+    positions: int | None = None
+    max_length: int | None = None
+    lowercase: bool = False
+    token_types: bool = True
+    pooling: tuple[Pooling, ...] = ("mean",)
+    pools_prompt: bool = True
+    dense: tuple[DenseLayer, ...] = ()
+    normalize: bool = False
+    dimensions: int | None = None
+    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    default_prompt: str | None = None
+    similarity: Literal["cosine", "dot"] = "cosine"
+    labels: tuple[str, ...] = ()
+    replies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pair_format: PairFormat | None = None
+    encoder: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    files: tuple[Path, ...] = ()
+
+    @property
+    def query_prefix(self) -> str:
+        """The prefix that the model needs before a query; see `find_prefix`."""
+        return find_prefix(self.prompts, self.default_prompt, "query")
+
+    @property
+    def document_prefix(self) -> str:
+        """The prefix that the model needs before a document; see `find_prefix`."""
+        return find_prefix(self.prompts, self.default_prompt, "document")
+
+
+def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> str:
+    """The prefix that a model needs before a text: its prompt for the role, else its default prompt, else "".
+
+    A document's prompt is called `document`, `passage` or `corpus`. An empty prompt counts as none:
+    sentence-transformers writes empty ones into each model that it saves. Its `encode_document` then stops at the
+    empty `document`, leaving out what the file calls `passage`, and its default prompt; here the file's word counts.
+    A default prompt that is the other role's is not put before texts of this one.
+    """
+    others = {name for other, names in _PROMPTS.items() if other != role for name in names}
+    names = [*_PROMPTS[role], *({default or ""} - others)]
+    return next((prompts[name] for name in names if prompts.get(name)), "")
+
+
+def read_prefix(folder: Path, role: Role) -> str:
+    """The prefix before a text according to the model's files.
+
+    Raises:
+        DamagedFile: the file with the prompts is damaged.
+    """
+    sentence = _Reader(folder).read("config_sentence_transformers.json")
+    return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
+
+
+def read_configuration(folder: Path) -> Configuration:
+    """Read the configuration files in a model's folder; missing files are skipped.
+
+    Raises:
+        DamagedFile: a file is not JSON, or has an impossible value; the message has `file:line` or `file: key`.
+        UnsupportedModel: the model has parts that are not supported here; the message names them.
+    """
+    reader = _Reader(folder)
+    config = reader.read("config.json")
+    sentence = reader.read("config_sentence_transformers.json")
+    modules = reader.read_list("modules.json")
+    encoder = reader.read_first(ENCODER_FILES)
+    task = _find_task(config, sentence, modules)
+    tokenizer = reader.read("tokenizer_config.json", counted=False)
+    positions = _count_positions(config)
+    bound = None if _reads_any_length(config) else positions
+    fields: dict[str, Any] = {
+        "task": task,
+        "model_type": config.text("model_type", ""),
+        "vocabulary": config.optional("vocab_size", _count),
+        "positions": bound,
+        "max_length": _find_max_length(encoder, tokenizer, bound) or positions,
+        "lowercase": encoder.flag("do_lower_case", False),
+        "token_types": "token_type_ids" in (tokenizer.content.get("model_input_names") or ("token_type_ids",)),
+        "prompts": sentence.texts("prompts"),
+        "default_prompt": sentence.optional("default_prompt_name", _text),
+        "similarity": _find_similarity(sentence) if task in (None, "embedding") else "cosine",
+        "dimensions": sentence.optional("truncate_dim", _count),
+        "labels": () if task in (None, "embedding") else _read_labels(config),
+        "encoder": config.content,
+    }
+    fields |= _read_modules(reader, modules) if task in (None, "embedding") else {}
+    return Configuration(**fields, files=tuple(reader.files))
+
+
+class _Values:
+    """A JSON object whose values are checked when they are read."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        self.path = path
+        self.content = content
+
+    def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
+        """The value; None if it is absent or null.
+
+        Raises:
+            DamagedFile: `convert` returned None, because the value is not of the right kind.
+        """
+        value = self.content.get(key)
+        if value is None:
+            return None
+        found = convert(value)
+        if found is None:
+            self.refuse(key, f"must be {_WANTED[convert]}, but is {_shorten(value)}")
+        return found
+
+    def text(self, key: str, default: str) -> str:
+        found = self.optional(key, _text)
+        return default if found is None else found
+
+    def flag(self, key: str, default: bool) -> bool:
+        found = self.optional(key, _flag)
+        return default if found is None else found
+
+    def texts(self, key: str) -> Mapping[str, str]:
+        found = self.optional(key, _mapping) or {}
+        for name, value in found.items():
+            if value is not None and not isinstance(value, str):
+                self.refuse(f"{key}.{name}", f"must be a text, but is {_shorten(value)}")
+        return MappingProxyType({name: value for name, value in found.items() if value is not None})
+
+    def refuse(self, key: str, message: str) -> NoReturn:
+        raise DamagedFile(f"{self.path}: '{key}' {message}")
+
+
+class _Reader:
+    """Reads the JSON files of a folder, and remembers which were there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: list[Path] = []
+
+    def read(self, name: str, counted: bool = True) -> _Values:
+        """The object in a file; an empty one if the file does not exist."""
+        path = self.folder / name
+        content = self._load(path, counted)
+        if content is None:
+            return _Values(path, {})
+        if not isinstance(content, dict):
+            raise DamagedFile(f"{path}:1: must be an object, but is {_shorten(content)}")
+        return _Values(path, content)
+
+    def read_module(self, folder: str) -> _Values:
+        """The configuration of a module, which must exist, because its defaults cannot be guessed."""
+        path = self.folder / folder / "config.json"
+        if not path.is_file():
+            raise DamagedFile(f"{path}: is missing, but modules.json names its folder; download the model again")
+        return self.read(f"{folder}/config.json")
+
+    def read_first(self, names: Sequence[str]) -> _Values:
+        """The first of the files that exists."""
+        return self.read(next((name for name in names if (self.folder / name).is_file()), names[0]))
+
+    def read_list(self, name: str) -> list[_Values] | None:
+        """The list of objects in a file; None if the file does not exist."""
+        path = self.folder / name
+        content = self._load(path, True)
+        if content is None:
+            return None
+        if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
+            raise DamagedFile(f"{path}:1: must be a list of objects, but is {_shorten(content)}")
+        return [_Values(path, item) for item in content]
+
+    def _load(self, path: Path, counted: bool) -> object:
+        if not path.is_file():
+            return None
+        if counted:
+            self.files.append(path)
+        return load_json(path)
+
+
+def load_json(path: Path) -> object:
+    """The content of a JSON file.
+
+    Raises:
+        DamagedFile: the file cannot be read, or is not UTF-8 or not JSON.
+    """
+    try:
+        return json.loads(path.read_text("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise DamagedFile(f"{path}:{error.lineno}: is not JSON: {error.msg} in column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise DamagedFile(f"{path}: is not UTF-8 (byte {error.start})") from error
+    except RecursionError as error:
+        raise DamagedFile(f"{path}: is nested too deeply") from error
+    except OSError as error:
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _count(value: object) -> int | None:
+    """A number above 0; transformers writes `model_max_length` as a huge float if it is unknown."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        return None
+    return int(value)
+
+
+def _mapping(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+_WANTED: Mapping[Callable[..., Any], str] = {
+    _text: "a text",
+    _flag: "true or false",
+    _count: "a number above 0",
+    _mapping: "an object",
+}
+
+
+def _shorten(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | None) -> Task | None:
+    kind = sentence.optional("model_type", _text)
+    if kind not in (None, "SentenceTransformer", "CrossEncoder"):
+        raise UnsupportedModel(f"{sentence.path}: a {kind} gives neither one vector per text nor logits per pair")
+    architectures = config.content.get("architectures") or []
+    head = "classification" if kind == "CrossEncoder" else find_task(architectures)
+    if head == "token_classification" and modules is not None:  # an encoder that was made from a token classifier
+        head = "embedding"
+    if head is not None:
+        return "embedding" if kind == "SentenceTransformer" else head
+    return "embedding" if modules is not None or architectures else None
+
+
+def _count_positions(config: _Values) -> int | None:
+    key = next((key for key in _POSITION_KEYS if config.content.get(key) is not None), None)
+    if key is None or config.content[key] == -1:  # xlnet's way to say that there is no bound
+        return None
+    positions = config.optional(key, _count)
+    if positions is None or config.text("model_type", "") not in OFFSET_POSITIONS:
+        return positions
+    padding = config.content.get("pad_token_id", 1)
+    return max(1, positions - (padding if isinstance(padding, int) else 1) - 1)
+
+
+def _reads_any_length(config: _Values) -> bool:
+    """Whether positions are relative or computed, so that the number in the file is only that of training."""
+    kind = config.text("model_type", "")
+    return kind in ("eurobert", "modernbert", "nomic_bert", "t5") or (
+        kind == "deberta-v2" and not config.flag("position_biased_input", True)
+    )
+
+
+def _find_max_length(encoder: _Values, tokenizer: _Values, positions: int | None) -> int | None:
+    """sentence-transformers' own key first, then the tokenizer's; never above what the model has positions for."""
+    stated = encoder.optional("max_seq_length", _count)
+    if stated is None:
+        for key in ("processor_kwargs", "tokenizer_args"):
+            nested = _Values(encoder.path, encoder.optional(key, _mapping) or {})
+            stated = stated or nested.optional("model_max_length", _count)
+    stated = stated or tokenizer.optional("model_max_length", _count)
+    if stated is not None and stated > _UNBOUNDED:
+        stated = None
+    known = [length for length in (stated, positions) if length is not None]
+    return min(known) if known else None
+
+
+def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
+    name = sentence.text("similarity_fn_name", "cosine")
+    if name in ("cosine", "dot"):
+        return "dot" if name == "dot" else "cosine"
+    if name == "dot_product":
+        return "dot"
+    raise UnsupportedModel(
+        f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
+    )
+
+
+def _read_labels(config: _Values) -> tuple[str, ...]:
+    """The labels by their numbers; a regression head has one, which transformers calls LABEL_0."""
+    names = config.optional("id2label", _mapping)
+    if not names:
+        count = config.optional("num_labels", _count) or 2  # as transformers, which then has two
+        return tuple(f"LABEL_{number}" for number in range(count))
+    if sorted(names) != sorted(map(str, range(len(names)))):
+        config.refuse("id2label", f"must have the numbers from 0 up, but is {_shorten(names)}")
+    return tuple(str(names[str(number)]) for number in range(len(names)))
+
+
+def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[str, Any]:
+    """The modules after the encoder, which must be in the usual order of sentence-transformers."""
+    fields: dict[str, Any] = {}
+    dense: list[DenseLayer] = []
+    for index, module in enumerate(modules or ()):
+        kind = module.text("type", "").rpartition(".")[2]
+        folder = _subfolder(module)
+        if kind == "Transformer" and index == 0 and folder in ("", "0_Transformer"):
+            continue
+        if kind == "Pooling" and "pooling" not in fields:
+            values = reader.read_module(folder)
+            fields |= {"pooling": _read_pooling(values), "pools_prompt": values.flag("include_prompt", True)}
+        elif kind == "Dense" and "pooling" in fields and "normalize" not in fields:
+            dense.append(_read_dense(reader.read_module(folder), folder))
+        elif kind == "Normalize" and "pooling" in fields:
+            fields["normalize"] = True
+        elif kind != "Dropout":  # which does nothing but in training
+            _refuse_module(module, kind or "a module without a type")
+    if modules is not None and "pooling" not in fields:
+        raise UnsupportedModel(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
+    return fields | {"dense": tuple(dense)}
+
+
+_INSTEAD = "`use: sentence_transformers` runs such models"
+
+
+def _subfolder(module: _Values) -> str:
+    folder = module.text("path", "")
+    if Path(folder).is_absolute() or ".." in Path(folder).parts or "\\" in folder:
+        module.refuse("path", f"leads out of the model's folder: {_shorten(folder)}")
+    return folder
+
+
+def _refuse_module(module: _Values, kind: str) -> NoReturn:
+    folder = module.text("path", "")
+    where = f"'{folder}' ({kind})" if folder else kind
+    raise UnsupportedModel(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
+
+
+def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
+    stated = values.content.get("pooling_mode")
+    if stated is None:
+        chosen = [mode for mode in POOLINGS if values.flag(_OLD_POOLING_KEYS[mode], False)]
+        return tuple(chosen) or ("mean",)
+    names = [stated] if isinstance(stated, str) else stated
+    if not isinstance(names, list) or not names or not all(name in POOLINGS for name in names):
+        values.refuse("pooling_mode", f"must be some of {', '.join(POOLINGS)}, but is {_shorten(stated)}")
+    return tuple(names)
+
+
+def _read_dense(values: _Values, folder: str) -> DenseLayer:
+    # Without the key, sentence-transformers builds the layer with its default.
+    activation = values.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")[2]
+    for key in ("module_input_name", "module_output_name"):
+        if values.text(key, "sentence_embedding") != "sentence_embedding":
+            raise UnsupportedModel(f"{values.path}: '{key}' is not supported; {_INSTEAD}")
+    return DenseLayer(folder, activation, values.flag("bias", True), values.flag("use_residual", False))

@@ -1,0 +1,326 @@
+"""Checks the types, difficulties and languages of questions, and whether a test set is large enough.
+
+The mix is checked against what is wanted, and the size against what its gates, or anybody, should see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
+from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.wording import count_noun, format_number, format_percent, list_choices
+
+TYPES: Mapping[str, float] = {"factual": 40, "analytical": 35, "comparative": 15, "procedural": 10}
+DIFFICULTIES: Mapping[str, float] = {"easy": 30, "medium": 50, "hard": 20}
+TOLERANCE = 0.1
+"""How far a share may be from the wanted one."""
+_RARE = 0.1
+"""A language with a smaller share of the questions may be there by mistake."""
+_FEW_TOLD = 20
+_UNTOLD = "(too few common words to tell)"
+
+
+class WantedMix(NamedTuple):
+    """The wanted shares of the values of a column.
+
+    Attributes:
+        name: what the column says: `type`.
+        columns: the names that it can have.
+        shares: in percent.
+        option: the option that gives other shares.
+        is_default: whether the user named no shares.
+    """
+
+    name: str
+    columns: Sequence[str]
+    shares: Mapping[str, float]
+    option: str
+    is_default: bool = True
+
+
+TYPE = WantedMix("type", ("type", "question_type", "category"), TYPES, "--types")
+DIFFICULTY = WantedMix("difficulty", ("difficulty", "level"), DIFFICULTIES, "--difficulty")
+
+
+def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> AuditCheck:
+    """The check `types` or `difficulties`: the shares of a column's values next to the wanted ones."""
+    name = {"type": "types", "difficulty": "difficulties"}[wanted.name]
+    title = f"Mix of {name}"
+    values = read_values(questions, wanted.columns)
+    if not values:
+        known = list_choices([f"'{column}'" for column in wanted.columns])
+        skipped = f"no question has a column {known}; add one to know what the set covers"
+        return AuditCheck(name, title, skipped=skipped)
+    counts, total = Counter(values.values()), len(values)
+    missing = len(questions.questions) - total
+    lacking = f"{count_noun(missing, 'question')} without a {wanted.name}; shares are of the others." if missing else ""
+    known_share = sum(counts[value] for value in wanted.shares) / total
+    if known_share < 0.5 and wanted.is_default:
+        names = ", ".join(value for value, _ in counts.most_common(4))
+        advice = f"name the wanted shares: {wanted.option} '{_suggest(counts)}'"
+        skipped = f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}"
+        table = _tabulate_shares(wanted.name, counts, {}, total)
+        return AuditCheck(name, title, skipped=skipped, remark=lacking, tables=(table,))
+    shares = {value: counts[value] / total for value in {*counts, *wanted.shares}}
+    apart = [
+        value
+        for value in [*wanted.shares, *sorted(counts.keys() - wanted.shares.keys())]
+        if abs(shares[value] - wanted.shares.get(value, 0) / 100) > TOLERANCE
+    ]
+    findings = (_describe(wanted, apart, counts, total),) if apart else ()
+    table = _tabulate_shares(wanted.name, counts, wanted.shares, total)
+    return AuditCheck(name, title, findings, remark=lacking, tables=(table,))
+
+
+def read_values(questions: AuditedQuestions, columns: Sequence[str]) -> dict[str, str]:
+    """The value of the first of these columns that any question has, by query id and in lower case."""
+    found: dict[str, dict[str, str]] = {}
+    for question in questions.questions:
+        row = question.read_columns()
+        for column in columns:
+            value = row.get(column)
+            if isinstance(value, str | int | float) and not isinstance(value, bool) and (text := str(value).strip()):
+                found.setdefault(column, {})[question.query_id] = text.lower()
+    return next((found[column] for column in columns if column in found), {})
+
+
+def _suggest(counts: Counter[str]) -> str:
+    """The shares as they are, as the option would give them."""
+    common = counts.most_common(6)
+    total = sum(count for _, count in common)
+    shares = [(value, round(100 * count / total)) for value, count in common]
+    return ",".join(f"{value}:{share}" for value, share in shares)
+
+
+def _describe(wanted: WantedMix, apart: Sequence[str], counts: Counter[str], total: int) -> AuditFinding:
+    named = [
+        f"{value} {format_percent(counts[value] / total, 0)} instead of {wanted.shares.get(value, 0):g}%"
+        for value in apart
+    ]
+    lacking = {value: round(wanted.shares.get(value, 0) * total / 100) - counts[value] for value in apart}
+    changes = [
+        f"{count_noun(count, 'more question')} of {wanted.name} {value}"
+        for value, count in lacking.items()
+        if count > 0
+    ]
+    other = f"name other shares with {wanted.option}"
+    advice = f"at this size it takes {', '.join(changes)}; or {other}" if changes else other
+    details = {"shares": {value: counts[value] / total for value in sorted(counts)}, "wanted": dict(wanted.shares)}
+    return AuditFinding("mix", "warning", f"{wanted.name}: {', '.join(named)}", advice, details=details)
+
+
+def _tabulate_shares(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int) -> Table:
+    values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
+    rows = [
+        (
+            value,
+            f"{counts[value]:,}",
+            format_percent(counts[value] / total, 0),
+            f"{wanted[value]:g}%" if value in wanted else "",
+        )
+        for value in values[:20]
+    ]
+    numbers = tuple(
+        (value, counts[value], counts[value] / total, wanted[value] / 100 if value in wanted else None)
+        for value in values[:20]
+    )
+    return Table((name, "questions", "share", "wanted"), tuple(rows), numbers)
+
+
+def check_languages(questions: AuditedQuestions) -> AuditCheck:
+    """The check `languages`: which there are, and questions and references in another one than their neighbours."""
+    title = "Languages"
+    told = {question.query_id: find_language(question.text) for question in questions.questions}
+    main = next(iter(Counter(code for code in told.values() if code is not None).most_common(1)), ("", 0))[0]
+    for question in questions.questions:
+        code = told[question.query_id]
+        if code is not None and code != main and not _is_clear(question.text, code, main):
+            told[question.query_id] = None
+    counts = Counter(code for code in told.values() if code is not None)
+    if not counts:
+        return AuditCheck("languages", title, skipped="the questions have too few common words to tell their language")
+    total = sum(counts.values())
+    rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
+    odd = [
+        AuditFinding(
+            "language",
+            "info",
+            f"the question is in {NAMES.get(code, code)}, and most are in {NAMES.get(main, main)}",
+            "check that it belongs to this set; report languages apart with 'slices: [language]'",
+            (question.row,),
+            details={"language": code},
+        )
+        for question in questions.questions
+        if (code := told[question.query_id]) in rare
+    ]
+    by_reference = _count_by_reference(questions, told, main)
+    table = _tabulate_languages(counts + Counter({main: by_reference}), len(told))
+    remark = (
+        f"{count_noun(by_reference, 'question')} with too few common words to tell count as {NAMES.get(main, main)}, "
+        "the language of the reference."
+    )
+    findings = (*odd, *_find_mismatches(questions, told))
+    return AuditCheck("languages", title, findings, remark=remark if by_reference else "", tables=(table,))
+
+
+def _count_by_reference(questions: AuditedQuestions, told: Mapping[str, str | None], main: str) -> int:
+    """The number of questions that do not show their language, and whose reference is in the main one."""
+    texts = (
+        " ".join((question.text, *question.references[:1], *question.reference_contexts[:1]))
+        for question in questions.questions
+        if told[question.query_id] is None and question.text.strip() and question.references
+    )
+    return sum(find_language(text) == main for text in texts)
+
+
+def _tabulate_languages(counts: Counter[str], total: int) -> Table:
+    told: list[tuple[str | None, int]] = [*counts.most_common()]
+    if untold := total - counts.total():
+        told.append((None, untold))
+    rows = (
+        (_UNTOLD if code is None else NAMES.get(code, code), f"{count:,}", format_percent(count / total, 0))
+        for code, count in told
+    )
+    values = tuple((code, count, count / total) for code, count in told)
+    return Table(("language", "questions", "share"), tuple(rows), values)
+
+
+def _is_clear(text: str, told: str, other: str) -> bool:
+    """Whether a text has many more frequent words of one language than of another, or is in another script."""
+    from rageval_spec.judging.language import FREQUENT_WORDS
+
+    words = set(split_compared_words(text))
+    counts = []
+    for code in (told, other):
+        frequent = next((set(known[code].split()) for known in FREQUENT_WORDS.values() if code in known), set[str]())
+        counts.append(len(words & frequent))
+    return not counts[1] if not counts[0] else counts[0] >= 2 * counts[1] + 2
+
+
+def _find_mismatches(questions: AuditedQuestions, told: Mapping[str, str | None]) -> list[AuditFinding]:
+    """References that are clearly in another language than their question. Short ones are mostly names."""
+    found = []
+    for question in questions.questions:
+        own = told[question.query_id]
+        other = find_language(question.references[0]) if question.references and own is not None else None
+        if other is None or own is None or other == own or len(question.references[0].split()) < 6:
+            continue
+        if _is_clear(question.references[0], other, own):
+            message = f"the question is in {NAMES.get(own, own)}, and its reference in {NAMES.get(other, other)}"
+            advice = "translate one of them; metrics that compare words see two different texts"
+            found.append(AuditFinding("reference_language", "info", message, advice, (question.row,)))
+    return found
+
+
+COUNT = 200
+"""The wanted number of questions."""
+TITLE = "Size"
+UNKNOWN = "another evaluation"
+"""What a system is compared with if the values of no second evaluation are known."""
+
+
+class Power(NamedTuple):
+    """What the questions can show of one cell.
+
+    Attributes:
+        against: what the system is compared with.
+        smallest_drop: the smallest true drop that is found with a probability of 80%; None if there are too few
+            questions for any.
+        max_drop: the drop that a gate must find; None without one.
+        needed: how many questions finding it takes.
+    """
+
+    system: str
+    metric: str
+    against: str
+    questions: int
+    sd: float
+    smallest_drop: float | None
+    max_drop: float | None = None
+    needed: int | None = None
+
+
+def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power] | None, why_none: str) -> AuditCheck:
+    """The check `size`.
+
+    Args:
+        questions: the test set.
+        wanted: how many questions there should be.
+        powers: what the questions can show, from the values of an evaluation; None without one.
+        why_none: why there are no values, and what to do.
+    """
+    findings = [*_find_too_few(questions, wanted), *(found for power in powers or () for found in _find_weak(power))]
+    if powers is None:
+        remark = f"What drop the questions can show is not known: {why_none}."
+        return AuditCheck("size", TITLE, tuple(findings), remark=remark)
+    remark = _explain(powers) if powers else ""
+    return AuditCheck(
+        "size", TITLE, tuple(findings), remark=remark, tables=(_tabulate_sizes(powers),) if powers else ()
+    )
+
+
+def _explain(powers: Sequence[Power]) -> str:
+    text = "The smallest drop is one that a paired test finds with a probability of 80%."
+    if any(power.against == UNKNOWN for power in powers):
+        text += (
+            f" Against '{UNKNOWN}' it is an upper estimate: it takes a second evaluation as unrelated, and values of "
+            "the same questions usually go together. For the real one: plan --power --from A --from B."
+        )
+    return text
+
+
+def _find_too_few(questions: AuditedQuestions, wanted: int) -> list[AuditFinding]:
+    count = len(questions.questions)
+    if count >= wanted:
+        return []
+    message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
+    advice = f"add {count_noun(wanted - count, 'question')}, or say how many are enough with --count"
+    return [AuditFinding("few_questions", "warning", message, advice, details={"questions": count, "wanted": wanted})]
+
+
+def _find_weak(power: Power) -> list[AuditFinding]:
+    """A gate on a drop that the questions cannot show."""
+    if power.max_drop is None or power.needed is None or power.needed <= power.questions:
+        return []
+    message = (
+        f"the gate on {power.metric} must find a drop of {power.max_drop:g} against {power.against}, which takes "
+        f"{count_noun(power.needed, 'question')}; there are {power.questions:,}"
+    )
+    shown = "" if power.smallest_drop is None else f", or raise max_drop to {_round_up(power.smallest_drop):.3f}"
+    more = count_noun(power.needed - power.questions, "question")
+    details = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
+    advice = f"add {more}{shown}"
+    return [AuditFinding("weak_gate", "warning", message, advice, (), power.system, power.metric, details=details)]
+
+
+def _round_up(drop: float) -> float:
+    """A drop in thousandths that is not below it: a smaller one would still be too small."""
+    return math.ceil(round(drop * 1000, 6)) / 1000
+
+
+def _tabulate_sizes(powers: Sequence[Power]) -> Table:
+    header = ("system", "metric", "compared with", "questions", "sd", "smallest drop")
+    rows = (
+        (
+            one.system,
+            one.metric,
+            one.against,
+            f"{one.questions:,}",
+            format_number(one.sd),
+            _show_drop(one),
+        )
+        for one in powers
+    )
+    values = ((*one[:5], one.smallest_drop if one.sd else None) for one in powers)
+    return Table(header, tuple(rows), tuple(values))
+
+
+def _show_drop(one: Power) -> str:
+    if one.smallest_drop is None:
+        return "too few questions"
+    return format_number(one.smallest_drop) if one.sd else "unknown: all values are equal"

@@ -1,0 +1,131 @@
+"""Whether a judge says something else when it sees the same in the reverse order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rageval_spec import kernels
+from rageval_spec.data.findings import SUPPORTED_FROM
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.statistics.intervals import find_exact_interval, find_p_of_signs, find_t, number_clusters
+from rageval_spec.statistics.regression import find_p_value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+SIGNIFICANT = 0.05
+METHOD = "t"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEffect:
+    """What the reverse order of one part does to a judge.
+
+    Attributes:
+        part: what is reversed: `contexts`, `options`, `choices`, `examples`.
+        answers: how many answers the judge assessed in both orders.
+        failed: how many it could not assess in one of them.
+        changed: how many got another value.
+        to_yes, to_no: how many decisions flipped at a value of 0.5, by what they became.
+        flips: the exact interval of the share of decisions that flipped.
+        p_flips: McNemar's exact test, whether flips go one way; Holm-adjusted for all tests of the judge.
+        difference: by how much values change on average; positive is more generous in the reverse order.
+        interval: its interval, which holds for several answers to a question; None with fewer than two questions.
+        p_difference: of no difference; Holm-adjusted for all tests of the judge.
+        errors: the mean absolute error against people in the usual and in the reverse order; None without labels.
+    """
+
+    part: str
+    answers: int
+    failed: int
+    changed: int
+    to_yes: int
+    to_no: int
+    flips: Interval | None
+    p_flips: float
+    difference: float
+    interval: Interval | None
+    p_difference: float
+    errors: tuple[float, float] | None
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the order makes the judge more generous or more strict, by one of the two tests."""
+        return min(self.p_flips, self.p_difference) < SIGNIFICANT
+
+
+def measure_order(
+    part: str,
+    usual: Sequence[float | None],
+    reverse: Sequence[float | None],
+    clusters: Sequence[Hashable],
+    labels: Sequence[float] | None = None,
+) -> OrderEffect:
+    """Compare a judge's values of the same answers in two orders.
+
+    Args:
+        part: what is reversed.
+        usual, reverse: the values, from 0 to 1; None where the judge failed.
+        clusters: the question of each answer.
+        labels: what people say of them, from 0 to 1.
+    """
+    import numpy as np
+
+    rows = [row for row, pair in enumerate(zip(usual, reverse, strict=True)) if None not in pair]
+    one, two = (np.array([of[row] for row in rows], dtype=float) for of in (usual, reverse))
+    is_yes, becomes_yes = one >= SUPPORTED_FROM, two >= SUPPORTED_FROM
+    to_yes, to_no = int((~is_yes & becomes_yes).sum()), int((is_yes & ~becomes_yes).sum())
+    difference, interval, p_value = _average(two - one, [clusters[row] for row in rows])
+    errors = None
+    if labels is not None and rows:
+        said = np.array([labels[row] for row in rows])
+        errors = float(np.abs(one - said).mean()), float(np.abs(two - said).mean())
+    return OrderEffect(
+        part=part,
+        answers=len(rows),
+        failed=len(usual) - len(rows),
+        changed=int((one != two).sum()),
+        to_yes=to_yes,
+        to_no=to_no,
+        flips=find_exact_interval(to_yes + to_no, len(rows)),
+        p_flips=find_p_of_signs(to_yes, to_yes + to_no),
+        difference=difference,
+        interval=interval,
+        p_difference=p_value,
+        errors=errors,
+    )
+
+
+def adjust(effects: Sequence[OrderEffect]) -> tuple[OrderEffect, ...]:
+    """The same with p-values that are Holm-adjusted for all of them."""
+    raw = [p_value for one in effects for p_value in (one.p_flips, one.p_difference)]
+    adjusted = kernels.holm(raw) if raw else []
+    return tuple(
+        replace(one, p_flips=adjusted[2 * place], p_difference=adjusted[2 * place + 1])
+        for place, one in enumerate(effects)
+    )
+
+
+def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, Interval | None, float]:
+    """The mean with its interval and p-value, by the sums of the clusters."""
+    import numpy as np
+
+    if not len(differences):
+        return 0.0, None, 1.0
+    mean = float(differences.mean())
+    members = number_clusters(clusters, len(differences))
+    groups = int(members.max()) + 1
+    if groups < 2:
+        return mean, None, 1.0
+    sums = np.bincount(members, differences - mean)
+    error = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / len(differences)
+    if error == 0:
+        return mean, Interval(mean, mean, 0.95, METHOD), 1.0 if mean == 0 else 0.0
+    half = find_t(0.975, groups - 1) * error
+    return mean, Interval(mean - half, mean + half, 0.95, METHOD), find_p_value(abs(mean) / error, groups - 1)

@@ -1,0 +1,428 @@
+"""A benchmark as tables: one for each metric, with a row per system and a column per dataset, then one of timings.
+
+On a terminal, a table that is too wide puts each cell on two lines; if it is still too wide, it is split by dataset.
+A number is never cut off.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from rageval_spec.commands.benchmark.averages import Average, Benchmark
+from rageval_spec.data.evaluation import Aggregate
+from rageval_spec.data.outcomes import Cell, Note
+from rageval_spec.data.results import StoredResults
+from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE
+from rageval_spec.drawing.terminal import chop_name, list_lines, measure_width, render_text
+from rageval_spec.runner import write_report
+from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, format_percent, protect_cell
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+Format = Literal["text", "markdown", "json", "csv"]
+
+FORMAT_VERSION = 1
+DIGITS = 3
+"""Digits after the decimal point. The intervals beside the means are too wide for more to matter."""
+AVERAGE = "average"
+ERROR, NOTHING = "error", "–"
+STORED, REUSED = "*", "†"
+_NOTES_SHOWN = 20
+
+
+def render(benchmark: Benchmark, form: Format) -> bytes:
+    """The benchmark in one of the formats, encoded as UTF-8."""
+    writers: dict[Format, Callable[[Benchmark], bytes]] = {
+        "text": _to_text,
+        "markdown": _to_markdown,
+        "json": _to_json,
+        "csv": _to_csv,
+    }
+    return writers[form](benchmark)
+
+
+def save(benchmark: Benchmark, folder: Path) -> list[Path]:
+    """Write the benchmark to a folder in every format except text. Returns the files.
+
+    Raises:
+        RagevalError: a file cannot be written.
+    """
+    forms: dict[str, Format] = {"benchmark.md": "markdown", "benchmark.json": "json", "benchmark.csv": "csv"}
+    return [write_report(folder / name, render(benchmark, form)) for name, form in forms.items()]
+
+
+class _Cell(NamedTuple):
+    """The content of a table's cell: a number, its mark, and details such as its interval."""
+
+    number: str
+    mark: str = ""
+    more: str = ""
+    best: bool = False
+    failed: bool = False
+
+
+class _Column(NamedTuple):
+    header: str
+    cells: Sequence[_Cell]
+
+
+class _Board(NamedTuple):
+    """One table, with a row per system."""
+
+    title: str
+    systems: Sequence[str]
+    columns: Sequence[_Column]
+    legend: Sequence[tuple[str, str]]
+
+
+def _boards(benchmark: Benchmark) -> Iterator[_Board]:
+    for metric in benchmark.evaluation.metrics:
+        yield _metric_board(benchmark, metric)
+    if benchmark.outcome.timings:
+        yield _timing_board(benchmark)
+
+
+def _metric_board(benchmark: Benchmark, metric: str) -> _Board:
+    evaluation = benchmark.evaluation
+    columns = [
+        _Column(
+            dataset, _mark_best(benchmark, metric, [_cell(benchmark, dataset, s, metric) for s in evaluation.systems])
+        )
+        for dataset in evaluation.datasets
+    ]
+    averages = [benchmark.average(system, metric) for system in evaluation.systems]
+    if any(averages):
+        cells = [(_average_cell(average), average.mean if average else None) for average in averages]
+        columns.append(_Column(AVERAGE, _mark_best(benchmark, metric, cells)))
+    return _Board(metric, evaluation.systems, columns, list(_describe_marks(benchmark, metric)))
+
+
+def _mark_best(benchmark: Benchmark, metric: str, cells: Sequence[tuple[_Cell, float | None]]) -> list[_Cell]:
+    best = benchmark.best(metric, [mean for _, mean in cells]) if len(cells) > 1 else None
+    return [cell._replace(best=mean is not None and mean == best) for cell, mean in cells]
+
+
+def _cell(benchmark: Benchmark, dataset: str, system: str, metric: str) -> tuple[_Cell, float | None]:
+    aggregate = benchmark.evaluation.aggregate(dataset, system, metric)
+    if aggregate is None or aggregate.mean is None:
+        failed = benchmark.failure(dataset, system, metric) is not None
+        return _Cell(ERROR if failed else NOTHING, failed=failed), None
+    comparison = benchmark.evaluation.comparison(dataset, system, metric)
+    mark = "" if comparison is None else _mark(comparison.difference, comparison.p_adjusted)
+    more = [format_interval(aggregate.interval, DIGITS), _count(aggregate)]
+    return _Cell(format_mean(aggregate, DIGITS), mark, " ".join(filter(None, more))), aggregate.mean
+
+
+def _count(aggregate: Aggregate) -> str:
+    return "" if aggregate.scored == aggregate.total else f"({aggregate.scored} of {aggregate.total})"
+
+
+def _average_cell(average: Average | None) -> _Cell:
+    if average is None:
+        return _Cell(NOTHING)
+    mark = _mark(average.difference, average.p_adjusted)
+    return _Cell(format_number(average.mean, DIGITS), mark, format_interval(average.interval, DIGITS))
+
+
+def _mark(difference: float | None, p_adjusted: float | None) -> str:
+    if difference is None or p_adjusted is None or p_adjusted >= SIGNIFICANCE:
+        return ""
+    return HIGHER if difference > 0 else LOWER
+
+
+def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, str]]:
+    evaluation = benchmark.evaluation
+    interval = next((a.interval for a in evaluation.aggregates if a.metric == metric and a.interval), None)
+    if interval is not None:
+        yield "[ ]", f"{format_percent(interval.confidence)} bootstrap interval"
+    cells = [(c.difference, c.p_adjusted) for c in evaluation.comparisons if c.metric == metric]
+    averages = [average for average in benchmark.averages if average.metric == metric]
+    cells += [(a.difference, a.p_adjusted) for a in averages if a.difference is not None and a.p_adjusted is not None]
+    if cells:
+        test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
+        first = evaluation.systems[0]
+        some = any(_mark(*cell) for cell in cells)
+        significant = (
+            f"significantly higher or lower than {first}" if some else f"none differs significantly from {first}"
+        )
+        yield f"{HIGHER} {LOWER}", f"{significant} {test}"
+    if averages:
+        yield AVERAGE, "the mean of the datasets' means; every dataset has the same weight, also in intervals and tests"
+
+
+def _timing_board(benchmark: Benchmark) -> _Board:
+    evaluation = benchmark.evaluation
+    columns = [
+        _Column(dataset, [_timing_cell(benchmark, dataset, system) for system in evaluation.systems])
+        for dataset in evaluation.datasets
+    ]
+    title = "seconds to retrieve, documents per second"
+    return _Board(title, evaluation.systems, columns, list(_describe_timings(benchmark)))
+
+
+def _timing_cell(benchmark: Benchmark, dataset: str, system: str) -> _Cell:
+    timing = benchmark.timing(dataset, system)
+    if timing is None:
+        failed = any(benchmark.failure(dataset, system, metric) for metric in benchmark.evaluation.metrics)
+        return _Cell(ERROR if failed else NOTHING, failed=failed)
+    mark = (STORED if timing.stored and not _all_stored(benchmark) else "") + (REUSED if timing.reused else "")
+    rate = benchmark.documents_per_second(timing)
+    return _Cell(f"{_format_amount(timing.total)} s", mark, "" if rate is None else f"{_format_amount(rate)}/s")
+
+
+def _all_stored(benchmark: Benchmark) -> bool:
+    return all(timing.stored for timing in benchmark.outcome.timings)
+
+
+def _format_amount(amount: float) -> str:
+    """An amount with three significant digits, or with all digits before the decimal point."""
+    if amount <= 0:
+        return "0"
+    rounded = float(f"{amount:.3g}")
+    digits = max(0, min(4, 2 - math.floor(math.log10(rounded))))
+    return f"{amount:,.{digits}f}"
+
+
+def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
+    timings = benchmark.outcome.timings
+    if _all_stored(benchmark):
+        yield "seconds", "all results are from the store; the seconds were measured when they were retrieved"
+    elif any(timing.stored for timing in timings):
+        yield STORED, "from the store; the seconds were measured when it was retrieved"
+    if any(timing.reused for timing in timings):
+        yield REUSED, "some texts had been embedded or scored before, so the seconds are too low to compare"
+    timed = dict.fromkeys(timing.system for timing in timings)
+    if derived := [system for system in timed if system in benchmark.derived]:
+        yield "seconds", f"of {', '.join(derived)}: including the systems whose rankings are read"
+
+
+def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
+    """Failures, then notes, as (label, sentence, style)."""
+    for failure in _shared_failures(benchmark):
+        yield ERROR, make_visible(failure), "bold red"
+    notes = _shared_notes(benchmark)
+    for note in notes[:_NOTES_SHOWN]:
+        yield "note", make_visible(note), "cyan"
+    if (more := len(notes) - _NOTES_SHOWN) > 0:
+        yield "note", f"{count_noun(more, 'more note')}; see --format json", "cyan"
+
+
+def _shared_failures(benchmark: Benchmark) -> list[str]:
+    """The failures. One that is the same on several datasets appears once."""
+    datasets: dict[tuple[str, str | None, str], list[str]] = {}
+    for failure in benchmark.outcome.failures:
+        datasets.setdefault((failure.system, failure.metric, failure.message), []).append(failure.dataset)
+    return [
+        f"{f'{metric} of ' if metric else ''}{system} on {', '.join(names)}: {message}"
+        for (system, metric, message), names in datasets.items()
+    ]
+
+
+def _shared_notes(benchmark: Benchmark) -> list[str]:
+    """The notes, except those on failures. A note on several systems of a dataset appears once."""
+    failed = {(failure.dataset, failure.system) for failure in benchmark.outcome.failures}
+    systems: dict[Note, list[str]] = {}
+    for note in benchmark.evaluation.notes:
+        if note.code not in ("failed", "too_few_pairs") or (note.dataset, note.system) not in failed:
+            systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
+    return [_describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
+
+
+# Text
+
+
+def _to_text(benchmark: Benchmark) -> bytes:
+    return render_text(lambda console: _blocks(benchmark, console)).rstrip(b"\n") + b"\n"
+
+
+def _blocks(benchmark: Benchmark, console: Console) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    for board in _boards(benchmark):
+        yield Text(make_visible(board.title), "bold")
+        yield ""
+        for table in _fitting_tables(board, console):
+            yield table
+            yield ""
+        yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in board.legend)
+    yield from list_lines(_remarks(benchmark))
+
+
+def _fitting_tables(board: _Board, console: Console) -> list[Table]:
+    """One table if its cells fit on one line or on two; otherwise as few tables as hold all columns."""
+    count = len(board.columns)
+    for size, stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
+        tables = [_table(board.systems, part, stacked) for part in _share_out(board.columns, size)]
+        if all(measure_width(table, console) <= console.width for table in tables):
+            return tables
+    for table in tables:
+        table.width = measure_width(table, console)
+    return tables
+
+
+def _share_out(columns: Sequence[_Column], size: int) -> list[Sequence[_Column]]:
+    """Split the columns into as few parts of at most `size` as possible, of nearly equal length."""
+    even = math.ceil(len(columns) / math.ceil(len(columns) / size))
+    return [columns[start : start + even] for start in range(0, len(columns), even)]
+
+
+def _table(systems: Sequence[str], columns: Sequence[_Column], stacked: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
+    for header in (Text("system"), *(chop_name(column.header) for column in columns)):
+        table.add_column(header, no_wrap=True)
+    rendered = [_stack(column.cells) if stacked else _line_up(column.cells) for column in columns]
+    for row in zip(map(chop_name, systems), *rendered, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _line_up(cells: Sequence[_Cell]) -> list[Text]:
+    """Each cell on one line, its parts aligned with those of the cell above."""
+    from rich.text import Text
+
+    numbers = max(len(cell.number) for cell in cells)
+    marks = max(len(cell.mark) for cell in cells)
+    lines = []
+    for cell in cells:
+        line = Text(cell.number.rjust(numbers), _style(cell))
+        line.append(f" {cell.mark.ljust(marks)}" if marks else "", "default")
+        line.append(f" {cell.more}", "dim")
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _stack(cells: Iterable[_Cell]) -> list[Text]:
+    """Each cell on two lines."""
+    from rich.text import Text
+
+    stacks = []
+    for cell in cells:
+        first = Text.assemble((cell.number, _style(cell)), f" {cell.mark}" if cell.mark else "")
+        stacks.append(Text("\n").join([first, Text(cell.more, "dim")]) if cell.more else first)
+    return stacks
+
+
+def _style(cell: _Cell) -> str:
+    return "bold red" if cell.failed else "bold" if cell.best else ""
+
+
+# Markdown
+
+
+def _to_markdown(benchmark: Benchmark) -> bytes:
+    blocks = []
+    for board in _boards(benchmark):
+        header = ["system", *(AVERAGE if c.header is AVERAGE else quote_cell(c.header) for c in board.columns)]
+        rows = [
+            [quote_cell(system), *(_to_markdown_cell(column.cells[row]) for column in board.columns)]
+            for row, system in enumerate(board.systems)
+        ]
+        blocks += [f"### {escape(board.title)}", format_table(header, rows)]
+        if board.legend:
+            blocks.append("<br>".join(escape(f"{sign} {sentence}".strip()) for sign, sentence in board.legend))
+    remarks = [f"- {label}: {escape(sentence)}" for label, sentence, _ in _remarks(benchmark)]
+    return ("\n\n".join([*blocks, *(["\n".join(remarks)] if remarks else [])]) + "\n").encode(
+        "utf-8", "backslashreplace"
+    )
+
+
+def _to_markdown_cell(cell: _Cell) -> str:
+    number = f"**{cell.number}**" if cell.best else cell.number
+    parts = (number, escape(cell.mark), cell.more.replace("[", "\\["))
+    return " ".join(part for part in parts if part)
+
+
+# For programs
+
+
+def _to_json(benchmark: Benchmark) -> bytes:
+    """The evaluation's JSON report with the averages and the timings. Numbers keep all their digits."""
+    content: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "evaluation": json.loads(StoredResults.of(benchmark.evaluation).dump()),
+        "averages": [asdict(average) for average in benchmark.averages],
+        "timings": [
+            {**asdict(timing), "documents_per_second": benchmark.documents_per_second(timing)}
+            for timing in benchmark.outcome.timings
+        ],
+    }
+    return dump_visible(content).encode("utf-8", "backslashreplace")
+
+
+_COLUMNS = (
+    "metric", "system", "dataset", "mean", "low", "high", "scored", "total", "difference", "p_adjusted", "error",
+    "seconds", "documents_per_second", "stored", "reused",
+)  # fmt: skip
+
+
+def _to_csv(benchmark: Benchmark) -> bytes:
+    """A row for each metric, system and dataset, and for each average a row without a dataset."""
+    text = StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    evaluation = benchmark.evaluation
+    for metric in evaluation.metrics:
+        for system in evaluation.systems:
+            key = {"metric": metric, "system": system}
+            for dataset in evaluation.datasets:
+                cell = Cell(dataset, system, metric)
+                row = {**key, "dataset": dataset, **_quality(benchmark, cell), **_speed(benchmark, cell)}
+                writer.writerow(row | {"error": protect_cell(str(row["error"])) if row["error"] else None})
+            if average := benchmark.average(system, metric):
+                writer.writerow({**key, **_measured(average)})
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _quality(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
+    place = (cell.dataset, cell.system, cell.metric)
+    fields: dict[str, object] = {"error": benchmark.failure(*place)}
+    if aggregate := benchmark.evaluation.aggregate(*place):
+        fields |= {"scored": aggregate.scored, "total": aggregate.total, **_measured(aggregate)}
+    if comparison := benchmark.evaluation.comparison(*place):
+        fields |= {"difference": comparison.difference, "p_adjusted": comparison.p_adjusted}
+    return fields
+
+
+def _measured(summary: Aggregate | Average) -> dict[str, object]:
+    fields: dict[str, object] = {"mean": summary.mean}
+    if summary.interval:
+        fields |= {"low": summary.interval.low, "high": summary.interval.high}
+    if isinstance(summary, Average):
+        fields |= {"difference": summary.difference, "p_adjusted": summary.p_adjusted}
+    return fields
+
+
+def _speed(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
+    timing = benchmark.timing(cell.dataset, cell.system)
+    if timing is None:
+        return {}
+    rate = benchmark.documents_per_second(timing)
+    return {
+        "seconds": timing.total,
+        "documents_per_second": rate,
+        "stored": str(timing.stored).lower(),
+        "reused": timing.reused,
+    }
+
+
+def _describe_note(note: Note) -> str:
+    """A note's message, after the dataset and system that it is about."""
+    place = ", ".join(part for part in (note.dataset, note.system) if part)
+    return f"{place}: {note.message}" if place else note.message

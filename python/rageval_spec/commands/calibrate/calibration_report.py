@@ -1,0 +1,474 @@
+"""What `calibrate` found, as text, as JSON and as entries of `calibration.json`.
+
+The text says in words what the numbers mean, and then shows the numbers. A reliability diagram shows what people say
+of the answers with each value. A table shows how close the judge comes to people on each system and slice.
+
+`calibrate -o` writes `calibration.json`, from which a spec's judges take what was found about them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import registry
+from rageval_spec.calibration.bias import Bias, Biases
+from rageval_spec.calibration.calibration_records import freeze_anchors
+from rageval_spec.calibration.judge_comparison import JudgeComparison
+from rageval_spec.calibration.judge_quality import FEWEST, Calibration, Promise, SliceCalibration
+from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
+from rageval_spec.calibration.measures import CalibrationMeasure, Learning
+from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
+from rageval_spec.commands.calibrate.label_choice import CalibrationSettings
+from rageval_spec.commands.calibrate.verdict_sentences import (
+    Sentence,
+    conclude_judge,
+    draw_biases,
+    draw_comparison,
+    draw_curve,
+    say_needs,
+    say_promise,
+)
+from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
+from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.terminal import tabulate
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.statistics.raters.reliability_curves import Bin
+from rageval_spec.store.disk import write_atomically
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    format_signed,
+    list_choices,
+    list_names,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.data.evaluation import Evaluation
+
+
+VERSION = 1
+"""The version of the JSON's structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """What is known of a judge on one metric."""
+
+    joined: Joined
+    calibration: Calibration
+    biases: Biases
+    promise: Promise | None
+    slices: tuple[SliceCalibration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionReport:
+    """What labels of one criterion show: metrics in full, and judges side by side."""
+
+    found: Sequence[JudgeReport]
+    comparison: JudgeComparison | None = None
+
+
+def dump(groups: Sequence[CriterionReport], others: Mapping[str, int]) -> bytes:
+    """Everything as JSON.
+
+    A `version`, `calibrations` with one object a metric, `comparisons` of judges, and `criteria_without_metric` with
+    the number of labels of each.
+    """
+    content = {
+        "version": VERSION,
+        "calibrations": [_dump_judge(one) for group in groups for one in group.found],
+        "comparisons": [asdict(group.comparison) for group in groups if group.comparison is not None],
+        "criteria_without_metric": dict(others),
+    }
+    return dump_visible(content).encode()
+
+
+def _dump_judge(one: JudgeReport) -> dict[str, Any]:
+    content = asdict(one.calibration)
+    chosen = one.calibration.map.chosen
+    content["map"]["chosen"] = None if chosen is None else chosen.to_json()
+    content["biases"] = [_describe_bias(bias) for bias in one.biases.found]
+    content["properties_left_out"] = [asdict(left) for left in one.biases.left_out]
+    content["why_no_biases"] = one.biases.reason
+    content["bounds"] = one.joined.bounds
+    content["slices"] = [asdict(part) for part in one.slices]
+    if one.joined.together:
+        content["clusters"] = len({*one.joined.clusters})
+    return content | {"promise": None if one.promise is None else asdict(one.promise)}
+
+
+def _describe_bias(bias: Bias) -> dict[str, Any]:
+    return asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias), "explained": bias.explain()}
+
+
+def write_anchors(path: Path, evaluation: Evaluation, measured: Sequence[tuple[Joined, Calibration]]) -> str:
+    """Freeze the labelled answers of a metric, and return a sentence on how to use them.
+
+    Raises:
+        UsageError: several metrics are labelled, or claims are.
+    """
+    if len(measured) != 1:
+        metrics = list_choices([joined.metric for joined, _ in measured])
+        raise UsageError(f"anchors are frozen for one metric at a time; name it with --metric: {metrics}")
+    frozen = freeze_anchors(evaluation, *measured[0])
+    _write(path, frozen.dump())
+    return f"Wrote {path}. To ask the judge again: rageval-spec drift {path} spec.yaml"
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def check_place(path: Path, key: str = "judges") -> None:
+    """Check that a calibration can be written there: in a folder that exists, over nothing but a calibration.
+
+    Args:
+        path: the file.
+        key: what such a file holds: `judges`, or `anchors`.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent} to write {path.name} to")
+    if not path.exists():
+        return
+    if not _holds(path, key):
+        what = "a calibration" if key == "judges" else "a set of anchors"
+        raise UsageError(f"{path} exists and is not {what}; choose another name")
+
+
+def _holds(path: Path, key: str) -> bool:
+    """Whether a file looks like one of ours, of whatever version."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and {"format_version", key} <= content.keys()
+
+
+def write_calibrations(path: Path, evaluation: Evaluation, entries: Sequence[JudgeCalibration]) -> str:
+    """Write the file, and return a sentence on how to use it."""
+    file = CalibrationFile(FORMAT_VERSION, package_version(), evaluation.name, evaluation.spec_digest, tuple(entries))
+    _write(path, file.dump())
+    names = list(dict.fromkeys(entry.judge for entry in entries))
+    if len(names) == 1 and names[0] in registry.words("judges"):
+        return (
+            f"Wrote {path}. To use it, declare a judge, and name it in the metric: "
+            f"judges: {{calibrated: {{use: {names[0]}, calibration: {path.name}}}}}"
+        )
+    quoted = list_names([f"'{name}'" for name in names])
+    return f"Wrote {path}. To use it, add 'calibration: {path.name}' to the judge {quoted} in the spec."
+
+
+_NAMES: Mapping[str, str] = {
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's rank correlation",
+    "kendall": "Kendall's tau-b",
+    "mae": "mean absolute error",
+    "bias": "bias (judge less people)",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "kappa": "Cohen's kappa with people",
+    "brier": "Brier score",
+    "log_loss": "log loss",
+}
+_OWN: Mapping[str, str] = {
+    "kappa": "people's own kappa",
+    "fleiss": "people's own kappa (Fleiss')",
+    "alpha-nominal": "people's own decisions (alpha)",
+}
+"""What the agreement of people's yes and no is called."""
+_CRITERIA: Mapping[str, str] = {"youden": "the highest Youden index", "f1": "the highest F1"}
+_DETAILS = ("pearson", "spearman", "kendall", "average_precision", "balanced_accuracy", "f1")
+"""What only `--details` shows: others say nearly the same, and all tables should fit on one screen."""
+
+
+def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[RenderableType]:
+    """What labels of one criterion show. Several judges are compared first, and then described in words."""
+    from rich.text import Text
+
+    if group.comparison is not None:
+        yield from draw_comparison(group.comparison, details=settings.details)
+    is_short = len(group.found) > 1 and not settings.details
+    for found in group.found:
+        yield from _draw_head(found.calibration, found.joined.bounds)
+        yield from _draw_clusters(found.joined)
+        if is_short:
+            yield from _draw_promise(found.promise, settings, found.calibration)
+        else:
+            yield from _draw_all(found, settings)
+    if group.found and not settings.details:
+        yield Text("--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim")
+        yield ""
+
+
+def _draw_clusters(joined: Joined) -> Iterator[RenderableType]:
+    """How many clusters the labelled questions are in, if the evaluation says which belong together."""
+    from rich.text import Text
+
+    if joined.together:
+        questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
+        told = f"Intervals: {count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}."
+        yield Text(told, "dim")
+        yield ""
+
+
+def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[RenderableType]:
+    """The tables of a judge on one metric."""
+    calibration, details = found.calibration, settings.details
+    yield from _draw_measures(calibration, details=details)
+    yield from _draw_decisions(calibration, details=details)
+    if calibration.reliability is not None and details:
+        yield from _draw_reliability(calibration.reliability, calibration.map)
+    yield from _draw_means(calibration, is_weighted=bool(found.joined.shares))
+    if calibration.learning is not None:
+        yield from _draw_learning(calibration.learning, calibration.items, details=details)
+    yield from draw_biases(found.biases, details=details)
+    if details or any(part.kind != "slice" for part in found.slices):
+        yield from draw_slices(found.slices)
+    yield from _draw_promise(found.promise, settings, calibration)
+
+
+def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    people = count_noun(found.annotators, "person", "people")
+    items = count_noun(found.items, "labelled item")
+    yield Text(make_visible(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}"), "bold")
+    yield ""
+    if bounds != (0.0, 1.0):
+        yield Text(f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}.")
+    yield from _write_sentences(conclude_judge(found))
+
+
+def _write_sentences(sentences: Iterable[Sentence]) -> Iterator[RenderableType]:
+    """The sentences, one a line, and an empty line if there are any."""
+    from rich.text import Text
+
+    written = [Text(make_visible(sentence), style) for sentence, style in sentences]
+    yield from written
+    if written:
+        yield ""
+
+
+def _draw_measures(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
+    shown = (*found.discrimination, *found.association)
+    left_out = () if details else _DETAILS if found.discrimination else ("pearson", "kendall")
+    rows = [_measure_row(one) for one in shown if one.name not in left_out]
+    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield ""
+
+
+def _measure_row(one: CalibrationMeasure) -> tuple[str, str, str]:
+    value = "" if one.value is None else format_number(one.value)
+    return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
+
+
+def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found.threshold is None or found.threshold.threshold is None:
+        return
+    criterion = found.threshold.criterion
+    best = _CRITERIA.get(criterion, f"the lowest with a {criterion.replace('>=', ' of ')} or more")
+    yield Text(f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold")
+    yield ""
+    if found.decisions:
+        rows = [_measure_row(one) for one in found.decisions if details or one.name not in _DETAILS]
+        own = found.people_decisions
+        if own.value is not None:
+            rows.append((_OWN[own.coefficient], format_number(own.value), format_interval(own.interval)))
+        people = found.people.value
+        if people is not None:
+            rows.append(
+                ("people with one another (alpha)", format_number(people), format_interval(found.people.interval))
+            )
+        yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
+    else:
+        yield Text(
+            "There are too few questions, or too few good or bad answers, to hold some out, so it is not known how "
+            "good such decisions are."
+        )
+    yield ""
+
+
+def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text("Do the values mean what they say?", "bold")
+    yield ""
+    yield draw_diagram(found.bins)
+    yield ""
+    rows = [
+        ("calibration error, equal widths", format_number(found.error.value), format_interval(found.error.interval)),
+        (
+            "calibration error, equal counts",
+            format_number(found.error_by_mass.value),
+            format_interval(found.error_by_mass.interval),
+        ),
+        ("calibration error with chance", format_number(found.error.plain), ""),
+        *map(_measure_row, found.losses),
+        ("  miscalibration", format_number(found.brier_parts.miscalibration), ""),
+        ("  less discrimination", format_number(found.brier_parts.discrimination), ""),
+        ("  plus uncertainty", format_number(found.brier_parts.uncertainty), ""),
+    ]
+    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield ""
+    yield from _draw_maps(maps)
+
+
+def _draw_maps(maps: MapChoice) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if maps.trials:
+        header = (
+            "map, on questions held out",
+            "calibration error",
+            "95% interval",
+            "Brier",
+            "log loss",
+            "gain (Brier)",
+        )
+        yield tabulate(header, [_describe_trial(one) for one in maps.trials], {1, 3, 4})
+    used = "none" if maps.chosen is None else maps.chosen.kind
+    yield Text(make_visible(f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")))
+    yield ""
+
+
+def _describe_trial(one: MapTrial) -> tuple[str, ...]:
+    gain = "" if one.gain is None else f"{format_signed(one.gain)} {format_interval(one.gain_interval)}"
+    error = format_number(one.error.value), format_interval(one.error.interval)
+    return one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain
+
+
+def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    mean = found.mean
+    rows = [
+        ("judge alone", format_number(mean.judged), "", f"{mean.rows:,}"),
+        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows:,}"),
+        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels:,}"),
+    ]
+    yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
+    if mean.worth is not None and mean.rows > mean.labels:
+        yield Text(f"With this judge, {mean.labels:,} labels are worth {mean.worth:,.0f} without it.")
+    if is_weighted:
+        yield Text("In these means, questions count as the spec's weights say; other measures count all alike.", "dim")
+    for sentence in explain_sampling(found.sampling) if found.sampling else ():
+        yield Text(make_visible(sentence), "yellow")
+    yield ""
+
+
+def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text("Labels to buy", "bold")
+    yield from _write_sentences((sentence, "") for sentence in say_needs(found, items))
+    if details:
+        yield draw_curve(found)
+        yield ""
+
+
+def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found is None or settings.limit is None:
+        return
+    warning = explain_promise(of.sampling)
+    told = say_promise(found, settings.limit, settings.confidence, of.items)
+    yield from _write_sentences([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
+    rows = [
+        (
+            format_number(one.threshold),
+            format_percent(one.coverage),
+            format_percent(one.risk),
+            format_percent(one.upper),
+        )
+        for one in found.curve
+    ]
+    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({settings.confidence:.0%})")
+    yield tabulate(header, rows, {0, 1, 2, 3})
+    yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
+    yield ""
+
+
+_WIDTH = 30
+_SAID, _EMPTY, _JUDGED = "█", "·", "│"
+
+
+def draw_diagram(bins: Sequence[Bin]) -> RenderableType:
+    """A row for each bin: how many answers, what the judge and people say of them, and a bar."""
+    rows = [
+        (
+            f"{one.low:.1f} to {one.high:.1f}",
+            str(one.count),
+            format_number(one.value),
+            format_number(one.label),
+            draw_bar(one),
+        )
+        for one in bins
+    ]
+    header = ("judge's values", "items", "judge", "people", f"people {_SAID}, judge {_JUDGED}")
+    return tabulate(header, rows, {1, 2, 3})
+
+
+def draw_bar(one: Bin) -> str:
+    """A bar as long as what people say, with a mark at what the judge says."""
+    said, judged = round(one.label * _WIDTH), min(round(one.value * _WIDTH), _WIDTH - 1)
+    return "".join(_JUDGED if place == judged else _SAID if place < said else _EMPTY for place in range(_WIDTH))
+
+
+_MOST_NAMED = 5
+
+
+def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[RenderableType]:
+    """A row for each part with enough labelled items, and a sentence on the others."""
+    from rich.text import Text
+
+    enough = [part for part in parts if part.bias is not None]
+    if enough:
+        header = ("part", "items", "judge", "people", "bias", "95% interval", "AUROC", "95% interval")
+        yield tabulate(header, [_slice_row(part) for part in enough], {1, 2, 3, 4, 6})
+    few = [part for part in parts if part.bias is None]
+    if few:
+        yield Text(make_visible(_list_few(few)), "dim")
+    if parts:
+        yield ""
+
+
+def _slice_row(part: SliceCalibration) -> tuple[str, ...]:
+    means = format_number(part.judged), format_number(part.labelled)
+    bias, auroc = _measure_cells(part.bias, signed=True), _measure_cells(part.auroc, signed=False)
+    return f"{part.kind} {part.name}", str(part.items), *means, *bias, *auroc
+
+
+def _measure_cells(measure: CalibrationMeasure | None, *, signed: bool) -> tuple[str, str]:
+    if measure is None or measure.value is None:
+        return "", ""
+    return (format_signed if signed else format_number)(measure.value), format_interval(measure.interval)
+
+
+def _list_few(parts: Sequence[SliceCalibration]) -> str:
+    named = ", ".join(f"{part.kind} {part.name} ({part.items})" for part in parts[:_MOST_NAMED])
+    more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
+    are = "has" if len(parts) == 1 else "have"
+    return f"{count_noun(len(parts), 'part')} {are} fewer than {FEWEST} labelled items: {named}{more}."

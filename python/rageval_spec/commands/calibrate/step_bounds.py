@@ -1,0 +1,344 @@
+"""`calibrate --spec`: chooses where each step of a cascade or a waterfall decides by itself.
+
+With `--guarantee`, it looks for bounds with which few of the answers that are sent are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.calibration.calibration_records import count_labels
+from rageval_spec.calibration.judge_quality import ENOUGH_LABELS
+from rageval_spec.calibration.labelled_items import explain_promise
+from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
+from rageval_spec.commands.calibrate.calibration_report import check_place, write_calibrations
+from rageval_spec.commands.calibrate.judge_runs import Gathered, Read, choose_metric, gather, list_bounds
+from rageval_spec.commands.calibrate.label_choice import read_guarantee, read_scale
+from rageval_spec.commands.results_argument import open_results_of
+from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
+from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.errors import UsageError
+from rageval_spec.judging.composition import describe_saving
+from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.reading.label_files import read_columns, read_labels
+from rageval_spec.runner import STORE
+from rageval_spec.spec import load
+from rageval_spec.statistics.raters.risk_control import count_needed, send_through_stages, send_through_steps
+from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.data.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class StepsFound:
+    """The bounds of a cascade's steps.
+
+    Attributes:
+        judge, metric: their names.
+        steps: the names of the steps, in order.
+        labelled: the labels, which are people's or the last step's decisions.
+        bands: the bounds and how they do.
+        saving: the calls that the last step is spared, in words; "" if it makes none.
+    """
+
+    judge: str
+    metric: str
+    steps: tuple[str, ...]
+    labelled: CalibrationLabels
+    bands: Bands
+    saving: str
+
+
+def calibrate_steps(
+    results: str | None,
+    labels: Sequence[Path],
+    columns: Sequence[str],
+    metrics: Sequence[str],
+    scale: str | None,
+    form: str,
+    *,
+    spec: Path,
+    agreement: float | None = None,
+    against: str = "people",
+    guarantee: str | None = None,
+    confidence: float = 0.95,
+    control: Control = "ltt",
+    output: Path | None = None,
+    overrides: Sequence[str] = (),
+    store: Path | None = None,
+    no_store: bool = False,
+) -> bytes:
+    """Choose where the steps of a cascade or a waterfall decide by themselves, as text or JSON.
+
+    Replies that the spec's store has are used; others are asked for, within the limits of the spec.
+
+    Args:
+        results, labels, columns, scale, form, output: as for `calibrate`.
+        metrics: the metric whose judge it is; if there is only one, none need be named.
+        spec: the spec with the judge.
+        agreement: the share of its decisions with which each step of a cascade must agree.
+        against: what to agree with: `people`, that is the labels, or `last`, the last step's decisions.
+        guarantee: what to promise instead: `wrong answers sent <= 2%`.
+        confidence: the probability with which the promise must be kept.
+        control: how the risk is controlled.
+        overrides: values that replace those of the spec.
+        store: where replies are kept; by default in the spec's store.
+        no_store: keep no replies, and use none.
+
+    Raises:
+        DataError: a file cannot be read, or the results lack the answers' texts.
+        UsageError: an option is wrong, or the judge has no steps.
+        LimitError: the limits of the spec allow no further call.
+    """
+    if (agreement is None) == (guarantee is None):
+        raise UsageError("steps need one of the two: --agreement 0.95, or --guarantee 'wrong answers sent <= 2%'")
+    if output is not None:
+        check_place(output)
+    _check_labels(labels, against, promises=guarantee is not None)
+    limit, loaded = read_guarantee(guarantee), load(spec, overrides=overrides)
+    place = None if no_store else store or loaded.folder / STORE
+    evaluation = open_results_of(loaded.name, results, f"rageval-spec calibrate RESULTS --spec {spec}")
+    with ProgressDisplay() as display, open_parts(loaded, place, display) as parts:
+        kinds = ("cascade",) if limit is None else ("cascade", "waterfall")
+        asked = find_asked(parts, choose_metric(parts, metrics, kinds))
+        gathered = gather(evaluation, asked, parts, display, _read_labels(labels, columns, scale))
+        if limit is not None:
+            promised = find_promise(gathered, limit, confidence, control)
+            return render_promise(promised, gathered, form, output, evaluation)
+        found = _choose(gathered, agreement or 0.0)
+        entry = gathered.keep(found.labelled, found.bands.list_bounds(), tuple(found.bands.list_figures(found.steps)))
+    kept = None if output is None else write_calibrations(output, evaluation, [entry])
+    if form == "json":
+        return dump_visible(asdict(found) | {"bounds": list_bounds(entry)}).encode()
+    return render_text(lambda _: _draw_steps(found, kept))
+
+
+def _check_labels(labels: Sequence[Path], against: str, *, promises: bool) -> None:
+    if promises and (against != "people" or not labels):
+        raise UsageError("a guarantee needs the labels of people: --labels labels.csv")
+    if (against == "people") != bool(labels):
+        raise UsageError(
+            "--against people needs --labels" if not labels else "--against last takes no labels; leave out --labels"
+        )
+
+
+def _read_labels(labels: Sequence[Path], columns: Sequence[str], scale: str | None) -> Read | None:
+    return (read_labels(labels, read_columns(columns)), read_scale(scale)) if labels else None
+
+
+def _choose(gathered: Gathered, agreement: float) -> StepsFound:
+    asked, said = gathered.asked, gathered.ask_steps()
+    if gathered.joined is None:
+        places, decisions = said.find_last()
+        said = said.take(places)
+        labelled = count_decisions(said, decisions)
+    else:
+        decisions, labelled = [*gathered.joined.labelled], count_labels(gathered.joined)
+    bands = find_bands(said, decisions, agreement)
+    spared = [gathered.samples[said.items[place]] for place in bands.spared]
+    members = gathered.list_steps()
+    saving = describe_saving(members[-1], asked.criterion, spared)
+    steps = tuple(member.context.name for member in members)
+    return StepsFound(asked.judge.context.name, asked.metric.context.name, steps, labelled, bands, saving)
+
+
+def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    labelled, bands = found.labelled, found.bands
+    source = f"labels of {count_noun(labelled.annotators, 'person', 'people')}"
+    if labelled.by == "last step":
+        source = f"decisions of its last step, '{found.steps[-1]}'"
+    items = count_noun(bands.items, "answer")
+    yield Text(make_visible(f"{found.metric}, cascade '{found.judge}': {items} with {source}"), "bold")
+    yield ""
+    spared = len(bands.spared) / bands.items
+    yield Text(
+        make_visible(
+            f"'{found.steps[-1]}' need not be asked about {format_percent(spared)} of the answers"
+            + (f": {found.saving}." if found.saving else ".")
+        ),
+        "green" if bands.spared else "yellow",
+    )
+    for name, step in zip(found.steps, bands.steps, strict=False):
+        if not step.decided:
+            told = f"'{name}' agrees on too little to decide anything by itself at {format_percent(bands.wanted)}."
+            yield Text(make_visible(told), "yellow")
+    if bands.items < ENOUGH_LABELS:
+        few = f"Only {items}: take {ENOUGH_LABELS} or more, so that the steps' agreement is known well enough."
+        yield Text(few, "yellow")
+    yield ""
+    rows = [
+        (
+            make_visible(name),
+            str(step.reached),
+            f"{step.decided} ({format_percent(step.decided / step.reached)})" if step.reached else "0",
+            "" if step.agreement is None else format_percent(step.agreement),
+            format_interval(step.interval),
+            "" if step.band.low is None else format_number(step.band.low),
+            "" if step.band.high is None else format_number(step.band.high),
+        )
+        for name, step in zip(found.steps, bands.steps, strict=False)
+    ]
+    heads = ("step, on questions held out", "asked", "decides", "agrees", "95% interval", "no up to", "yes from")
+    yield tabulate(heads, rows, {1, 2, 3, 5, 6})
+    yield ""
+    if kept is not None:
+        yield make_visible(kept)
+
+
+_HIGHEST = 1.0
+
+
+@dataclass(frozen=True)
+class PromiseFound:
+    """A promise of a judge of several steps.
+
+    Attributes:
+        steps: the names of the steps or stages, in order.
+        lows: up to which score each step of a cascade says no; empty for a waterfall.
+        limit, confidence: what was asked for.
+        found: what can be promised.
+    """
+
+    judge: str
+    metric: str
+    steps: tuple[str, ...]
+    lows: tuple[float | None, ...]
+    limit: float
+    confidence: float
+    found: StepsPromise
+
+
+def find_promise(gathered: Gathered, limit: float, confidence: float, control: Control) -> PromiseFound:
+    """Find the bounds of a cascade or a waterfall that keep a promise."""
+    joined, judge = gathered.joined, gathered.asked.judge
+    if joined is None:
+        raise UsageError("a guarantee needs the labels of people: --labels labels.csv")
+    lows: tuple[float | None, ...] = ()
+    if gathered.kind == "cascade":
+        cascade: object = judge
+        lows = tuple(cascade.find_lows(gathered.asked.criterion.kind))  # type: ignore[attr-defined]
+        said = gathered.ask_steps()
+        steps, columns = tuple(member.context.name for member in gathered.list_steps()), said.scores
+        rule = send_through_steps(lows)
+    else:
+        values = gathered.ask_stages()
+        steps, columns, rule = tuple(values), [*values.values()], send_through_stages
+    rows = [*zip(*columns, strict=True)]
+    together = gathered.kind == "waterfall"
+    found = promise_steps(
+        rows, joined.labelled, joined.clusters, rule, limit, confidence, together=together, control=control
+    )
+    return PromiseFound(judge.context.name, joined.metric, steps, lows, limit, confidence, found)
+
+
+def render_promise(
+    promised: PromiseFound, gathered: Gathered, form: str, output: Path | None, evaluation: Evaluation
+) -> bytes:
+    """The promise as text or JSON; writes the calibration if there is one to write."""
+    entry = _keep(promised, gathered)
+    kept = None
+    if output is not None and entry is not None:
+        kept = write_calibrations(output, evaluation, [entry])
+    if form == "json":
+        bounds = None if entry is None else list_bounds(entry)
+        lows = [None if low is None else min(low, _HIGHEST) for low in promised.lows]
+        return dump_visible(asdict(promised) | {"lows": lows, "bounds": bounds}).encode()
+    warning = None if gathered.joined is None else explain_promise(gathered.joined.sampling)
+    return render_text(lambda _: _draw_promises(promised, kept, warning, is_wanted=output is not None))
+
+
+def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None:
+    found = promised.found
+    if found.bounds is None or found.wanted is None or gathered.joined is None:
+        return None
+    kept = found.wanted
+    confidence = None if found.control == "crc" else kept.confidence
+    guarantee = Guaranteed(kept.limit, kept.sent, kept.wrong, kept.labels, confidence, control=found.control)
+    bounds = [min(bound, _HIGHEST) for bound in found.bounds]
+    if promised.lows:
+        steps = [
+            StepBounds(place, None if low is None else min(low, _HIGHEST), bound)
+            for place, (low, bound) in enumerate(zip(promised.lows, bounds, strict=True))
+        ]
+    else:
+        steps = [StepBounds(name, person=bound) for name, bound in zip(promised.steps, bounds, strict=True)]
+    return gathered.keep(count_labels(gathered.joined), tuple(steps), guarantee=guarantee)
+
+
+def _draw_promises(
+    promised: PromiseFound, kept: str | None, warning: str | None, *, is_wanted: bool
+) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    found = promised.found
+    yield Text(make_visible(f"{promised.metric}, judge '{promised.judge}': {found.labels} labelled questions"), "bold")
+    yield ""
+    for sentence, style in _conclude(promised):
+        yield Text(make_visible(sentence), style)
+    if warning is not None:
+        yield Text(f"! {warning}", "yellow")
+    yield ""
+    bounds = found.bounds or found.best_bounds
+    if bounds is not None:
+        what = "yes from" if promised.lows else "to a person below"
+        pairs = zip(promised.steps, bounds, strict=True)
+        rows = [(make_visible(name), format_number(min(one, _HIGHEST))) for name, one in pairs]
+        yield tabulate(("step" if promised.lows else "stage", what), rows, {1})
+        yield ""
+    curve = [(format_percent(one.coverage), format_percent(one.risk), format_percent(one.upper)) for one in found.curve]
+    yield tabulate(("answers sent", "wrong among them", f"upper bound ({promised.confidence:.0%})"), curve, {0, 1, 2})
+    yield Text("Each bound holds for a rule that was chosen beforehand, not for the best of them.", "dim")
+    yield ""
+    if kept is not None:
+        yield make_visible(kept)
+    elif is_wanted:
+        yield Text("Nothing was written, because the promise cannot be kept.", "yellow")
+
+
+def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
+    found, share = promised.found, format_percent(promised.limit, 2)
+    sure = f"with {promised.confidence:.0%} confidence"
+    kept = found.wanted
+    if kept is not None and found.control == "crc":
+        yield f"✓ On average, at most {share} of all answers are wrong and sent.", "green"
+        yield (
+            "This limits the mean over sets of labels, and wrong answers among all answers. --control ltt limits their "
+            "share among the answers that are sent, with a confidence.",
+            "",
+        )
+    elif kept is not None:
+        yield f"✓ At most {share} of the answers that are sent are wrong, {sure}.", "green"
+    elif found.best is not None:
+        yield (
+            f"✗ Not possible with {found.labels} labels: the best that can be promised is {found.best.limit:.1%}, "
+            f"{sure}.",
+            "red",
+        )
+        yield _say_needed(promised), ""
+    else:
+        yield f"✗ Nothing can be promised with {found.labels} labels.", "red"
+    if kept is not None:
+        tested = found.labels - found.learnt
+        yield f"Of {tested} labelled answers, {kept.sent} would be sent, {kept.wrong} of them wrong.", ""
+    if found.learnt:
+        yield f"{found.learnt} other labels say which bounds to relax first.", ""
+
+
+def _say_needed(promised: PromiseFound) -> str:
+    found = promised.found
+    needed = count_needed(promised.limit, 1 - promised.confidence)
+    if found.labels - found.learnt < needed:
+        total = math.ceil(needed * found.labels / (found.labels - found.learnt))
+        return f"Even if no answer were wrong, {total} labels would be needed."
+    return "Stricter judges, or more labels of answers with high values, would help."

@@ -1,0 +1,372 @@
+"""Writes the text of a comment: the outcome, the checks against a baseline, and folded details.
+
+The table has a row for each gate and each metric: its number now, its number before, and the test. A text above the
+greatest length is cut: rows first, from the end, then whole parts.
+
+Every name and text of a user stands in a table, a list or code, so that none of them acts as Markdown, HTML, a
+mention of a person or a command of GitLab.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value
+from rageval_spec.commands.compare.metric_changes import MetricChange, compare_metrics, list_differences
+from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange, find_changes
+from rageval_spec.drawing.card_text import format_change, shorten
+from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
+from rageval_spec.drawing.evaluation_markdown import SIGNS, describe_provenance, tabulate_slices
+from rageval_spec.drawing.legend import is_improvement, significance_mark
+from rageval_spec.drawing.question_order import Filter
+from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first
+from rageval_spec.history.comparability import find_comparability
+from rageval_spec.wording import DIGITS, count_noun, format_interval, format_mean, format_number, tell_apart
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.results_argument import NamedResults
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost
+    from rageval_spec.data.outcomes import Cell, GateOutcome
+
+
+LONGEST = 60_000
+"""Characters of a comment; GitHub refuses comments of more than 65,536."""
+MOST_QUESTIONS = 50
+"""Broken and fixed questions that are listed, each."""
+_MOST_LINES = 20
+_SHORT, _LONG = 120, 300
+_NOT_IN_MARKS = re.compile(r"[^\w.]+")
+
+
+def mark(evaluation: Evaluation, key: str | None = None) -> str:
+    """The first line of a comment, by which it is found again: an HTML comment, which nobody sees."""
+    name = _NOT_IN_MARKS.sub("-", key or evaluation.name).strip("-")
+    return f"<!-- rageval-spec: {name[:_SHORT]} -->"
+
+
+def write_body(
+    evaluation: Evaluation,
+    baseline: NamedResults | None = None,
+    *,
+    key: str | None = None,
+    commit: str | None = None,
+    longest: int = LONGEST,
+) -> str:
+    """The text of a comment, of at most `longest` characters.
+
+    Args:
+        evaluation: what was evaluated.
+        baseline: earlier results to compare with; without them, the table has the comparisons that gates made.
+        key: replaces the evaluation's name in the line by which the comment is found again.
+        commit: the commit that was evaluated.
+        longest: the most characters; what has no room is cut, details first.
+    """
+    head = f"{mark(evaluation, key)}\n{_write_headline(evaluation)}"
+    return join_parts(head, [*_list_parts(evaluation, baseline, commit)], longest)
+
+
+def _write_headline(evaluation: Evaluation) -> str:
+    headline = describe_headline(evaluation)
+    told = f"**{headline.title}:** {escape(headline.summary)}."
+    reason = f" {escape(shorten(headline.reason, _LONG))}" if headline.reason else ""
+    return f"## {SIGNS[evaluation.verdict]} {quote(shorten(evaluation.name, _SHORT))}\n\n{told}{reason}"
+
+
+def _list_parts(evaluation: Evaluation, baseline: NamedResults | None, commit: str | None) -> Iterator[Part]:
+    if evaluation.failures:
+        rows = list_lines(f"❌ {escape(shorten(failure, _LONG))}" for failure in evaluation.failures)
+        yield Part(rows=rows, is_folded=False)
+    yield from _list_warnings(evaluation, baseline)
+    checks = list_checks(evaluation, baseline)
+    gated, others = ([one for one in checks if one.is_gate is wanted] for wanted in (True, False))
+    shown, folded = (gated, others) if gated else (others, [])
+    if shown:
+        yield _tabulate("", shown, is_folded=False)
+    if baseline is not None:
+        yield from _list_questions(evaluation, baseline)
+    if folded:
+        yield _tabulate(f"Metrics without a gate ({len(folded)})", folded, is_folded=True)
+    for title, header, rows in tabulate_slices(evaluation, DIGITS):
+        yield Part(title, rows, header)
+    yield from _list_costs(evaluation, baseline)
+    yield _describe_origin(evaluation, baseline, commit)
+
+
+def _tabulate(title: str, checks: list[CheckRow], *, is_folded: bool) -> Part:
+    """The table, and the reasons below it; a single one is already in the headline."""
+    reasons = [escape(shorten(one.reason, _LONG)) for one in checks if one.reason]
+    after = "\n".join(f"- {reason}" for reason in reasons[:_MOST_LINES]) if len(reasons) > 1 else ""
+    return Part(title, [one.list_cells() for one in checks], HEADER, after=after, is_folded=is_folded)
+
+
+def _list_warnings(evaluation: Evaluation, baseline: NamedResults | None) -> Iterator[Part]:
+    """The warnings of the evaluation, and what else differs from the baseline."""
+    lines = [escape(shorten(str(note), _LONG)) for note in share_notes(evaluation) if note.level == "warning"]
+    if lines:
+        yield Part(rows=list_lines(f"{SIGNS['warn']} {line}" for line in lines), is_folded=False)
+    if baseline is None:
+        return
+    known = find_comparability(evaluation, baseline.evaluation, baseline.name)
+    differences = list_differences(evaluation, baseline.evaluation, known)
+    if differences:
+        title = f"What else differs from {quote(shorten(baseline.name, _SHORT))}"
+        yield Part(title, list_lines(escape(shorten(line, _LONG)) for line in differences), is_folded=False)
+
+
+def _list_questions(evaluation: Evaluation, baseline: NamedResults) -> Iterator[Part]:
+    """The questions that broke and those that were fixed, the largest changes first."""
+    found = find_changes(evaluation, baseline.evaluation, Filter(limit=MOST_QUESTIONS))
+    for kind, sign in ((KINDS[0], "❌"), (KINDS[1], "✅")):
+        changes = [one for one in found.shown if one.kind == kind]
+        if not changes:
+            continue
+        more = found.counts[kind] - len(changes)
+        after = f"{count_noun(more, 'more question')} with smaller changes." if more else ""
+        title = f"{sign} {count_noun(found.counts[kind], f'{kind} question')}"
+        header = ["query", "system", "what changed", "question", "answer before", "answer now"]
+        yield Part(title, [_describe_change(one) for one in changes], header, after=after)
+
+
+def _describe_change(one: QuestionChange) -> list[str]:
+    edited = f" ({' and '.join(one.edited)} edited)" if one.edited else ""
+    texts = (one.question, one.answer_before or "", one.error or one.answer or "")
+    names = (quote_cell(shorten(name, _SHORT)) for name in (one.query_id, one.system))
+    return [*names, escape(describe_value(one)) + edited, *(escape(shorten(text, _LONG)) for text in texts)]
+
+
+def _list_costs(evaluation: Evaluation, baseline: NamedResults | None) -> Iterator[Part]:
+    """What the replies of each model took, beside what they took for the baseline."""
+    if not evaluation.judging:
+        return
+    before = {} if baseline is None else baseline.evaluation.judging
+    rows = [
+        [quote_cell(shorten(name, _SHORT)), *_describe_cost(cost), _format_dollars(before.get(name))]
+        for name, cost in evaluation.judging.items()
+    ]
+    known = [cost.cost for cost in evaluation.judging.values() if cost.cost is not None]
+    total = f": ${sum(known):.4g}" if known else ""
+    yield Part(f"Cost of judging{total}", rows, ["model", "calls", "tokens in", "tokens out", "cost", "cost of base"])
+
+
+def _describe_cost(cost: JudgingCost) -> list[str]:
+    tokens = ("–" if count is None else f"{count:,}" for count in (cost.input_tokens, cost.output_tokens))
+    return [f"{cost.calls:,}", *tokens, _format_dollars(cost)]
+
+
+def _format_dollars(cost: JudgingCost | None) -> str:
+    return "–" if cost is None or cost.cost is None else f"${cost.cost:.4g}"
+
+
+def _describe_origin(evaluation: Evaluation, baseline: NamedResults | None, commit: str | None) -> Part:
+    lines = []
+    if commit:
+        lines.append(f"Commit {quote(shorten(commit, _SHORT))}.")
+    if baseline is not None:
+        lines.append(f"Base: {quote(shorten(baseline.name, _SHORT))}.")
+    return Part("Provenance", before=" ".join(lines), after=describe_provenance(evaluation))
+
+
+HEADER = ("Check", "Head", "Base", "Difference [interval]", "Improved", "Regressed")
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A row; all texts are plain but `name`, which is Markdown.
+
+    Attributes:
+        name: the sign of the outcome, the metric with its place, and the bound.
+        head, base: the numbers; "–" if there is none.
+        difference: with its interval and whether it is significant; "" without a base.
+        test: the paired test, for the counts of questions that improved and regressed.
+        reason: why the gate did not pass; "" for other rows.
+        is_gate: whether the row is a gate's.
+    """
+
+    name: str
+    head: str
+    base: str
+    difference: str
+    test: Comparison | None
+    reason: str = ""
+    is_gate: bool = False
+
+    def list_cells(self) -> list[str]:
+        """The cells of the row, as Markdown."""
+        counts = ("", "") if self.test is None else (str(self.test.wins), str(self.test.losses))
+        return [self.name, *map(escape, (self.head, self.base, self.difference)), *counts]
+
+
+def list_checks(evaluation: Evaluation, baseline: NamedResults | None) -> list[CheckRow]:
+    """A row for each gate, worst first, then one for each metric of a system that no gate looks at."""
+    return [*_Table(evaluation, baseline).list_rows()]
+
+
+class _Table:
+    def __init__(self, evaluation: Evaluation, baseline: NamedResults | None) -> None:
+        self.evaluation = evaluation
+        changes = [] if baseline is None else _compare_all(evaluation, baseline)
+        self.changes = {change.after.cell: change for change in changes}
+        self.has_baseline = baseline is not None
+
+    def list_rows(self) -> Iterator[CheckRow]:
+        gates = worst_first(self.evaluation.gates)
+        yield from map(self._describe_gate, gates)
+        gated = {gate.cell for gate in gates}
+        for aggregate in self.evaluation.aggregates:
+            if aggregate.cell not in gated:
+                yield self._describe(aggregate.cell, "")
+
+    def _describe_gate(self, gate: GateOutcome) -> CheckRow:
+        row = self._describe(gate.cell, gate.bound, self._find_asked(gate))
+        reason = "" if gate.outcome == "pass" else f"{SIGNS[gate.outcome]} {gate.reason}"
+        name = f"{SIGNS[gate.outcome]} {row.name}"
+        return CheckRow(name, row.head, row.base, row.difference, row.test, reason, is_gate=True)
+
+    def _find_asked(self, gate: GateOutcome) -> Comparison | None:
+        """The comparison with another system of the spec that the gate asked for."""
+        return self.evaluation.find_asked(gate) if gate.baseline in self.evaluation.systems else None
+
+    def _describe(self, cell: Cell, bound: str, asked: Comparison | None = None) -> CheckRow:
+        head = self.evaluation.aggregate(cell.dataset, cell.system, cell.metric, cell.slice)
+        name = self._name(cell, bound)
+        change = self.changes.get(cell)
+        if change is not None and asked is None:
+            return _compare(name, change)
+        test = asked or (None if self.has_baseline else self._find_test(cell))
+        shown = "–" if head is None else format_mean(head)
+        if test is None or head is None:
+            return CheckRow(name, shown, "–", "", None)
+        base = self.evaluation.aggregate(cell.dataset, test.baseline, cell.metric, cell.slice)
+        shown, before = _tell_apart(head, base)
+        if base is None and test.baseline_mean is not None:
+            before = format_number(test.baseline_mean)
+        return CheckRow(name, shown, f"{before} ({test.baseline})", _describe_test(test, self.evaluation), test)
+
+    def _find_test(self, cell: Cell) -> Comparison | None:
+        """The comparison that a gate asked for, or else the one with the first system."""
+        asked = next((one for one in self.evaluation.baselines if one.cell == cell), None)
+        return asked or self.evaluation.comparison(cell.dataset, cell.system, cell.metric, cell.slice)
+
+    def _name(self, cell: Cell, bound: str) -> str:
+        """The metric, then what tells its cell from others, then the bound."""
+        places = (
+            cell.system if len(self.evaluation.systems) > 1 else "",
+            cell.dataset if len(self.evaluation.datasets) > 1 else "",
+            cell.slice or "",
+        )
+        shown = [quote_cell(shorten(name, _LONGEST_NAME)) for name in (cell.metric, *filter(None, places))]
+        return " · ".join(shown) + (f" {escape(shorten(bound, _LONGEST_NAME))}" if bound else "")
+
+
+def _compare_all(evaluation: Evaluation, baseline: NamedResults) -> list[MetricChange]:
+    known = find_comparability(evaluation, baseline.evaluation, baseline.name)
+    return compare_metrics(evaluation, baseline.evaluation, known)
+
+
+def _compare(name: str, change: MetricChange) -> CheckRow:
+    head, base = _tell_apart(change.after, change.before)
+    interval = format_interval(change.comparison.interval) if change.comparison and change.difference else ""
+    return CheckRow(name, head, base, f"{describe_difference(change)} {interval}".strip(), change.comparison)
+
+
+def _tell_apart(head: Aggregate, base: Aggregate | None) -> tuple[str, str]:
+    if base is None:
+        return format_mean(head), "–"
+    if head.mean is None or base.mean is None or head.statistic == "sum":
+        return format_mean(head), format_mean(base)
+    return tell_apart(head.mean, base.mean)
+
+
+def _describe_test(test: Comparison, evaluation: Evaluation) -> str:
+    if not test.difference:
+        return "="
+    mark = significance_mark(test)
+    is_better = is_improvement(test, evaluation)
+    word = "" if is_better is None else " better" if is_better else " worse"
+    told = f" {mark}{word}" if mark else ""
+    return f"{format_change(test.difference)}{told} {format_interval(test.interval)}".strip()
+
+
+_RESERVED = 160
+"""Characters that are kept for each further part, which at least says that it was left out."""
+_MOST_RESERVED = 20
+"""For at most this many parts; of more, some are only counted."""
+_LONGEST_TITLE = 100
+_NEW_BLOCK = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a comment; all texts are Markdown.
+
+    Attributes:
+        title: its heading, or the line that unfolds it; "" for neither.
+        rows: the rows of a table with `header`; lines if there is no header.
+        before, after: text above and below the rows.
+        is_folded: whether a reader must unfold it.
+    """
+
+    title: str = ""
+    rows: Sequence[Sequence[str]] = ()
+    header: Sequence[str] = ()
+    before: str = ""
+    after: str = ""
+    is_folded: bool = True
+
+    def render(self, most_rows: int | None = None) -> str:
+        """The part with its first rows, and a count of the others."""
+        shown = self.rows[:most_rows]
+        left_out = len(self.rows) - len(shown)
+        more = f"{count_noun(left_out, 'more row')}: too long for a comment; see the results." if left_out else ""
+        listed = format_table(self.header, shown) if self.header else "\n".join(line for (line,) in shown)
+        body = "\n\n".join(filter(None, (self.before, listed if shown else "", more, self.after)))
+        if not self.is_folded:
+            return "\n\n".join(filter(None, (f"**{self.title}**" if self.title else "", body)))
+        return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>"
+
+    def omit(self) -> str:
+        """A line in place of a part that has no room."""
+        title = self.title if len(self.title) <= _LONGEST_TITLE else f"{self.title[:_LONGEST_TITLE].rstrip()}..."
+        return f"{title or 'A part'}: too long for a comment; see the results."
+
+
+def join_parts(head: str, parts: Sequence[Part], longest: int) -> str:
+    """The text of the comment, of at most `longest` characters.
+
+    `head` stands first and is never cut. A part gets the room that the parts before it left, except for a line for each
+    part after it. If there is no room for a line either, the last parts are only counted.
+    """
+    blocks, omitted = [head], 0
+    for number, part in enumerate(parts):
+        used = sum(len(block) + _NEW_BLOCK for block in blocks)
+        reserved = _RESERVED * min(len(parts) - number - 1, _MOST_RESERVED)
+        block = _fit(part, longest - used - reserved - 1)
+        is_last = number == len(parts) - 1 and not omitted
+        if used + len(block) + (0 if is_last else _RESERVED) < longest:
+            blocks.append(block)
+        else:
+            omitted += 1
+    if omitted:
+        blocks.append(f"{count_noun(omitted, 'more part')}: too long for a comment; see the results.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _fit(part: Part, room: int) -> str:
+    """The part with as many rows as fit; a line in its place if not even one does."""
+    if len(whole := part.render()) <= room:
+        return whole
+    low, high = 0, len(part.rows) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(part.render(middle)) <= room else (low, middle - 1)
+    text = part.render(low)
+    return text if low > 0 and len(text) <= room else part.omit()
+
+
+def list_lines(lines: Iterable[str]) -> list[list[str]]:
+    """The rows of a part without a table."""
+    return [[f"- {line}"] for line in lines]

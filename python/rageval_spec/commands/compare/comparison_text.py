@@ -1,0 +1,413 @@
+"""Writes a comparison as text or Markdown, with the words of answers that changed.
+
+In text, removed words are in `[-...-]` and added ones in `{+...+}`, whatever the colours. In Markdown, removed words
+are struck through and added ones are bold.
+
+The work is bounded: where two long texts have little in common, all of one is removed and all of the other added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from rageval_spec.commands.compare.metric_changes import MetricChange
+from rageval_spec.commands.compare.question_changes import Kind, QuestionChange, QuestionChanges
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.card_text import draw_line, format_change, shorten
+from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.drawing.legend import NOT_COMPARABLE, significance_mark
+from rageval_spec.wording import (
+    ADJUSTED,
+    count_noun,
+    format_interval,
+    format_mean,
+    format_number,
+    format_percent,
+    format_probability,
+    list_names,
+    tell_apart,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from rageval_spec.commands.compare.question_changes import Compared
+    from rageval_spec.data.evaluation import Comparison
+
+
+SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
+_STYLES: dict[Kind, str] = {
+    "broken": "bold red",
+    "fixed": "bold green",
+    "worse": "red",
+    "better": "green",
+    "changed": "cyan",
+}
+_NARROW = 100
+
+
+def draw_comparison(found: Compared, width: int) -> Iterator[RenderableType]:
+    """What differs, the numbers, and the questions that changed."""
+    from rich.text import Text
+
+    yield Text(make_visible(f"{found.before.name} → {found.after.name}"), "bold")
+    if found.differences:
+        yield ""
+        yield Text("What else differs", "bold yellow")
+        yield from (Text(f"  • {shorten(line)}") for line in found.differences)
+    yield from _draw_numbers(found, is_narrow=width < _NARROW)
+    yield ""
+    yield Text(describe_counts(found))
+    for one in found.questions.shown:
+        yield ""
+        yield from _draw_change(one, found)
+    if more := describe_rest(found.questions):
+        yield ""
+        yield Text(more, "dim")
+
+
+def _draw_numbers(found: Compared, *, is_narrow: bool) -> Iterator[RenderableType]:
+    """A table for each dataset with the numbers that changed, and a line for those that did not."""
+    from rich.text import Text
+
+    changed = [one for one in found.metrics if not is_equal(one)]
+    for dataset in dict.fromkeys(one.dataset for one in changed):
+        yield ""
+        if len(found.after.evaluation.datasets) > 1:
+            yield Text(make_visible(dataset), "bold")
+        yield _draw_metrics([one for one in changed if one.dataset == dataset], is_narrow=is_narrow)
+    notes = [describe_test(changed), describe_equal(found)]
+    for note in filter(None, notes):
+        yield ""
+        yield Text(make_visible(note), "dim")
+
+
+def is_equal(one: MetricChange) -> bool:
+    """Whether a metric has the same numbers on both sides, for every question that has a value in both."""
+    if one.before.mean != one.after.mean or one.difference:
+        return False
+    return one.comparison is None or one.comparison.wins == one.comparison.losses == 0
+
+
+def describe_equal(found: Compared) -> str:
+    """`Unchanged: ndcg@10 and rr of bm25; latency of v1.`, or "" if every number changed."""
+    several = len(found.after.evaluation.datasets) > 1
+    places: dict[str, list[str]] = {}
+    for one in filter(is_equal, found.metrics):
+        place = f"{one.system} on {one.dataset}" if several else one.system
+        places.setdefault(place, []).append(one.metric)
+    told = "; ".join(f"{', '.join(metrics)} of {place}" for place, metrics in places.items())
+    return f"Unchanged: {told}." if told else ""
+
+
+def describe_counts(found: Compared) -> str:
+    """`40 questions in both: 3 broken, 2 fixed, 5 worse, 1 better, 4 with another answer, 25 as before`."""
+    questions, systems = found.questions, len(found.after.evaluation.systems)
+    words = {**dict.fromkeys(SIGNS, ""), "changed": "with another answer"}
+    told = [f"{count} {words[kind] or kind}" for kind, count in questions.counts.items() if count]
+    same = questions.shared - sum(questions.counts.values())
+    told += [f"{same} as before"] if same or not told else []
+    noun = "question in both" if systems == 1 else "pair of question and system in both"
+    plural = "questions in both" if systems == 1 else "pairs of question and system in both"
+    return f"{count_noun(questions.shared, noun, plural)}: {', '.join(told)}"
+
+
+def describe_rest(questions: QuestionChanges) -> str:
+    """A sentence on the changes that the limit hides; "" if there are none."""
+    more = sum(questions.counts.values()) - len(questions.shown)
+    return f"{count_noun(more, 'smaller change')} not shown; --limit sets how many of each kind are" if more else ""
+
+
+def describe_test(changes: Sequence[MetricChange]) -> str:
+    """What the columns `difference` and `p` mean; "" if there is no test."""
+    test = next((one.comparison for one in changes if one.comparison is not None), None)
+    if test is None:
+        return ""
+    level = f"{format_percent(test.interval.confidence)} interval, " if test.interval else ""
+    design = test.design
+    weighted = ", weighted" if design is not None and design.plain is not None else ""
+    clusters = ", drawn in whole clusters" if design is not None and design.clusters is not None else ""
+    which = f"of the questions with a value in both{weighted}{clusters}"
+    tests = [one.comparison for one in changes if one.comparison is not None]
+    kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
+    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{_describe_corrected(tests)}"
+
+
+def _describe_corrected(tests: Sequence[Comparison]) -> str:
+    corrected = [*dict.fromkeys(one.metric for one in tests if one.correction is not None)]
+    if not corrected:
+        return ""
+    return (
+        f" The numbers of {list_names(corrected)} are corrected by people's labels; the test is a t test of the "
+        "corrected difference."
+    )
+
+
+def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    systems = {one.system for one in changes}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for title in ("metric", *(["system"] if len(systems) > 1 else [])):
+        table.add_column(title, overflow="fold", min_width=6)
+    for title in ("before", "after", "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("p",) if is_narrow else ("interval", "p"):
+        table.add_column(title, no_wrap=True)
+    for one in changes:
+        style = "" if one.is_worse is None or not mark_change(one) else "red" if one.is_worse else "green"
+        interval = format_interval(one.comparison.interval) if one.comparison else ""
+        difference = Text(describe_difference(one), style)
+        if is_narrow and interval:
+            difference = Text.assemble(difference, "\n", (interval, "dim"))
+        table.add_row(
+            make_visible(one.metric),
+            *([make_visible(one.system)] if len(systems) > 1 else []),
+            *show_means(one),
+            difference,
+            "" if is_narrow else Text(interval, "dim"),
+            describe_p_value(one),
+        )
+    return table
+
+
+def describe_p_value(one: MetricChange) -> str:
+    """`0.0123` or `< 0.0001`, adjusted; "" without a test."""
+    return "" if one.comparison is None else format_probability(one.comparison.p_adjusted)
+
+
+def show_means(one: MetricChange) -> tuple[str, str]:
+    """Both numbers, with enough digits to tell them apart."""
+    if one.before.mean is None or one.after.mean is None:
+        return format_mean(one.before), format_mean(one.after)
+    if one.after.statistic == "sum":
+        return format_mean(one.before), format_mean(one.after)
+    return tell_apart(one.before.mean, one.after.mean)
+
+
+def mark_change(one: MetricChange) -> str:
+    """▲ or ▼ for a significant difference, else ""."""
+    return significance_mark(one.comparison)
+
+
+def describe_difference(one: MetricChange) -> str:
+    """`−0.1000 ▼ worse`: the direction in words where the difference is significant; ≠ where it is not comparable."""
+    if one.difference is None:
+        return "–"
+    if not one.difference:
+        return "="
+    mark = mark_change(one)
+    if mark == NOT_COMPARABLE:
+        return f"{format_change(one.difference)} {mark}"
+    told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
+    return f"{format_change(one.difference)}{told}"
+
+
+def _draw_change(one: QuestionChange, found: Compared) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts = [Text(f"{SIGNS[one.kind]} {one.kind}", _STYLES[one.kind]), Text(shorten(one.query_id), "bold")]
+    parts += [Text(shorten(name), "dim") for name in name_places(one, found)]
+    parts.append(Text(shorten(describe_value(one))))
+    if one.edited:
+        parts.append(Text(f"({' and '.join(one.edited)} edited)", "yellow"))
+    yield Text("  ").join([part for part in parts if part])
+    if one.question:
+        yield Padding(draw_line(one.question), (0, 0, 0, 2))
+    if one.error is not None:
+        yield Padding(draw_line(one.error, "red"), (0, 0, 0, 2))
+    if one.answer_before != one.answer:
+        yield Padding(_draw_diff(diff_words(one.answer_before or "", one.answer or "")), (0, 0, 0, 2))
+
+
+def name_places(one: QuestionChange, found: Compared) -> list[str]:
+    """The system and the dataset, where there are several."""
+    evaluation = found.after.evaluation
+    pairs = ((one.system, evaluation.systems), (one.dataset, evaluation.datasets))
+    return [name for name, names in pairs if len(names) > 1]
+
+
+def describe_value(one: QuestionChange) -> str:
+    """`faithfulness 0.9000 → 0.2000`, or what happened to the answer."""
+    if one.metric is not None and one.before is not None and one.after is not None:
+        before, after = tell_apart(one.before, one.after, format_number)
+        return f"{one.metric} {before} → {after}"
+    if one.answer is None and one.answer_before is not None:
+        return "no answer any more"
+    return "has an answer now" if one.answer is not None and one.answer_before is None else ""
+
+
+def _draw_diff(edits: list[Edit]) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for edit in shorten_edits(edits):
+        shown = make_visible(edit.text.replace("\r\n", "\n").replace("\t", "    "), keep="\n")
+        if edit.kind == "equal":
+            text.append(shown, "dim")
+        else:
+            space, words = split_space(shown)
+            sign = ("[-", "-]") if edit.kind == "removed" else ("{+", "+}")
+            text.append(space).append(f"{sign[0]}{words}{sign[1]}", "red" if edit.kind == "removed" else "green")
+    return text
+
+
+def split_space(text: str) -> tuple[str, str]:
+    """The white space at the beginning, and the rest; a text of white space alone is its own rest."""
+    rest = text.lstrip()
+    return (text[: len(text) - len(rest)], rest) if rest else ("", text)
+
+
+def write_comparison(found: Compared) -> str:
+    """What differs, the numbers, and the questions that changed."""
+    return "\n\n".join(_list_blocks(found)) + "\n"
+
+
+def _list_blocks(found: Compared) -> Iterator[str]:
+    yield f"# {quote_cell(found.before.name)} → {quote_cell(found.after.name)}"
+    if found.differences:
+        yield "**What else differs**"
+        yield "\n".join(f"- {escape(shorten(line))}" for line in found.differences)
+    changed = [one for one in found.metrics if not is_equal(one)]
+    if changed:
+        header = ["dataset", "system", "metric", "before", "after", "difference", "interval", f"{ADJUSTED} p"]
+        yield format_table(header, map(_list_cells, changed))
+    for note in filter(None, (describe_test(changed), describe_equal(found))):
+        yield escape(note)
+    yield f"{describe_counts(found)}."
+    for one in found.questions.shown:
+        yield from _write_change(one, found)
+    if more := describe_rest(found.questions):
+        yield f"{more}."
+
+
+def _list_cells(one: MetricChange) -> list[str]:
+    test = one.comparison
+    return [
+        *map(quote_cell, (one.dataset, one.system, one.metric)),
+        *show_means(one),
+        describe_difference(one),
+        format_interval(test.interval).replace("[", "\\[") if test else "",
+        escape(describe_p_value(one)),
+    ]
+
+
+def _write_change(one: QuestionChange, found: Compared) -> Iterator[str]:
+    names = " · ".join(quote_cell(shorten(name)) for name in (one.query_id, *name_places(one, found)))
+    edited = f" ({' and '.join(one.edited)} edited)" if one.edited else ""
+    yield f"### {SIGNS[one.kind]} {one.kind}: {names} {escape(shorten(describe_value(one)))}{edited}".rstrip()
+    if one.question:
+        yield f"**Question:** {escape(shorten(one.question))}"
+    if one.error is not None:
+        yield f"**Error:** {escape(shorten(one.error))}"
+    if one.answer_before != one.answer:
+        edits = shorten_edits(diff_words(one.answer_before or "", one.answer or ""))
+        yield f"**Answer:** {''.join(map(_write_edit, edits))}"
+
+
+def _write_edit(edit: Edit) -> str:
+    space, words = split_space(edit.text)
+    text = escape(words)
+    marked = {"equal": text, "removed": f"~~{text}~~", "added": f"**{text}**"}[edit.kind]
+    return f" {marked}" if space else marked
+
+
+_ONE_BY_ONE = r"\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"\s*(?:[{_ONE_BY_ONE}]|[^\W{_ONE_BY_ONE}]+|[^\w\s]|$)")
+"""A word, or one character of a script without spaces, with the white space before it."""
+_MOST_WORDS = 4_000
+"""Texts that differ in more words than this are not compared word by word."""
+_KEPT = 60
+"""Characters of unchanged text that are kept before and after a change."""
+_LONGEST = 600
+"""Characters of a removed or added passage that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A passage that both texts have, or only one of them."""
+
+    kind: Literal["equal", "removed", "added"]
+    text: str
+
+
+def diff_words(before: str, after: str) -> list[Edit]:
+    """The passages of both texts in order: `before` without the added ones, `after` without the removed ones."""
+    from difflib import SequenceMatcher
+
+    if before == after:
+        return [Edit("equal", before)] if before else []
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    start = _count_shared(old, new)
+    end = _count_shared(old[start:][::-1], new[start:][::-1])
+    middle = old[start : len(old) - end], new[start : len(new) - end]
+    edits = [Edit("equal", "".join(old[:start]))]
+    if max(map(len, middle)) > _MOST_WORDS:
+        edits += [Edit("removed", "".join(middle[0])), Edit("added", "".join(middle[1]))]
+    else:
+        for kind, low, high, first, last in SequenceMatcher(None, *middle).get_opcodes():
+            if kind == "equal":
+                edits.append(Edit("equal", "".join(middle[0][low:high])))
+            else:
+                edits += [Edit("removed", "".join(middle[0][low:high])), Edit("added", "".join(middle[1][first:last]))]
+    edits.append(Edit("equal", "".join(old[len(old) - end :])))
+    return list(_join([edit for edit in edits if edit.text]))
+
+
+def _count_shared(old: Sequence[str], new: Sequence[str]) -> int:
+    """The number of words that both begin with."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
+
+
+def _join(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """Join neighbouring changes, and those that only a comma or a space keeps apart: `a, b` -> `c, d` is one change."""
+    removed = added = ""
+    for at, edit in enumerate(edits):
+        between = bool(removed or added) and at + 1 < len(edits)
+        if edit.kind == "equal" and not (between and not re.search(r"\w", edit.text)):
+            yield from _list_change(removed, added)
+            removed = added = ""
+            yield edit
+        else:
+            removed += edit.text if edit.kind != "added" else ""
+            added += edit.text if edit.kind != "removed" else ""
+    yield from _list_change(removed, added)
+
+
+def _list_change(removed: str, added: str) -> Iterator[Edit]:
+    if removed:
+        yield Edit("removed", removed)
+    if added:
+        yield Edit("added", added)
+
+
+def shorten_edits(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits with `…` in place of what is far from a change, and of the rest of a very long change."""
+    last = len(edits) - 1
+    return [
+        Edit(
+            edit.kind, _shorten(edit.text, is_first=at == 0, is_last=at == last) if edit.kind == "equal" else _cut(edit)
+        )
+        for at, edit in enumerate(edits)
+    ]
+
+
+def _shorten(text: str, *, is_first: bool, is_last: bool) -> str:
+    head = 0 if is_first and not is_last else _KEPT
+    tail = 0 if is_last and not is_first else _KEPT
+    if len(text) <= head + tail + 10:
+        return text
+    return f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}"
+
+
+def _cut(edit: Edit) -> str:
+    return edit.text if len(edit.text) <= _LONGEST else f"{edit.text[:_LONGEST]}…"

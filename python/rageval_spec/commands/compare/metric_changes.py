@@ -1,0 +1,294 @@
+"""Compares the numbers of two evaluations, metric by metric, with a paired test on the questions of both.
+
+Metrics that people's labels correct are compared by the labels that both evaluations have of their own answers. What
+else differs between the evaluations is listed too, because it can explain a change as well as the systems can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.datasets import Fingerprint
+from rageval_spec.data.outcomes import LABEL, has_unnamed
+from rageval_spec.drawing.question_order import match_systems
+from rageval_spec.history.comparability import describe_changes, describe_overlap, describe_unknown
+from rageval_spec.history.metric_definitions import read_recorded_spec
+from rageval_spec.history.saved_evaluations import list_setting_changes
+from rageval_spec.spec.blocks.spec_node import StatisticsNode
+from rageval_spec.statistics.aggregation import adjust_table, compare_evaluations, is_percentile
+from rageval_spec.wording import list_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+    from rageval_spec.history.comparability import Comparability
+    from rageval_spec.statistics.aggregation import PairedTests
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChange:
+    """One metric of one system in both evaluations.
+
+    Attributes:
+        before, after: the aggregates over all questions of each evaluation.
+        difference: of the questions that have a value in both, if there is a test; else of the aggregates. None
+            without a number on both sides.
+        comparison: the paired test; None for counts, for percentiles that no gate compares, for a metric without a good
+            direction, and for fewer than two questions with a value in both.
+        is_worse: whether the difference is for the worse; None without one, and if the two are not comparable.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    before: Aggregate
+    after: Aggregate
+    difference: float | None
+    comparison: Comparison | None
+    is_worse: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """What the test must know of a metric."""
+
+    statistic: str
+    higher_is_better: bool
+
+
+def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[MetricChange]:
+    """Every metric of every system that both evaluations have, in the order of the later one.
+
+    The intervals, the tests and the families of Holm's correction are those of a spec's `baseline`: a comparison that a
+    gate of the later evaluation made has the gate's p-value. Queries whose question changed are not compared.
+
+    Args:
+        evaluation: the later evaluation.
+        earlier: the earlier one.
+        known: what differs between the two besides the systems.
+    """
+    systems = match_systems(evaluation.systems, earlier.systems)
+    statistics = {one.metric: one.statistic for one in evaluation.aggregates}
+    metrics = {
+        metric: _Metric(statistics.get(metric, "mean"), metric not in evaluation.lower_is_better)
+        for metric in evaluation.metrics
+    }
+    settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
+    values = _rename(known.keep_same(earlier.values), systems)
+    asked = {one.metric for one in evaluation.baselines}
+    unlike = find_unlike(evaluation, earlier)
+    compared = {
+        name: metric
+        for name, metric in metrics.items()
+        if name not in unlike and (name in asked or not is_percentile(metric))
+    }
+    every = (evaluation.values, values, known.baseline, compared, settings)
+    designs = evaluation.question_designs
+    judged = compare_evaluations(*every, has_percentiles=True, designs=designs)
+    found = correct(judged, evaluation, values, settings.confidence).comparisons
+    gated = _list_gated(evaluation, found)
+    intervals = {one.cell: one.interval for one in gated}
+    adjusted = [replace(one, interval=intervals.get(one.cell, one.interval)) for one in adjust_table(found, gated)]
+    tests = {one.cell: one for one in known.mark(tuple(adjusted))}
+    changes = []
+    for after in evaluation.aggregates:
+        before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
+        if before is not None:
+            is_alike = after.metric not in unlike
+            changes.append(_describe(before, after, tests.get(after.cell), evaluation, is_alike=is_alike))
+    return changes
+
+
+def _list_gated(evaluation: Evaluation, found: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons that gates of the evaluation have made already, whatever name they know the baseline by.
+
+    They belong to the family of the gates, and have its p-value. Equal differences and p-values show that they are the
+    same: both are computed from the values alone. The gates know more of the interval: where not all questions were
+    asked, it is one that holds nevertheless.
+    """
+    numbers = [(one.cell, one.difference, one.p_value, one.queries) for one in found]
+    return [
+        replace(one, p_adjusted=gated.p_adjusted, interval=gated.interval)
+        for one, own in zip(found, numbers, strict=True)
+        for gated in evaluation.baselines
+        if (gated.cell, gated.difference, gated.p_value, gated.queries) == own
+    ]
+
+
+def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:
+    """The earlier values, with each system under the name of the later one; others are left out."""
+    import polars as pl
+
+    names = {before: now for now, before in systems.items()}
+    known = values.filter(pl.col("system").is_in(list(names)))
+    return known.with_columns(pl.col("system").replace(names))
+
+
+def _describe(
+    before: Aggregate, after: Aggregate, test: Comparison | None, evaluation: Evaluation, *, is_alike: bool
+) -> MetricChange:
+    difference = test.difference if test is not None else None
+    if is_alike and test is None and before.mean is not None and after.mean is not None:
+        difference = after.mean - before.mean
+    is_directed = bool(difference) and (test is None or test.is_comparable)
+    worse = (
+        None
+        if not is_directed or difference is None
+        else (difference > 0) == (after.metric in evaluation.lower_is_better)
+    )
+    return MetricChange(after.dataset, after.system, after.metric, before, after, difference, test, worse)
+
+
+def find_unlike(evaluation: Evaluation, earlier: Evaluation) -> dict[str, str]:
+    """The metrics whose numbers are not of one kind in both evaluations, and why, by name.
+
+    A judge's mean and a corrected one are not compared. Nor are corrected ones by labels that do not name the answer's
+    digest: the same label may count for the answers of both.
+    """
+    now, before = _list_corrected(evaluation), _list_corrected(earlier)
+    unlike = {}
+    for metric in evaluation.metrics:
+        if metric in earlier.metrics and (metric in now) != (metric in before):
+            unlike[metric] = f"people's labels correct it only {'after' if metric in now else 'before'}"
+        elif metric in now and (has_unnamed(evaluation.notes, metric) or has_unnamed(earlier.notes, metric)):
+            unlike[metric] = "its labels do not name the answers' digests"
+    return unlike
+
+
+def describe_unlike(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    """`not compared: faithfulness, because people's labels correct it only after`."""
+    reasons: dict[str, list[str]] = {}
+    for metric, reason in find_unlike(evaluation, earlier).items():
+        reasons.setdefault(reason, []).append(metric)
+    yield from (f"not compared: {list_names(names)}, because {reason}" for reason, names in reasons.items())
+
+
+def correct(compared: PairedTests, evaluation: Evaluation, earlier: pl.DataFrame, confidence: float) -> PairedTests:
+    """The comparisons, those of metrics with labels corrected by them; `earlier` has the earlier values."""
+    from rageval_spec.statistics.raters.label_correction import Rule, correct_comparisons
+
+    recorded = read_recorded_spec(evaluation)
+    rules = {}
+    for one in evaluation.aggregates:
+        metric = None if recorded is None else recorded.metrics.get(one.metric)
+        if one.correction is not None and metric is not None:
+            low, high = metric.bounds
+            bounds = (low, low + 1 if high is None else high)
+            rules[one.metric] = Rule(one.correction.source, bounds, one.correction.method)
+    if not rules or LABEL not in earlier.columns:
+        return compared
+    designs = evaluation.question_designs
+    return correct_comparisons(compared, evaluation.values, rules, confidence, earlier, designs)
+
+
+def _list_corrected(evaluation: Evaluation) -> set[str]:
+    return {one.metric for one in evaluation.aggregates if one.correction is not None}
+
+
+_PARTS = {"question": "question", "reference": "reference", "judgements": "relevance judgements"}
+
+
+def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[str]:
+    """One sentence for each difference: other questions, what is not comparable, settings, models, prompts, versions.
+
+    Args:
+        evaluation: the later evaluation.
+        earlier: the earlier one.
+        known: what `find_comparability` found.
+    """
+    return [
+        *_list_data(evaluation, known),
+        *_list_versions(evaluation, earlier),
+        *describe_unlike(evaluation, earlier),
+        *_list_systems(evaluation, earlier),
+        *_list_absent("metric", evaluation.metrics, earlier.metrics),
+        *_list_absent("dataset", evaluation.datasets, earlier.datasets),
+        *(f"{key}: {old} before, {new} after" for key, new, old in list_setting_changes(evaluation, earlier)),
+        *(f"the model {name} is not the same" for name in _find_changed(evaluation.models, earlier.models)),
+        *(f"the prompt {name} was edited" for name in _find_changed(evaluation.prompts, earlier.prompts)),
+        *(
+            f"{name} {earlier.versions[name]} before, {evaluation.versions[name]} after"
+            for name in _find_changed(evaluation.versions, earlier.versions)
+        ),
+    ]
+
+
+def _list_data(evaluation: Evaluation, known: Comparability) -> Iterator[str]:
+    """What differs in the data, and the metrics that are not comparable; metrics with the same changes share a line."""
+    several = len(evaluation.datasets) > 1
+    for overlap in known.overlaps:
+        where = f"{overlap.dataset}: " if several else ""
+        if told := describe_overlap(overlap, "question", "questions"):
+            yield f"{where}{told}"
+        metrics: dict[str, list[str]] = {}
+        for metric in evaluation.metrics:
+            if changes := known.list_changes(metric, overlap.dataset):
+                metrics.setdefault(describe_changes(changes), []).append(metric)
+        for told, names in metrics.items():
+            yield f"{where}not comparable: {list_names(names)}, because {told}"
+        if overlap.dataset in known.corpora:
+            yield f"{where}the corpus is not the same"
+        if weights := known.reweighted.get(overlap.dataset):
+            yield f"{where}means were weighted in another way ({weights}); differences weight both sides alike"
+    if unknown := describe_unknown(known, "the earlier evaluation"):
+        yield unknown
+
+
+def _list_versions(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    """Versions of datasets that changed, and those that did not although the data did, or the other way round."""
+    for dataset in evaluation.datasets:
+        now, before = _find_version(evaluation, dataset), _find_version(earlier, dataset)
+        if now is None and before is None:
+            continue
+        parts = [*_find_edited(evaluation, earlier, dataset)]
+        if now != before:
+            same = "" if parts or not evaluation.digests.get(dataset) else "; its content is the same"
+            yield f"the dataset {dataset} had version {before or 'unknown'} before and has {now or 'unknown'} now{same}"
+        elif parts:
+            yield f"the dataset {dataset} has version {now} before and after, but its {list_names(parts)} changed"
+
+
+def _find_version(evaluation: Evaluation, dataset: str) -> str | None:
+    origin = evaluation.origins.get(dataset)
+    return None if origin is None else origin.version
+
+
+def _find_edited(evaluation: Evaluation, earlier: Evaluation, dataset: str) -> Iterator[str]:
+    """The parts whose digests differ; the same questions are needed, because digests are of the evaluated ones."""
+    now, before = evaluation.digests.get(dataset, {}), earlier.digests.get(dataset, {})
+    yield from (part for part, digest in now.items() if before.get(part, digest) != digest)
+
+
+def _list_systems(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    matched = match_systems(evaluation.systems, earlier.systems)
+    for now, before in matched.items():
+        if now != before:
+            yield f"the system {now} is compared with {before}"
+    yield from _list_absent(
+        "system",
+        [name for name in evaluation.systems if name not in matched],
+        [name for name in earlier.systems if name not in matched.values()],
+    )
+
+
+def _list_absent(noun: str, now: Sequence[str], before: Sequence[str]) -> Iterator[str]:
+    for side, here, there in (("before", before, now), ("after", now, before)):
+        names = [name for name in here if name not in there]
+        if names:
+            yield f"only {side}: the {noun}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _find_changed(now: Mapping[str, object], before: Mapping[str, object]) -> list[str]:
+    return sorted(name for name in now if name in before and now[name] != before[name])
+
+
+def list_edited_parts(evaluation: Evaluation, earlier: Evaluation, dataset: str, query_id: str) -> list[str]:
+    """The parts of one question that were edited: `question`, `reference`, `relevance judgements`."""
+    now, before = (
+        one.fingerprints.datasets.get(dataset, {}).get(query_id, Fingerprint()) for one in (evaluation, earlier)
+    )
+    pairs = {part: (getattr(now, part), getattr(before, part)) for part in _PARTS}
+    return [_PARTS[part] for part, (new, old) in pairs.items() if new is not None and old is not None and new != old]

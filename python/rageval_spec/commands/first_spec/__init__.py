@@ -1,1 +1,0 @@
-"""Writes a first spec for files that a user already has."""

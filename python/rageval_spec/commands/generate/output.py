@@ -1,0 +1,204 @@
+"""The files that `generate` writes, and its summary of what came out.
+
+The files are the questions, the corpus, what was rejected, and the sets of a split. The summary shows the mix beside
+the wanted one, what was rejected and why, and how to go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.errors import UsageError
+from rageval_spec.generation.question_production import REASONS
+from rageval_spec.generation.question_sets import SIDES
+from rageval_spec.runner import write_report
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.datasets.generated import Generated
+    from rageval_spec.generation.question_sets import GeneratedTestSet, KindShare
+    from rageval_spec.plugin.budget import Budget
+
+
+SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """Where the files go.
+
+    Attributes:
+        output: the questions.
+        store: the store's folder; None for none.
+    """
+
+    output: Path
+    store: Path | None
+
+    def beside(self, what: str) -> Path:
+        """The file beside the questions: `golden.rejected.jsonl`."""
+        return self.output.with_name(f"{self.output.stem}.{what}{SUFFIX}")
+
+
+def check_output(output: Path, *, force: bool, dry_run: bool = False) -> None:
+    """Check that the questions can be written.
+
+    Raises:
+        UsageError: the file is not named `.jsonl`, or it exists and is not to be replaced.
+    """
+    if output.suffix != SUFFIX:
+        raise UsageError(f"-o {output}: the questions are written as JSON Lines; name a file that ends in {SUFFIX}")
+    if output.exists() and not force and not dry_run:
+        raise UsageError(
+            f"{output} exists, and people may have edited it; name another file, or replace it with --force"
+        )
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows as JSON Lines, all or nothing, and return the path."""
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return write_report(path, "".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def write_sides(rows: Sequence[Mapping[str, Any]], places: OutputFiles) -> Iterator[Path]:
+    """Write the rows of each set of a split into a file of its own; remove what an earlier split left behind."""
+    for side in SIDES:
+        found = [row for row in rows if row.get("split") == side]
+        if found:
+            yield write_rows(places.beside(side), found)
+        else:
+            places.beside(side).unlink(missing_ok=True)
+
+
+def write_block(output: Path) -> str:
+    """The block of a spec that reads the files."""
+    import yaml
+
+    corpus = output.with_name(f"{output.stem}.corpus.jsonl")
+    block = {"datasets": {"golden": {"use": "jsonl", "path": str(output), "corpus": str(corpus)}}}
+    text = yaml.safe_dump(block, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")
+
+
+_COLUMNS = {"type": "type", "difficulty": "difficulty, measured", "kind": "kind", "style": "style"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came out.
+
+    Attributes:
+        questions: how many questions there are; `wanted` were ordered.
+        chunks: how many chunks they are about, of `all_chunks`; `documents` likewise.
+        shares: the made and the wanted number of each sort.
+        rejected: how many questions were rejected for each reason.
+        shortages: why there are fewer than were ordered.
+        stopped: why it is not finished.
+        cost: US dollars that were spent now.
+    """
+
+    questions: int
+    wanted: int
+    chunks: int
+    all_chunks: int
+    documents: int
+    all_documents: int
+    shares: Sequence[KindShare]
+    rejected: dict[str, int]
+    shortages: Sequence[str]
+    stopped: str | None
+    cost: float
+
+    @property
+    def complaint(self) -> str | None:
+        """A sentence that explains an exit code other than 0."""
+        if self.stopped is not None:
+            done = f"{self.questions:,} of {count_noun(self.wanted, 'question')} are made"
+            return f"{done}: {self.stopped}; run the same command again to continue"
+        return None if self.questions else "no question could be made; the rejected ones say why"
+
+    @property
+    def off(self) -> list[KindShare]:
+        """The shares that are not as wanted."""
+        return [share for share in self.shares if share.is_far(self.questions)]
+
+    def render(self, form: str, output: Path, written: Sequence[Path]) -> bytes | str:
+        """The summary as text or JSON."""
+        if form == "json":
+            content = asdict(self) | {"files": [str(path) for path in written]}
+            return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return render_text(lambda _: self._draw(output))
+
+    def _draw(self, output: Path) -> Iterator[RenderableType]:
+        from rich.text import Text
+
+        yield Text(make_visible(self._head()), "bold")
+        if self.questions:
+            yield ""
+            yield tabulate(("", "", "made", "wanted"), [*self._list_shares()], {2, 3})
+        if self.rejected:
+            yield ""
+            yield Text(f"{count_noun(sum(self.rejected.values()), 'question')} rejected:")
+            yield tabulate(("", "reason", ""), [*self._list_reasons()], {0})
+        yield from self._remark()
+        if self.questions and self.stopped is None:
+            yield ""
+            yield Text("to evaluate with them, write in a spec:")
+            yield Text(make_visible(write_block(output), keep="\n"), no_wrap=True, overflow="ignore")
+        yield ""
+
+    def _head(self) -> str:
+        wanted = "" if self.questions == self.wanted else f" of {self.wanted:,}"
+        questions = f"{self.questions:,}{wanted} {'question' if self.wanted == 1 else 'questions'}"
+        return (
+            f"{questions} about {self.chunks:,} of {count_noun(self.all_chunks, 'chunk')}, from {self.documents:,} of "
+            f"{count_noun(self.all_documents, 'document')}"
+        )
+
+    def _list_shares(self) -> Iterator[tuple[str, str, str, str]]:
+        before = ""
+        for share in self.shares:
+            label = "" if share.column == before else _COLUMNS[share.column]
+            before = share.column
+            yield label, share.name, f"{share.made:,}", f"{share.wanted:,.0f}"
+
+    def _list_reasons(self) -> Iterator[tuple[str, str, str]]:
+        for reason, count in self.rejected.items():
+            yield f"{count:,}", reason, REASONS.get(reason, "")  # type: ignore[call-overload]
+
+    def _remark(self) -> Iterator[RenderableType]:
+        from rich.text import Text
+
+        for shortage in self.shortages:
+            yield Text(make_visible(f"! missing {shortage}"), "yellow")
+        for share in self.off:
+            yield Text(make_visible(f"! {share.describe()}"), "yellow")
+        if any(share.column == "difficulty" for share in self.off):
+            yield Text("  (difficulty is how high retrievers rank the source, not what was asked for)")
+
+
+def summarize(dataset: Generated, made: GeneratedTestSet, budget: Budget) -> Summary:
+    """Sum up a set of questions."""
+    sources = [source["document"] for row in made.rows for source in row["sources"]]
+    chunks: set[Any] = {chunk for row in made.rows for chunk in row["relevant"]}
+    return Summary(
+        len(made.rows),
+        dataset.node.count,
+        len(chunks),
+        len(dataset.source.chunks),
+        len(set(sources)),
+        len(dataset.source.documents.documents),
+        made.count_shares(dataset.node.mix) if made.rows else [],
+        dict(made.reasons),
+        list(made.shortages),
+        made.stopped,
+        budget.cost,
+    )

@@ -1,0 +1,548 @@
+"""`rageval-spec history`: show, change and export the records of evaluations.
+
+`list` and `show` print the records, or one of them with its numbers. `label`, `import` and `prune` change the
+history. `export` writes one line for each record, with its numbers as columns. `trend` shows numbers over time, on
+the terminal or as a page.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.console import Front
+from rageval_spec.commands.options import read_age
+from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.errors import PASSED, RagevalError, UsageError
+from rageval_spec.store.disk import write_atomically
+from rageval_spec.wording import count_noun, format_number, protect_cell
+
+if TYPE_CHECKING:
+    from rageval_spec.history.database import History, Number, RecordFilter, RecordSummary, StoredRecord
+    from rageval_spec.history.trends import TrendFilter
+
+
+def _history_option(command: shared.F) -> shared.F:
+    return click.option(
+        "--history", "place", envvar="RAGEVAL_HISTORY", metavar="PLACE", default=".rageval/history.db",
+        show_default=True, help="The history's file, or the address of a PostgreSQL database.",
+    )(command)  # fmt: skip
+
+
+def _choice_options(command: shared.F) -> shared.F:
+    """Add the options that choose records."""
+    for option in (
+        click.option("--since", metavar="WHEN", help="Only records since then: 90d, 12h or 2026-03-01."),
+        click.option("--branch", help="Only records of this branch."),
+        click.option("--name", help="Only records of the evaluation with this name."),
+    ):
+        command = option(command)
+    return command
+
+
+def _open(place: str, *, create: bool = False) -> History:
+    from rageval_spec.history.backends import open_history
+
+    return open_history(place, create=create)
+
+
+@click.group("history", cls=Front)
+def records() -> None:
+    """Show and manage the records of evaluations.
+
+    `run` records every evaluation. A RECORD is a label, an id or its first characters, `previous`
+    (the newest record), `branch:main` (the newest on that branch that passed) or `commit:51f7a9b3`.
+
+    \b
+    rageval-spec history list
+    rageval-spec history trend ndcg@10 --html trend.html
+    rageval-spec history label 3f2a91c0 main
+    """
+
+
+@records.command("list")
+@_history_option
+@_choice_options
+@click.option(
+    "--outcome",
+    type=click.Choice(["pass", "warn", "fail", "error"]),
+    help="Only records with this outcome; error: the evaluation broke.",
+)
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N records.")
+@shared.form_option
+def list_all(place: str, form: str, **choice: Any) -> int:
+    """List the newest records.
+
+    \b
+    rageval-spec history list
+    rageval-spec history list --branch main --since 30d --format json
+    """
+    with _open(place) as history:
+        console.write(list_records(history, choose(**choice), form))
+    return PASSED
+
+
+@records.command("show")
+@click.argument("record")
+@_history_option
+@shared.form_option
+def show_one(record: str, place: str, form: str) -> int:
+    """Show one record: where it comes from, its gates and its numbers.
+
+    \b
+    rageval-spec history show main
+    rageval-spec history show 3f2a91c0 --format json
+    """
+    with _open(place) as history:
+        console.write(show_record(history, record, form))
+    return PASSED
+
+
+@records.command("label")
+@click.argument("record")
+@click.argument("label", required=False)
+@click.option("--remove", is_flag=True, help="Remove the label RECORD instead. Its record stays.")
+@_history_option
+def set_label(record: str, label: str | None, remove: bool, place: str) -> int:
+    """Give a record a label, which gates can use as a baseline. The record that had the label loses it.
+
+    \b
+    rageval-spec history label 3f2a91c0 main
+    rageval-spec history label main --remove
+    """
+    if (label is None) is not remove:
+        raise click.UsageError("write a record and a label, or one label and --remove")
+    with _open(place) as history:
+        console.show(remove_label(history, record) if label is None else label_record(history, record, label))
+    return PASSED
+
+
+@records.command("export")
+@_history_option
+@_choice_options
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "parquet", "jsonl"]), default="csv", show_default=True,
+    help="The format of the table.",
+)  # fmt: skip
+def export(place: str, form: str, **choice: Any) -> int:
+    """Write one line for each record, with its numbers as columns, to standard output.
+
+    \b
+    rageval-spec history export --format csv > runs.csv
+    rageval-spec history export --format parquet --since 90d > runs.parquet
+    """
+    with _open(place) as history:
+        console.write(export_records(history, choose(**choice), form))
+    return PASSED
+
+
+@records.command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_history_option
+def import_all(paths: tuple[Path, ...], place: str) -> int:
+    """Add results folders to the history, records that could not be sent, or all records of another history's file.
+
+    What is there already stays.
+
+    \b
+    rageval-spec history import .rageval/history.db --history "$HISTORY_URL"
+    rageval-spec history import .rageval/history/*
+    rageval-spec history import rageval-results/record-*.pending.json
+    """
+    with _open(place, create=True) as history:
+        console.show(import_records(history, paths))
+    return PASSED
+
+
+@records.command("prune")
+@click.option("--keep", required=True, metavar="AGE", help="Keep what is newer: 90d, 12w or 2026-03-01.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@_history_option
+def prune(place: str, keep: str, dry_run: bool) -> int:
+    """Remove old records. Those with a label stay.
+
+    \b
+    rageval-spec history prune --keep 90d --dry-run
+    """
+    with _open(place) as history:
+        console.show(prune_records(history, keep, dry_run=dry_run))
+    return PASSED
+
+
+@records.command("trend")
+@click.argument("metric", required=False)
+@_history_option
+@_choice_options
+@click.option("--dataset", help="Only this dataset.")
+@click.option("--system", help="Only this system.")
+@click.option("--slice", help="The numbers of this slice instead of those of all queries.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead.")
+def trend(metric: str | None, place: str, html: Path | None, **options: Any) -> int:
+    """Draw a metric over time, with its gates' bounds, the cost and the duration. Without METRIC, draw all metrics.
+
+    The line breaks where questions, their weights, references, judgements, the judge or the metric's definition
+    changed. Changes of level are marked if they are significant.
+
+    \b
+    rageval-spec history trend faithfulness --branch main
+    rageval-spec history trend --html trend.html
+    """
+    from rageval_spec.history.trends import TrendFilter
+
+    chosen = choose(**{name: options.pop(name) for name in ("name", "branch", "since")})
+    with _open(place) as history:
+        told = draw(history, TrendFilter(metric=metric, **options), chosen, html)
+    console.write(told)
+    return PASSED
+
+
+_DIRTY = "-dirty"
+_SQLITE = b"SQLite format 3\0"
+"""How every SQLite file begins."""
+
+
+def label_record(history: History, record: str, label: str) -> str:
+    """Give a record a label, and say so.
+
+    Raises:
+        UsageError: there is no such record, or it cannot be a label.
+    """
+    from rageval_spec.history.evaluation_lookup import check_label
+
+    check_label(label)
+    record_id = find_id(history, record)
+    history.set_label(record_id, label)
+    return f"{label}: record {record_id[:SHOWN_ID]}\n"
+
+
+def remove_label(history: History, label: str) -> str:
+    """Remove a label, and say so.
+
+    Raises:
+        UsageError: there is no such label.
+    """
+    if not history.remove_label(label):
+        raise UsageError(f"the history {history.connection.name} has no label '{label}'")
+    return f"removed the label {label}; its record stays\n"
+
+
+def import_records(history: History, paths: Sequence[Path]) -> str:
+    """Add results folders, folders of labels, records that could not be sent, and the records of other histories.
+
+    All of them are added, or none. Says how many are new.
+
+    Raises:
+        UsageError: a path is none of these.
+        DataError: a file cannot be read.
+        HistoryError: another history cannot be read.
+    """
+    found: set[str] = set()
+
+    def read_all() -> Iterator[StoredRecord]:
+        for path in paths:
+            for record in _read_history(path) if _is_history(path) else [_read(path)]:
+                found.add(str(record.row["id"]))
+                yield record
+
+    added = history.add(read_all())
+    there = len(found) - added
+    rest = f"; {there} {'was' if there == 1 else 'were'} there already" if there else ""
+    return f"imported {count_noun(added, 'record')}{rest}\n"
+
+
+def _is_history(path: Path) -> bool:
+    """Whether a path is a SQLite file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _read_history(path: Path) -> Iterator[StoredRecord]:
+    from rageval_spec.history.backends import open_history
+
+    with open_history(path, create=False) as other:
+        yield from other.copy()
+
+
+def _read(path: Path) -> StoredRecord:
+    from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record, read
+    from rageval_spec.history.results_folder import RESULTS
+    from rageval_spec.history.saved_evaluations import holds_results, load_record
+
+    if path.is_file() and path.suffix == ".json" and path.name != RESULTS:
+        return read(path)
+    folder = path.parent if path.is_file() else path
+    if not holds_results(folder):
+        raise UsageError(f"{path} is neither a results folder, nor a record that could not be sent, nor a history")
+    record = load_record(folder)
+    written = datetime.fromtimestamp((folder / RESULTS).stat().st_mtime, UTC)
+    commit = record.commit or ""
+    checkout = Checkout(commit.removesuffix(_DIRTY) or None, None, commit.endswith(_DIRTY) if commit else None)
+    labels = () if record.label is None else (record.label,)
+    return build_record(record.evaluation, Circumstances(record.id, record.time or written, checkout, labels=labels))
+
+
+def prune_records(history: History, keep: str, *, dry_run: bool) -> str:
+    """Remove the records that are older than `keep`, except those with a label, and list them."""
+    removed = history.prune(read_moment(keep, "--keep"), is_dry=dry_run)
+    verb = "would remove" if dry_run else "removed"
+    lines = [*(f"  {record_id[:SHOWN_ID]}" for record_id in removed), f"{verb} {count_noun(len(removed), 'record')}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def choose(
+    name: str | None = None,
+    branch: str | None = None,
+    since: str | None = None,
+    outcome: str | None = None,
+    limit: int | None = None,
+) -> RecordFilter:
+    """The choice that options of the command line make.
+
+    Raises:
+        UsageError: `since` is neither an age such as `90d` nor a date such as `2026-03-01`.
+    """
+    from rageval_spec.history.database import RecordFilter
+
+    return RecordFilter(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
+
+
+def find_id(history: History, name: str) -> str:
+    """The id of the record that a name means: a label, an id or its beginning, or `previous`, `branch:`, `commit:`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from rageval_spec.history.evaluation_lookup import SearchPlaces, find_newest
+
+    return history.look_up(name) or find_newest(history, name, SearchPlaces()) or history.find(name)
+
+
+def read_moment(text: str, option: str) -> datetime:
+    """The time that an age (`90d`) or a date (`2026-03-01`, in UTC) means.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    else:
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
+    try:
+        return datetime.now(UTC) - timedelta(seconds=read_age(text))
+    except (UsageError, OverflowError):
+        message = f"{option} {make_visible(text)} is neither an age nor a date; write 90d, 12h or 2026-03-01"
+        raise UsageError(message) from None
+
+
+_ENDS = ("low", "high")
+
+
+def export_records(history: History, chosen: RecordFilter, form: str) -> bytes:
+    """The records, oldest first, as CSV, Parquet or JSON lines.
+
+    Each number has three columns: `dataset/system/metric`, and the ends of its interval, `dataset/system/metric low`
+    and `... high`. A slice is added in brackets: `dataset/system/metric [difficulty=hard]`. A record that lacks a
+    number has an empty cell there; JSON lines leave the key out.
+    """
+    entries = list(reversed(history.entries(chosen)))
+    columns: dict[str, None] = {}
+    numbers: dict[str, dict[str, float]] = {entry.id: {} for entry in entries}
+    for one in history.numbers(None, chosen):
+        if one.record_id not in numbers:
+            continue
+        name = f"{one.dataset}/{one.system}/{one.metric}{f' [{one.slice}]' if one.slice else ''}"
+        for column, number in ((name, one.mean), *((f"{name} {end}", getattr(one, end)) for end in _ENDS)):
+            columns[column] = None
+            if number is not None:
+                numbers[one.record_id][column] = number
+    rows = [{**_describe(entry), **numbers[entry.id]} for entry in entries]
+    if form == "jsonl":
+        lines = (json.dumps({key: cell for key, cell in row.items() if cell is not None}) for row in rows)
+        return "".join(f"{line}\n" for line in lines).encode()
+    head = [*_COLUMNS, *sorted(columns)]
+    return _write_parquet(head, rows) if form == "parquet" else _write_csv(head, rows)
+
+
+_COLUMNS: Mapping[str, str] = {
+    **dict.fromkeys(("id", "time", "name", "labels", "commit", "branch"), "text"),
+    "is_dirty": "boolean",
+    **dict.fromkeys(("ci_system", "ci_run", "ci_url", "outcome", "spec_digest"), "text"),
+    **dict.fromkeys(("cost", "seconds"), "number"),
+}
+
+
+def _describe(entry: RecordSummary) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "time": entry.time.isoformat(timespec="seconds"),
+        "name": entry.name,
+        "labels": ", ".join(entry.labels) or None,
+        "commit": entry.commit,
+        "branch": entry.branch,
+        "is_dirty": entry.is_dirty,
+        **{f"ci_{key}": entry.ci.get(key) for key in ("system", "run", "url")},
+        "outcome": entry.outcome,
+        "spec_digest": entry.spec_digest,
+        "cost": entry.cost,
+        "seconds": entry.seconds,
+    }
+
+
+def _write_csv(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(protect_cell(name) for name in head)
+    for row in rows:
+        cells = (row.get(name) for name in head)
+        writer.writerow(protect_cell(cell) if isinstance(cell, str) else cell for cell in cells)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _write_parquet(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import polars as pl
+
+    kinds = {"text": pl.String, "boolean": pl.Boolean, "number": pl.Float64}
+    columns = {
+        name: pl.Series(name, [row.get(name) for row in rows], dtype=kinds[_COLUMNS.get(name, "number")])
+        for name in head
+    }
+    buffer = BytesIO()
+    pl.DataFrame(columns).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+SHOWN_ID = 8
+_SHOWN_COMMIT = 8
+
+
+def list_records(history: History, chosen: RecordFilter, form: str) -> str:
+    """One line for each record, newest first, or a JSON list."""
+    entries = history.entries(chosen)
+    if form == "json":
+        return dump_visible([describe_entry(entry) for entry in entries])
+    if not entries:
+        return "no records\n"
+    head = ("record", "time (UTC)", "outcome", "name", "labels", "branch", "commit", "cost")
+    rows = [head, *map(_summarize, entries)]
+    return "".join(f"{line}\n" for line in _align(rows))
+
+
+def show_record(history: History, name: str, form: str) -> str:
+    """A record with its gates and its numbers; `name` is what `find_id` takes."""
+    entry = history.entry(find_id(history, name))
+    numbers = list(history.numbers_of(entry.id))
+    if form == "json":
+        return dump_visible({**describe_entry(entry), "numbers": [one._asdict() for one in numbers]})
+    return "".join(f"{line}\n" for line in _show(entry, numbers))
+
+
+def describe_entry(entry: RecordSummary) -> dict[str, Any]:
+    """An entry in JSON types."""
+    return {**asdict(entry), "time": entry.time.isoformat(), "labels": list(entry.labels)}
+
+
+def _summarize(entry: RecordSummary) -> tuple[str, ...]:
+    return (
+        entry.id[:SHOWN_ID],
+        f"{entry.time:%Y-%m-%d %H:%M}",
+        entry.outcome,
+        entry.name,
+        ", ".join(entry.labels),
+        entry.branch or "",
+        _name_commit(entry),
+        "" if entry.cost is None else f"${entry.cost:,.2f}",
+    )
+
+
+def _name_commit(entry: RecordSummary) -> str:
+    """The beginning of the commit; a star marks files that differ from it."""
+    return f"{(entry.commit or '')[:_SHOWN_COMMIT]}{'*' if entry.is_dirty else ''}"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines with aligned columns; columns without content are left out."""
+    visible = [[make_visible(cell) for cell in row] for row in rows]
+    kept = [column for column in range(len(visible[0])) if any(row[column] for row in visible[1:])]
+    widths = {column: max(len(row[column]) for row in visible) for column in kept}
+    for row in visible:
+        yield "  ".join(f"{row[column]:<{widths[column]}}" for column in kept).rstrip()
+
+
+def _show(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[str]:
+    dirty = " (with changed files)" if entry.is_dirty else ""
+    facts = {
+        "record": entry.id,
+        "name": entry.name,
+        "time": f"{entry.time:%Y-%m-%d %H:%M:%S} UTC",
+        "outcome": entry.outcome,
+        "labels": ", ".join(entry.labels),
+        "commit": f"{entry.commit}{dirty}" if entry.commit else "",
+        "branch": entry.branch or "",
+        "CI": ", ".join(f"{key} {value}" for key, value in entry.ci.items()),
+        "duration": "" if entry.seconds is None else f"{entry.seconds:,.1f} s",
+        "cost": "" if entry.cost is None else f"${entry.cost:,.2f}",
+        "spec": entry.spec_digest,
+    }
+    for key, value in facts.items():
+        if value:
+            yield f"{key:<8}  {make_visible(value)}"
+    if entry.gates:
+        yield ""
+        yield from _align([("gate", "dataset", "system", "slice", "outcome"), *map(_show_gate, entry.gates)])
+    yield ""
+    head = ("metric", "dataset", "system", "slice", "value", "interval", "scored")
+    yield from _align([head, *map(_show_number, numbers)])
+
+
+def _show_gate(gate: Any) -> tuple[str, ...]:
+    bounds = " ".join(f"{key} {gate[key]:g}" for key in ("min", "max", "target") if key in gate)
+    metric = f"{gate['metric']} {bounds}".strip()
+    return (metric, gate["dataset"], gate["system"], gate["slice"] or "", gate["outcome"])
+
+
+def _show_number(one: Number) -> tuple[str, ...]:
+    interval = "" if one.low is None or one.high is None else f"[{format_number(one.low)}, {format_number(one.high)}]"
+    value = "–" if one.mean is None else format_number(one.mean)
+    return (one.metric, one.dataset, one.system, one.slice or "", value, interval, f"{one.scored} of {one.total}")
+
+
+_WIDTH_IN_A_PIPE = 100
+
+
+def draw(history: History, wanted: TrendFilter, chosen: RecordFilter, html: Path | None = None) -> str:
+    """The charts as text; or, if `html` is a file, write the page there and say so.
+
+    Raises:
+        UsageError: there are no such records or numbers.
+        RagevalError: the page cannot be written.
+    """
+    from rageval_spec.history.trends import collect_trend
+
+    trend = collect_trend(history, chosen, wanted)
+    if html is None:
+        from rageval_spec.drawing.trend_charts import draw_trend
+
+        return draw_trend(trend, shutil.get_terminal_size((_WIDTH_IN_A_PIPE, 24)).columns)
+    from rageval_spec.drawing.trend_charts import write_trend
+
+    try:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(html, write_trend(trend))
+    except OSError as error:
+        raise RagevalError(f"{html}: the page could not be written: {error.strerror or error}") from error
+    return f"wrote {html}\n"

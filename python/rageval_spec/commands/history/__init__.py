@@ -1,1 +1,0 @@
-"""The command `history`: the records of evaluations, listed, drawn, exported and pruned."""

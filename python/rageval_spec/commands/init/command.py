@@ -1,0 +1,218 @@
+"""`rageval-spec init`: writes a commented spec to start from.
+
+Without options, it writes samples: a spec for retrieval, one for answers, and their data. `--answers` and `--from`
+write a spec for files that are already there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.spec_checks import render_schema
+from rageval_spec.errors import PASSED, UsageError
+
+if TYPE_CHECKING:
+    from rageval_spec.commands.init.first_spec import Findings
+
+
+_TOOLS = ("ragas", "deepeval", "promptfoo", "beir")
+_file = click.Path(path_type=Path, exists=True)
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option(
+    "--answers", type=_file, metavar="FILE",
+    help="Write a spec for this file of questions and answers: CSV, JSON, JSON Lines or Parquet.",
+)  # fmt: skip
+@click.option(
+    "--golden", type=_file, metavar="FILE",
+    help="With --answers: the file with the questions and gold answers, if the answers are in another one.",
+)  # fmt: skip
+@click.option(
+    "--from", "source", type=(click.Choice(_TOOLS), _file), metavar="TOOL PATH",
+    help="Write a spec for the test set of another tool: ragas, deepeval, promptfoo or beir.",
+)  # fmt: skip
+@click.option(
+    "--column", "columns", multiple=True, metavar="PART=NAME",
+    help="The name of a column that is not recognised, such as text=Frage; can be repeated.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+def init(
+    folder: Path,
+    answers: Path | None,
+    golden: Path | None,
+    source: tuple[str, Path] | None,
+    columns: tuple[str, ...],
+    force: bool,
+) -> int:
+    """Write a commented spec that is ready to run: for your own files, or with sample data.
+
+    Without options, FOLDER gets two specs and sample data: one for retrieval, one for answers. With --answers or
+    --from, it gets a spec for your files, with the metrics that their columns allow; the others are comments that say
+    what they need. FOLDER is the current folder by default.
+
+    \b
+    rageval-spec init example
+    rageval-spec init --answers answers.csv
+    rageval-spec init --answers answers.jsonl --golden golden.xlsx --column text=Frage evaluation
+    rageval-spec init --from ragas testset.jsonl
+    """
+    if answers is not None and source is not None:
+        raise click.UsageError("--answers and --from exclude each other; give one of them")
+    if answers is None and golden is not None:
+        raise click.UsageError("--golden belongs to --answers; for questions alone, use --from")
+    if answers is None and source is None:
+        if columns:
+            raise click.UsageError("--column belongs to --answers or --from")
+        return _write_sample(folder, force=force)
+    schema = render_schema()
+    if source is not None:
+        written = write_for_tool(source[0], source[1], folder, columns, schema, force=force)  # type: ignore[arg-type]
+    else:
+        assert answers is not None, "one of them is given"
+        written = write_for_answers(answers, golden, folder, columns, schema, force=force)
+    spec, *others = map(str, written)
+    console.show(f"wrote {spec} and {' and '.join(others)}; now try: {PROGRAM} run {spec}\n")
+    return PASSED
+
+
+def _write_sample(folder: Path, *, force: bool) -> int:
+    path = write_sample(folder, render_schema(), force=force)
+    other = path.with_name(ANSWERS)
+    console.show(f"wrote {path} and {other}, their schema and sample data; now try: {PROGRAM} run {path}\n")
+    return PASSED
+
+
+SPEC, ANSWERS = "spec.yaml", "answers.yaml"
+DATA = "data"
+SCHEMA = "spec.schema.json"
+
+
+def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
+    """Write both specs, their data and the JSON Schema for editors. Returns the path of the first spec.
+
+    Raises:
+        UsageError: one of the files exists and `force` is false, or the folder cannot be written.
+    """
+    there = [name for name in (SPEC, ANSWERS, DATA, SCHEMA) if (folder / name).exists()]
+    if there and not force:
+        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
+    samples = Path(__file__).parent / "samples"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for sample, spec in (("retrieval", SPEC), ("answers", ANSWERS)):
+            source = samples / sample
+            shutil.copytree(source, folder / DATA, ignore=shutil.ignore_patterns(SPEC), dirs_exist_ok=True)
+            shutil.copyfile(source / SPEC, folder / spec)
+        (folder / SCHEMA).write_text(schema, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
+    return folder / SPEC
+
+
+Tool = Literal["ragas", "deepeval", "promptfoo", "beir"]
+TOOLS: tuple[Tool, ...] = ("ragas", "deepeval", "promptfoo", "beir")
+
+
+_PROMPTFOO = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
+_FUNCTION = '''\
+"""Called by rageval-spec for each question. Replace the placeholder by a call of your system."""
+
+
+def answer(question: str) -> dict[str, object]:
+    """The answer, and what it is based on: `contexts` are texts, or objects with `id`, `text` and `score`."""
+    return {"answer": f"There is no answer to {question!r} yet.", "contexts": []}
+'''
+
+
+def write_for_answers(
+    answers: Path, golden: Path | None, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
+) -> list[Path]:
+    """Write a spec for a file of answers; `golden` has the questions if the file does not. Returns what was written.
+
+    Raises:
+        UsageError: a file cannot be read, or has no answers, or the spec exists and `force` is false.
+    """
+    from rageval_spec.commands.init.first_spec import inspect_files
+
+    findings = inspect_files(golden or answers, answers, folder, _parse_columns(columns))
+    if findings.system is None:
+        advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
+        raise UsageError(f"{answers} has no answers of a system; {advice}")
+    return _write(findings, answers, folder, None, schema, force=force)
+
+
+def write_for_tool(
+    tool: Tool, path: Path, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
+) -> list[Path]:
+    """Write a spec for the files of another tool. Returns what was written.
+
+    Raises:
+        UsageError: they cannot be read, or the spec exists and `force` is false.
+    """
+    from rageval_spec.commands.init.first_spec import inspect_files
+
+    if tool == "beir" and not path.is_dir():
+        raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
+    if tool != "beir" and path.is_dir():
+        path = _find_config(tool, path)
+    findings = inspect_files(path, None if tool == "beir" else path, folder, _parse_columns(columns))
+    return _write(findings, path, folder, tool, schema, force=force)
+
+
+def _find_config(tool: Tool, folder: Path) -> Path:
+    found = next((folder / name for name in _PROMPTFOO if (folder / name).is_file()), None)
+    if tool != "promptfoo" or found is None:
+        raise UsageError(f"{folder} is a folder; name the file with the questions")
+    return found
+
+
+def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
+    from rageval_spec.reading.answer_columns import AnswerColumns
+    from rageval_spec.reading.question_files import QuestionColumns
+
+    known = sorted({*QuestionColumns.model_fields, *AnswerColumns.model_fields, "relevant"} - {"doc_id", "score"})
+    found = dict(_split_column(column) for column in columns)
+    for part in found:
+        if part not in known:
+            raise UsageError(f"--column {part}: there is no such part; write one of {', '.join(known)}")
+    return found
+
+
+def _split_column(column: str) -> tuple[str, str]:
+    part, equals, name = column.partition("=")
+    if not (equals and part.strip() and name.strip()):
+        raise UsageError(f"--column {column!r}: write PART=NAME, such as text=Frage")
+    return part.strip(), name.strip()
+
+
+def _write(
+    findings: Findings, source: Path, folder: Path, tool: Tool | None, schema: str, *, force: bool
+) -> list[Path]:
+    """Write the spec, its schema, and a function to fill in if nothing answers the questions."""
+    from rageval_spec.commands.init.first_spec import PLACEHOLDER, is_retrieval, write_text
+    from rageval_spec.spec import load
+
+    texts = {SPEC: write_text(findings, source.resolve().name.partition(".")[0] or "evaluation", SPEC, tool)}
+    if findings.system is None and not is_retrieval(findings):
+        texts[PLACEHOLDER] = _FUNCTION
+    there = [name for name in texts if (folder / name).exists()]
+    if there and not force:
+        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
+    texts[SCHEMA] = schema
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
+    load(folder / SPEC)
+    return [folder / name for name in texts]

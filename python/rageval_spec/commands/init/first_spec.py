@@ -1,0 +1,431 @@
+"""Writes a first spec for a user's files, after a look at what it can evaluate in them.
+
+The plugins that will read the files also inspect them. The text has a comment on everything that a reader may want to
+change. Each metric on offer says what it needs and what other tools call it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec import registry
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import Context
+from rageval_spec.reading.answer_columns import AnswerColumns
+from rageval_spec.reading.formats.text_files import format_of
+from rageval_spec.reading.question_files import QuestionColumns
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.plugin import Dataset, System
+
+
+_WORDS = {
+    "csv": "csv", "tsv": "csv", "xlsx": "xlsx", "parquet": "parquet",
+    "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "yaml": "yaml", "yml": "yaml",
+}  # fmt: skip
+"""The dataset that reads a file, by its suffix."""
+_OF_ANSWERS = ("answer", "contexts", "context_ids", "seconds", "input_tokens", "cost")
+_MOST_VALUES = 8
+"""The most different values of a column that makes slices."""
+_LEAST_ROWS = 2
+"""The fewest questions with each value, on average, of a column that makes slices."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the files hold.
+
+    Attributes:
+        dataset, system: the blocks of a spec that read them, with paths relative to its folder; `system` is None if
+            there are no answers.
+        has: the parts that at least one question or answer has: of `Sample`, and "relevant" and "corpus".
+        questions: the number of questions.
+        slices: the columns of the questions that have few different values.
+    """
+
+    dataset: Mapping[str, Any]
+    system: Mapping[str, Any] | None
+    has: frozenset[str]
+    questions: int
+    slices: tuple[str, ...] = field(default=())
+
+
+def inspect_files(golden: Path, answers: Path | None, folder: Path, columns: Mapping[str, str]) -> Findings:
+    """Open a file of questions and a file of answers, which can be the same.
+
+    Args:
+        golden: the questions, with their gold answers if there are any; or a BEIR folder.
+        answers: the file that may have a system's answers; None to look for none.
+        folder: the folder of the spec.
+        columns: the names of columns that are not recognised, by part.
+
+    Raises:
+        UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
+    """
+    dataset = _describe_dataset(golden, folder, columns)
+    opened: Dataset[Any] = _build("datasets", "golden", dataset, golden)
+    try:
+        _refuse_faults(opened)
+        collection = opened.open()
+        has = {*_list_parts(collection)}
+        system = None if answers is None else _write_system(answers, folder, columns)
+        found = None if answers is None or system is None else _read_answers(system, collection, answers)
+        count = collection.require("queries", "init").height
+        slices = tuple(_list_slices(collection))
+    except DataError as error:
+        raise UsageError(f"{error}{_advise(str(error))}") from error
+    has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
+    return Findings(dataset, system if found is not None else None, frozenset(has), count, slices)
+
+
+def _describe_dataset(golden: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
+    path = _relative(golden, folder)
+    if golden.is_dir():
+        return {"use": "beir", "path": path, **_find_split(golden)}
+    word = _WORDS.get(format_of(golden))
+    if word is None:
+        known = ", ".join(f".{suffix}" for suffix in _WORDS)
+        raise UsageError(f"{golden}: it is not clear what this file holds; its name must end in one of {known}")
+    named = {part: name for part, name in columns.items() if part in {**QuestionColumns.model_fields, "relevant": None}}
+    return {"use": word, "path": path, **({"columns": named} if named else {})}
+
+
+def _find_split(folder: Path) -> dict[str, str]:
+    """The split to name, if there are no judgements for the usual one."""
+    splits = sorted(path.name.partition(".")[0] for path in folder.glob("qrels/*.tsv*"))
+    return {} if not splits or "test" in splits else {"split": splits[0]}
+
+
+def _write_system(answers: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
+    renamed = {"question": columns["text"]} if "text" in columns and "query_id" not in columns else {}
+    named = {part: name for part, name in columns.items() if part in AnswerColumns.model_fields} | renamed
+    return {"use": "file", "path": _relative(answers, folder), **({"columns": named} if named else {})}
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _build(section: registry.Section, name: str, block: Mapping[str, Any], path: Path) -> Any:
+    """The plugin of a block, with the path as the user wrote it, because it is in messages."""
+    plugin = registry.load(section, block["use"])
+    return plugin(plugin.node_type(**{**block, "path": str(path)}), Context(name))
+
+
+def _refuse_faults(plugin: Dataset[Any] | System[Any]) -> None:
+    for file in plugin.inputs():
+        if not file.path.exists():
+            raise UsageError(f"there is no {file.path}{f'; {file.hint}' if file.hint else ''}")
+    for fault in plugin.check_files():
+        if fault.severity == "error":
+            hint = f"; {fault.hint}" if fault.hint else ""
+            raise UsageError(f"{fault.message}{hint}{_advise(fault.hint or '')}")
+
+
+def _advise(told: str) -> str:
+    """How to name columns on the command line, after a message that says how to name them in a spec."""
+    import yaml
+
+    found = re.search(r"columns: (\{[^{}]*\})", told)
+    if found is None:
+        return (
+            "; here: --column PART=NAME, or --golden FILE if the questions are elsewhere" if "columns" in told else ""
+        )
+    names = yaml.safe_load(found[1])
+    return f"; here: {' '.join(f'--column {part}={quote(str(name))}' for part, name in names.items())}"
+
+
+def _list_parts(collection: Collection) -> Iterator[str]:
+    if collection.qrels is not None and collection.qrels.height:
+        yield "relevant"
+    if collection.load_corpus is not None:
+        yield "corpus"
+    references = collection.references
+    if references is None:
+        return
+    if references["references"].list.len().sum():
+        yield "reference"
+    yield from (
+        name
+        for name in ("reference_contexts", "answerable", "group", "condition")
+        if references[name].null_count() < references.height
+    )
+
+
+def _read_answers(system: Mapping[str, Any], collection: Collection, path: Path) -> pl.DataFrame | None:
+    """The answers; None if the file has none, so that it has only questions."""
+    from rageval_spec.reading.answer_files import NoAnswersError
+
+    plugin: System[Any] = _build("systems", "current", system, path)
+    try:
+        if not plugin.answers_on(collection.name):
+            return None
+    except DataError:
+        return None
+    try:
+        answers = plugin.answer(collection).answers
+    except NoAnswersError:
+        return None
+    return None if answers["error"].null_count() == 0 else answers
+
+
+def _list_slices(collection: Collection) -> Iterator[str]:
+    """The columns in which every question has one of a few words or numbers."""
+    import json
+
+    table = collection.columns
+    if table is None or not table.height:
+        return
+    rows: Sequence[dict[str, Any]] = [json.loads(text) for text in table["columns"]]
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        if not all(isinstance(value, (str, int)) and str(value).strip() for value in values):
+            continue
+        count = len({str(value) for value in values})
+        if 2 <= count <= _MOST_VALUES and len(rows) >= _LEAST_ROWS * count:
+            yield name
+
+
+PLACEHOLDER = "answer.py"
+_RETRIEVERS = """\
+  bm25:
+    use: bm25             # built-in keyword search over the dataset's documents: a baseline to beat
+  # dense: {use: dense, model: minilm}                     # vectors of a small model; install rageval-spec[minilm]
+  # hybrid: {use: hybrid, systems: [bm25, dense]}
+  # live: {use: http, url: "${SEARCH_URL}", retrieves: "$.hits[*].id"}      # your own retriever
+"""
+_ANSWERING = """\
+  # live: {use: http, url: "${RAG_URL}", answer: $.answer, contexts: "$.sources[*].text"}      # your service
+"""
+_MODEL = """\
+# A language model judges better than shared words. Remove the number signs, and name the model:
+# models:
+#   gpt: {use: chat, model: gpt-4o-mini, api_key: "${secret:OPENAI_API_KEY}"}
+# judges:
+#   strict: {use: claims, model: gpt}
+"""
+
+
+def write_text(findings: Findings, name: str, spec: str, tool: str | None) -> str:
+    """The YAML of a spec.
+
+    Args:
+        findings: what the files hold.
+        name: the name of the evaluation.
+        spec: the file's name.
+        tool: where the files come from: a key of `NAMES`, "beir" or None.
+    """
+    has = {*findings.has, *_derive(findings)}
+    active = [offer for offer in OFFERS if offer.needs <= has]
+    others = [] if is_retrieval(findings) else [offer for offer in OFFERS if not offer.needs <= has]
+    judged = [] if findings.system is None else [offer for offer in JUDGED if offer.needs <= has]
+    parts = (
+        _write_head(name, spec, tool),
+        _write_dataset(findings),
+        _write_systems(findings),
+        _MODEL if judged else "",
+        _write_metrics(active, others, judged, has),
+        _write_slices(findings.slices),
+        _write_gates(active),
+        "reports: [terminal, json, html]\n",
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def is_retrieval(findings: Findings) -> bool:
+    """Whether the files are a collection of documents, queries and judgements, which built-in systems can search."""
+    return {"corpus", "relevant"} <= findings.has and "reference" not in findings.has and findings.system is None
+
+
+def _derive(findings: Findings) -> Iterator[str]:
+    """What systems of the spec add to the parts of the files."""
+    if "context_ids" in findings.has or is_retrieval(findings):
+        yield "ranking"
+    if not is_retrieval(findings):
+        yield "system"
+        if findings.system is None:
+            yield "answer"
+            yield "seconds"
+
+
+def _write_head(name: str, spec: str, tool: str | None) -> str:
+    import yaml
+
+    told = [
+        "# yaml-language-server: $schema=spec.schema.json",
+        f"# Run it with `rageval-spec run {spec}`. It needs no model and no network.",
+        "# Paths are relative to this file. ${VAR} anywhere is replaced from the environment.",
+    ]
+    names = NAMES.get(tool or "", {})
+    told += [f"# What {tool} calls its metrics, and what they are called here:"] if names else []
+    told += [f"#   {theirs:<26} {ours}" for theirs, ours in names.items()]
+    dumped = yaml.safe_dump({"name": name}, allow_unicode=True, width=10**6)
+    return "\n".join((*told, "", "version: 1", dumped))
+
+
+def _write_dataset(findings: Findings) -> str:
+    count = count_noun(findings.questions, "question")
+    comment = f"# {count}. Columns that are not recognised are named here: columns: {{text: Frage, reference: Antwort}}"
+    if is_retrieval(findings):
+        comment = f"# The documents, {findings.questions:,} queries, and which documents answer them."
+    return f"{comment}\ndatasets:\n  golden:\n{_indent(findings.dataset)}"
+
+
+def _write_systems(findings: Findings) -> str:
+    if is_retrieval(findings):
+        return f"# What to evaluate. Each system is compared with the first.\nsystems:\n{_RETRIEVERS}"
+    if findings.system is not None:
+        comment, block = "The answers in the file. Each further system is compared with the first.", findings.system
+    else:
+        comment = f"The function in {PLACEHOLDER}, which is a placeholder: call your system there."
+        block = {"use": "python", "function": f"{PLACEHOLDER.removesuffix('.py')}:answer"}
+    return f"# {comment}\nsystems:\n  current:\n{_indent(block)}{_ANSWERING}"
+
+
+def _write_metrics(active: Sequence[Offer], others: Sequence[Offer], judged: Sequence[Offer], has: set[str]) -> str:
+    width = max(len(offer.line) for offer in (*active, *others, *judged)) + 4
+    lines = [f"  - {offer.line:<{width}}# {offer.meaning}" for offer in active]
+    if judged:
+        lines.append("  # with a language model as judge:")
+        lines += [f"  # - {offer.line:<{width - 2}}# {offer.meaning}" for offer in judged]
+    lines += [f"  # - {offer.line:<{width - 2}}# needs {_name_lack(offer, has)}" for offer in others]
+    return "\n".join(("# `rageval-spec metrics` lists all of them.", "metrics:", *lines, ""))
+
+
+def _name_lack(offer: Offer, has: set[str]) -> str:
+    return " and ".join(LACKS[part] for part in sorted(offer.needs - has))
+
+
+def _write_slices(slices: Sequence[str]) -> str:
+    if not slices:
+        return ""
+    import yaml
+
+    names = yaml.safe_dump(list(slices), default_flow_style=True, allow_unicode=True, width=10**6).strip()
+    return f"# Each value of these columns gets numbers of its own.\nslices: {names}\n"
+
+
+def _write_gates(active: Sequence[Offer]) -> str:
+    names = [offer.line for offer in active if not offer.line.startswith("{")]
+    metric = names[0] if names else "error_rate"
+    bound = "max: 0.05" if metric in ("error_rate", "cost") or metric.startswith("latency") else "min: 0.5"
+    return (
+        "# Bounds that an evaluation must clear, for a pipeline: exit code 1 if one fails.\n"
+        f"# gates:\n#   - {{metric: {metric}, {bound}}}\n"
+    )
+
+
+def _indent(block: Mapping[str, Any]) -> str:
+    import yaml
+
+    lines = []
+    for key, value in block.items():
+        is_flow = isinstance(value, dict)
+        text = yaml.safe_dump(
+            {key: value}, default_flow_style=None if is_flow else False, allow_unicode=True, width=10**6
+        )
+        lines += [f"    {line}\n" for line in text.strip().splitlines()]
+    return "".join(lines)
+
+
+class Offer(NamedTuple):
+    """A metric of a first spec.
+
+    Attributes:
+        line: how a spec writes it.
+        meaning: what it tells, as a comment.
+        needs: the parts without which it has no value.
+    """
+
+    line: str
+    meaning: str
+    needs: frozenset[str]
+
+
+def _offer(line: str, meaning: str, *needs: str) -> Offer:
+    return Offer(line, meaning, frozenset(needs))
+
+
+OFFERS = (
+    _offer("token_f1", "words shared with the gold answer", "answer", "reference"),
+    _offer("rouge_l", "words shared with the gold answer, in the same order", "answer", "reference"),
+    _offer("{use: completeness, judge: overlap}", "how much of the gold answer is there", "answer", "reference"),
+    _offer("{use: faithfulness, judge: overlap}", "do the contexts support the answer", "answer", "contexts"),
+    _offer("{use: context_recall, judge: overlap}", "is the gold answer in the contexts", "contexts", "reference"),
+    _offer("{use: answerability, by: phrases, as: answerability}", "does it decline exactly when there is no answer",
+           "answer", "answerable"),
+    _offer("ndcg@10", "are the relevant documents at the top", "relevant", "ranking"),
+    _offer("recall@10", "the share of the relevant documents among the first ten", "relevant", "ranking"),
+    _offer("precision@5", "the share of relevant documents among the first five", "relevant", "ranking"),
+    _offer("rr", "1 / rank of the first relevant document", "relevant", "ranking"),
+    _offer("latency@p95", "seconds that 95% of the answers stay below", "seconds"),
+    _offer("cost", "US dollars for each answer", "cost"),
+    _offer("error_rate", "how often the system gave no answer", "system"),
+)  # fmt: skip
+"""Metrics without a model, in the order in which a spec lists them."""
+JUDGED = (
+    _offer("{use: faithfulness, judge: strict}", "claims that the contexts support", "answer", "contexts"),
+    _offer("{use: answer_relevancy, judge: strict}", "does the answer address the question", "answer"),
+    _offer(
+        "{use: factual_correctness, judge: strict}", "claims that agree with the gold answer", "answer", "reference"
+    ),
+    _offer("{use: context_precision, judge: strict}", "do the useful contexts come first", "contexts"),
+)
+"""Metrics that ask a language model."""
+LACKS: Mapping[str, str] = {
+    "answer": "answers",
+    "reference": "gold answers (`reference`)",
+    "contexts": "`contexts`",
+    "relevant": "`relevant_doc_ids`",
+    "ranking": "`context_ids`",
+    "answerable": "`answerable`: true or false",
+    "seconds": "`seconds`",
+    "cost": "`cost`",
+    "system": "a system that answers",
+}
+"""What the rows of a file have to have for a part; names are those of columns."""
+NAMES: Mapping[str, Mapping[str, str]] = {
+    "ragas": {
+        "Faithfulness": "faithfulness",
+        "ResponseRelevancy": "answer_relevancy",
+        "LLMContextPrecision...": "context_precision",
+        "LLMContextRecall": "context_recall",
+        "ContextEntityRecall": "context_entity_recall",
+        "FactualCorrectness": "factual_correctness",
+        "NoiseSensitivity": "noise_sensitivity",
+        "SemanticSimilarity": "semantic_similarity",
+    },
+    "deepeval": {
+        "FaithfulnessMetric": "faithfulness",
+        "AnswerRelevancyMetric": "answer_relevancy",
+        "ContextualPrecisionMetric": "context_precision",
+        "ContextualRecallMetric": "context_recall",
+        "ContextualRelevancyMetric": "context_relevance",
+        "GEval": "rubric",
+    },
+    "promptfoo": {
+        "equals": "exact_match",
+        "contains": "contains",
+        "is-json": "is_json",
+        "similar": "semantic_similarity",
+        "factuality": "factual_correctness",
+        "llm-rubric": "rubric",
+        "context-faithfulness": "faithfulness",
+        "context-recall": "context_recall",
+        "context-relevance": "context_relevance",
+        "answer-relevance": "answer_relevancy",
+        "latency": "latency",
+        "cost": "cost",
+    },
+}
+"""What other tools call metrics, and what they are called here."""

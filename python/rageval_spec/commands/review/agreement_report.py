@@ -1,0 +1,365 @@
+"""`review agreement` and `review preferences`: how far the labels of people can be trusted.
+
+`agreement` says how well the people who labelled the same answers agree. `preferences` says whether choices between
+two answers follow their order or their lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.errors import UsageError
+from rageval_spec.reading.label_files import read_columns, read_labels, read_preferences
+from rageval_spec.review.agreement import (
+    DOMINANT,
+    ENOUGH_AGREEMENT,
+    ENOUGH_CHOICES,
+    SIGNIFICANT,
+    Disagreement,
+    MetricAgreement,
+    PreferenceBias,
+    Swaps,
+    Value,
+    VerdictShare,
+    compare_annotators,
+    measure_preferences,
+)
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    list_choices,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.data.outcomes import Interval
+    from rageval_spec.statistics.raters.rater_agreement import AgreementCoefficient
+
+
+MOST_SHOWN = 10
+"""The most items that people disagree on that the text names; JSON has all."""
+_NAMES: Mapping[str, str] = {
+    "percent": "equal labels",
+    "kappa": "Cohen's kappa",
+    "kappa-linear": "kappa, linear weights",
+    "kappa-quadratic": "kappa, quadratic weights",
+    "fleiss": "Fleiss' kappa",
+    "ac1": "Gwet's AC1",
+    "alpha-nominal": "Krippendorff's alpha",
+    "alpha-ordinal": "Krippendorff's alpha (ordinal)",
+    "alpha-interval": "Krippendorff's alpha (interval)",
+}
+MOST_IN_PAIRS = 8
+"""The most annotators whose pairs the text shows."""
+_NOBODY = "(unnamed)"
+_LONGEST_VALUE = 24
+
+
+def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: Sequence[str], form: str) -> bytes:
+    """The agreement of the annotators of label files on each metric, as text or JSON.
+
+    Args:
+        paths: the files of labels.
+        columns: names of columns as `part=name`.
+        metrics: only these metrics; none for all.
+        form: `text` or `json`.
+
+    Raises:
+        DataError: a file cannot be read.
+        UsageError: a column is not `part=name`, or no label has one of the metrics.
+    """
+    labels = read_labels(paths, read_columns(columns))
+    known = [*dict.fromkeys(label.metric for label in labels)]
+    for metric in metrics:
+        if metric not in known:
+            raise UsageError(f"no label has the metric '{metric}'; the labels have {list_choices(known) or 'none'}")
+    found = compare_annotators([label for label in labels if not metrics or label.metric in metrics])
+    if form == "json":
+        return dump_visible([_to_json(one) for one in found]).encode()
+    return render_text(lambda _: (block for one in found for block in _draw_agreement(one)))
+
+
+def _draw_agreement(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    who = count_noun(len(found.annotators), "annotator")
+    title = f"Agreement on {found.metric}" if found.metric else "Agreement"
+    yield Text(
+        make_visible(f"{title}: {count_noun(found.items, 'item')}, {found.shared:,} with two or more labels, {who}"),
+        "bold",
+    )
+    yield ""
+    yield tabulate(("coefficient", "value", "95% interval"), [_describe(one) for one in found.coefficients], {1})
+    yield ""
+    for sentence, style in _conclude_agreement(found):
+        yield Text(make_visible(sentence), style)
+    yield ""
+    yield from _draw_scale(found)
+    yield from _draw_annotators(found)
+    yield from _draw_pairs(found)
+    yield from _draw_confusion(found)
+    yield from _draw_disagreements(found)
+
+
+def _describe(one: AgreementCoefficient) -> tuple[str, ...]:
+    return _NAMES[one.coefficient], _number(one), format_interval(one.interval) or (one.reason or "")
+
+
+def _conclude_agreement(found: MetricAgreement) -> Iterator[tuple[str, str]]:
+    """Whether the labels are reliable, and what to do if they are not."""
+    name, value = _NAMES[found.deciding.coefficient], found.deciding.value
+    if value is None:
+        yield f"! It cannot be said how well people agree: {found.deciding.reason}.", "yellow"
+        if not found.shared and found.questions:
+            same = "question" if found.questions == 1 else f"{found.questions:,} questions"
+            yield (
+                f"Several people labelled the same {same}, but their labels differ in the dataset, the system, the "
+                "answer's digest or the claim, so they are not about the same answers.",
+                "",
+            )
+        elif not found.shared:
+            yield "Ask a second person to label at least 50 of the same items.", ""
+        return
+    if found.deciding.coefficient == "ac1":
+        top, count = max(found.scale, key=lambda pair: pair[1])
+        share = format_percent(count / sum(number for _, number in found.scale), 0)
+        yield (
+            f"{share} of the labels are {_show(top)}. Above {format_percent(DOMINANT, 0)} kappa and alpha collapse, "
+            "so AC1 decides.",
+            "",
+        )
+    if found.is_enough:
+        yield (
+            f"✓ {name} is {format_number(value)}, at least {ENOUGH_AGREEMENT}: people agree well enough "
+            "to judge a judge by.",
+            "green",
+        )
+    else:
+        yield (
+            f"✗ {name} is {format_number(value)}, below {ENOUGH_AGREEMENT}: do not judge a judge by these labels yet.",
+            "red",
+        )
+        yield (
+            "Discuss the items below, write into the guidelines what decided each, and label them again. Below "
+            f"{ENOUGH_AGREEMENT} a judge that is perfect would also seem to err.",
+            "",
+        )
+    if found.is_few:
+        yield f"Only {found.shared} items have two labels, so the intervals are wide; 50 or more narrow them.", ""
+
+
+def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
+    total = sum(count for _, count in found.scale)
+    rows = [(_show(value), f"{count:,}", format_percent(count / total, 0)) for value, count in found.scale]
+    if len(rows) <= MOST_SHOWN:
+        yield tabulate(("label", "count", "share"), rows, {1, 2})
+        yield ""
+
+
+def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
+    """How often the others agree with each annotator, those first with whom they agree least."""
+    from rich.text import Text
+
+    if len(found.annotators) < 3:
+        return
+    ordered = sorted(found.annotators, key=lambda one: 1.0 if one.percent.value is None else one.percent.value)
+    rows = [
+        (one.annotator or _NOBODY, f"{one.labels:,}", _number(one.percent), format_interval(one.percent.interval))
+        for one in ordered[:MOST_SHOWN]
+    ]
+    yield tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
+    if len(ordered) > MOST_SHOWN:
+        yield Text(f"... and {len(ordered) - MOST_SHOWN:,} more; --format json lists all.", "dim")
+    yield ""
+
+
+def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
+    if not 3 <= len(found.annotators) <= MOST_IN_PAIRS:
+        return
+    rows = [
+        (
+            f"{pair.first or _NOBODY} and {pair.second or _NOBODY}",
+            f"{pair.percent.items:,}",
+            _number(pair.percent),
+            _number(pair.corrected),
+            format_interval(pair.corrected.interval),
+        )
+        for pair in sorted(found.pairs, key=lambda pair: pair.percent.value or 0.0)
+    ]
+    names = {"kappa": "kappa", "kappa-quadratic": "weighted kappa", "alpha-interval": "alpha (interval)"}
+    name = next((names[pair.corrected.coefficient] for pair in found.pairs), "")
+    yield tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
+    yield ""
+
+
+def _number(one: AgreementCoefficient) -> str:
+    return "" if one.value is None else format_number(one.value)
+
+
+def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if not found.confusion or len(found.scale) > MOST_SHOWN:
+        return
+    values = [_show(value) for value, _ in found.scale]
+    two = len(found.annotators) == 2
+    names = [one.annotator or _NOBODY for one in found.annotators[:2]]
+    first, second = names if two else ("one annotator", "another")
+    yield Text(make_visible(f"Rows: {first}. Columns: {second}."), "dim")
+    rows = [(value, *(f"{count:,}" for count in counts)) for value, counts in zip(values, found.confusion, strict=True)]
+    yield tabulate(("", *values), rows, set(range(1, len(values) + 1)))
+    yield ""
+
+
+def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    apart = found.disagreements
+    if not apart:
+        return
+    yield Text(f"People disagree on {count_noun(len(apart), 'item')}; those that lie furthest apart come first", "bold")
+    yield ""
+    yield tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
+    if len(apart) > MOST_SHOWN:
+        yield Text(f"... and {len(apart) - MOST_SHOWN:,} more; --format json lists all.", "dim")
+    yield ""
+
+
+def _describe_item(one: Disagreement) -> tuple[str, str]:
+    first = one.labels[0]
+    claim = None if first.claim is None else f"claim {first.claim}"
+    name = " ".join(filter(None, (first.dataset, first.query_id, first.system, claim)))
+    return name, ", ".join(f"{label.annotator or _NOBODY} {_show(label.value)}" for label in one.labels)
+
+
+def _show(value: Value) -> str:
+    text = value if isinstance(value, str) else f"{value:g}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def _to_json(found: MetricAgreement) -> dict[str, Any]:
+    return {
+        "metric": found.metric,
+        "items": found.items,
+        "shared": found.shared,
+        "annotators": [asdict(one) for one in found.annotators],
+        "scale": [{"value": value, "count": count} for value, count in found.scale],
+        "coefficients": [asdict(one) for one in found.coefficients],
+        "deciding": found.deciding.coefficient,
+        "enough": found.is_enough,
+        "pairs": [
+            {
+                "annotators": [pair.first, pair.second],
+                "percent": asdict(pair.percent),
+                "corrected": asdict(pair.corrected),
+            }
+            for pair in found.pairs
+        ],
+        "confusion": [list(row) for row in found.confusion],
+        "disagreements": [
+            {
+                "dataset": one.labels[0].dataset,
+                "query_id": one.labels[0].query_id,
+                "system": one.labels[0].system,
+                "claim": one.labels[0].claim,
+                "labels": [
+                    {"annotator": label.annotator, "value": label.value, "comment": label.comment, "place": label.place}
+                    for label in one.labels
+                ],
+            }
+            for one in found.disagreements
+        ],
+    }
+
+
+def describe_preferences(paths: Sequence[Path], columns: Sequence[str], form: str) -> bytes:
+    """What choices depend on besides the answers' content, on each metric, as text or JSON.
+
+    Args:
+        paths: the files of choices.
+        columns: names of columns as `part=name`.
+        form: `text` or `json`.
+
+    Raises:
+        DataError: a file cannot be read.
+        UsageError: a column is not `part=name`.
+    """
+    found = measure_preferences(read_preferences(paths, columns))
+    if form == "json":
+        return dump_visible([asdict(one) for one in found]).encode()
+    return render_text(lambda _: (block for one in found for block in _draw_preference(one)))
+
+
+def _draw_preference(found: PreferenceBias) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    title = f"Preferences on {found.metric}" if found.metric else "Preferences"
+    ties = f", {count_noun(found.ties, 'tie')}" if found.ties else ""
+    yield Text(make_visible(f"{title}: {count_noun(found.verdicts, 'verdict')}{ties}"), "bold")
+    yield ""
+    for sentence, is_bias in _conclude_preference(found):
+        yield Text(f"{'!' if is_bias else ' '} {sentence}", "yellow" if is_bias else "")
+    if found.questions < ENOUGH_CHOICES:
+        few = (
+            f"Only {count_noun(found.questions, 'question')}: {ENOUGH_CHOICES} or more "
+            "show whether order and length matter."
+        )
+        yield Text(few, "yellow")
+    if found.reason is not None:
+        yield Text(f"Whether length matters cannot be told: {found.reason}.")
+    yield from _say_orders(found.swaps)
+    yield ""
+
+
+def _conclude_preference(found: PreferenceBias) -> Iterator[tuple[str, bool]]:
+    if found.first is not None:
+        yield f"The answer that is shown first wins {_say(found.first)}.", found.first.is_significant
+    if found.first_at_equal_length is not None:
+        equal = found.first_at_equal_length
+        yield f"If both are equally long, the first one wins {_say(equal)}.", equal.is_significant
+    if found.longer is not None:
+        words = count_noun(found.unit, "word")
+        yield f"An answer that is {words} longer than the other wins {_say(found.longer)}.", found.longer.is_significant
+
+
+def _say(share: VerdictShare) -> str:
+    """`54.1% [51%, 57.2%] of the verdicts (adjusted p = 0.0123)`."""
+    value = format_percent(share.value)
+    return f"{value} {_write_interval(share.interval)} of the verdicts (adjusted {format_p_value(share.p_adjusted)})"
+
+
+def _write_interval(interval: Interval) -> str:
+    return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]"
+
+
+def _say_orders(swaps: Swaps | None) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if swaps is None:
+        yield Text(
+            "No pair was judged in both orders, so a preference for a place cannot be told from better answers there, "
+            "unless the order was drawn at random."
+        )
+        return
+    interval = swaps.interval
+    spread = "" if interval is None else f" {_write_interval(interval)}"
+    yield Text(
+        f"Of {count_noun(swaps.pairs, 'pair')} in both orders, {format_percent(swaps.same / swaps.pairs)}{spread} have "
+        "the same verdict."
+    )
+    if not swaps.first + swaps.second:
+        return
+    yield Text(
+        f"The answer shown first won both times in {swaps.first}, the one shown second in {swaps.second} "
+        f"({format_p_value(swaps.p_value)}).",
+        "yellow" if swaps.p_value < SIGNIFICANT else "",
+    )

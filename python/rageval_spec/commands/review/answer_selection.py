@@ -1,0 +1,256 @@
+"""`review select`: chooses answers for people to judge, and writes them as a form."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.results_argument import open_baseline, open_results
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.errors import UsageError
+from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
+from rageval_spec.review.selection import REASONS, Selection, WantedSelection, select_answers
+from rageval_spec.review.tasks import ReviewSheet, build_sheet, to_payload
+from rageval_spec.store.disk import write_atomically
+from rageval_spec.wording import count_noun, list_choices, list_names
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.data.evaluation import Evaluation
+
+Form: TypeAlias = Literal["csv", "xlsx", "label_studio", "html"]
+_SUFFIXES: Mapping[str, Form] = {".csv": "csv", ".xlsx": "xlsx", ".json": "label_studio", ".html": "html"}
+_NEXT: Mapping[Form, str] = {
+    "csv": "Fill in the columns with brackets and 'annotator', and save the file as CSV UTF-8.",
+    "xlsx": "Fill in the yellow cells. The guidelines are on the second sheet.",
+    "html": "Open it in a browser, judge, and save the file that the page offers.",
+    "label_studio": "Paste the .xml file into a new project's labelling interface, import the .json file, label, and "
+    "export as JSON.",
+}
+
+
+@dataclass(frozen=True)
+class SelectionRequest:
+    """What to choose, and how to write it.
+
+    Attributes:
+        results: a results folder, a label or a record of the history; None for the last results.
+        output: the file to write; with several annotators, each gets one with their name before the suffix.
+        form: the form; None for that of the suffix.
+        wanted: what to choose.
+        baseline: what answers regressed from: results, a label, or a system; None for the baselines of gates.
+        asked: further criteria, or other scales, as `NAME=SCALE`.
+        scale: the scale of all criteria that `asked` does not name.
+        annotators: who judges; none if people enter it.
+        overlap: the share of the tasks that all annotators get; the others are divided among them.
+        guidelines: a text file with guidelines for all criteria; None for the usual ones.
+        shows_judge: whether people see what the judge says.
+        force: whether to overwrite a file.
+    """
+
+    results: str | None
+    output: Path
+    form: Form | None
+    wanted: WantedSelection
+    baseline: str | None = None
+    asked: Sequence[str] = ()
+    scale: str = "yes_no"
+    annotators: Sequence[str] = ()
+    overlap: float = 1.0
+    guidelines: Path | None = None
+    shows_judge: bool = False
+    force: bool = False
+
+
+def select(request: SelectionRequest) -> bytes:
+    """Choose answers, write the form, and say what was chosen and what to do next.
+
+    Raises:
+        UsageError: an option is wrong, a file exists, or a library is not installed.
+        DataError: the results cannot be reviewed.
+    """
+    if request.overlap < 1 and len(request.annotators) < 2:
+        raise UsageError(
+            "--overlap divides the answers among several people; name them: --annotator ann --annotator bob"
+        )
+    form = request.form or _find_form(request.output)
+    names = _name_files(request.output, request.annotators, form)
+    _refuse_existing([path for paths in names.values() for path in paths], force=request.force)
+    results = open_results(request.results)
+    evaluation = results.evaluation
+    asked = _read_asked(request.asked)
+    baseline = None if request.baseline is None else open_baseline(request.baseline, evaluation)
+    selection = select_answers(evaluation, request.wanted, baseline)
+    criteria, left_out = _make_criteria(evaluation, selection.metrics, asked, request)
+    sheet = build_sheet(
+        evaluation,
+        selection.chosen,
+        criteria,
+        results=results.name,
+        guidelines=_read_guidelines(request.guidelines),
+        shows_judge=request.shows_judge,
+    )
+    for one, paths in zip(_divide(sheet, request.annotators, request.overlap), names.values(), strict=True):
+        for path, content in zip(paths, _write(one, form), strict=True):
+            _save(path, content)
+    files = [path for paths in names.values() for path in paths]
+    return render_text(lambda _: _describe(selection, sheet, left_out, files, form, request))
+
+
+def _find_form(output: Path) -> Form:
+    form = _SUFFIXES.get(output.suffix.lower())
+    if form is None:
+        raise UsageError(f"-o {output}: end the name in {list_choices([*_SUFFIXES])}, or name the format: --format csv")
+    return form
+
+
+def _name_files(output: Path, annotators: Sequence[str], form: Form) -> dict[str, list[Path]]:
+    """The files of each annotator: the form, and for Label Studio its configuration too."""
+    if len(set(annotators)) < len(annotators):
+        raise UsageError("an annotator is named twice; give each a name of their own")
+    named: dict[str, Path] = {}
+    for annotator in annotators if len(annotators) > 1 else ():
+        if not annotator.strip() or not set(annotator).isdisjoint('/\\:*?"<>|\0') or annotator.startswith("."):
+            raise UsageError(f"--annotator '{annotator}': the name is part of a file's name; write letters and digits")
+        named[annotator] = output.with_name(f"{output.stem}-{annotator}{output.suffix}")
+    named = named or {"": output}
+    return {
+        name: [path, *([path.with_suffix(".xml")] if form == "label_studio" else [])] for name, path in named.items()
+    }
+
+
+def _refuse_existing(files: Sequence[Path], *, force: bool) -> None:
+    found = next((path for path in files if path.exists()), None)
+    if found is not None and found.is_dir():
+        raise UsageError(f"{found} is a folder; name a file")
+    if found is not None and not force:
+        raise UsageError(
+            f"{found} exists, and people's work could be in it; name another file, or overwrite it: --force"
+        )
+
+
+def _read_asked(asked: Sequence[str]) -> dict[str, str]:
+    """The scale of each criterion that the command line names as `NAME=SCALE`."""
+    named: dict[str, str] = {}
+    for text in asked:
+        name, equals, scale = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--ask {text}: write NAME=SCALE, such as faithfulness=claims or fluency=1..5")
+        named[name.strip()] = scale.strip()
+    return named
+
+
+def _make_criteria(
+    evaluation: Evaluation, metrics: Sequence[str], asked: Mapping[str, str], request: SelectionRequest
+) -> tuple[list[ReviewCriterion], dict[str, str]]:
+    """What people are asked, and the metrics that are left out because another asks the same, each with that one."""
+    words = {node.get("as") or node["use"]: node["use"] for node in evaluation.spec.get("metrics") or ()}
+    criteria: list[ReviewCriterion] = []
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys([*(() if asked and not request.wanted.metrics else metrics), *asked]):
+        scale = asked.get(name, request.scale)
+        made = make_criterion(name, scale, evaluation.summaries.get(name, ""), words.get(name, ""))
+        same = next((one.name for one in criteria if one.question == made.question), None)
+        if same is not None and name not in (*asked, *request.wanted.metrics) and made.kind != "claims":
+            left_out[name] = same
+        else:
+            criteria.append(made)
+    return criteria, left_out
+
+
+def _read_guidelines(path: Path | None) -> str:
+    if path is None:
+        return GENERAL
+    try:
+        return path.read_text("utf-8").strip()
+    except OSError as error:
+        raise UsageError(f"--guidelines {path}: the file cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UsageError(f"--guidelines {path}: the file is not UTF-8 text; save it as UTF-8") from error
+
+
+def _divide(sheet: ReviewSheet, annotators: Sequence[str], overlap: float) -> Iterator[ReviewSheet]:
+    """The sheet of each annotator. All get the first tasks, in the same order; the others are dealt out in turn."""
+    if len(annotators) < 2:
+        yield replace(sheet, annotator="".join(annotators))
+        return
+    shared = round(overlap * len(sheet.tasks))
+    for place, annotator in enumerate(annotators):
+        tasks = (*sheet.tasks[:shared], *sheet.tasks[shared + place :: len(annotators)])
+        yield replace(sheet, annotator=annotator, tasks=tasks)
+
+
+def _write(sheet: ReviewSheet, form: Form) -> list[bytes]:
+    """The files of a form."""
+    if form == "csv":
+        from rageval_spec.review.form_files import write_csv
+
+        return [write_csv(sheet)]
+    if form == "xlsx":
+        from rageval_spec.review.form_files import write_xlsx
+
+        return [write_xlsx(sheet)]
+    if form == "label_studio":
+        from rageval_spec.review.form_files import write_config, write_tasks
+
+        return [write_tasks(sheet), write_config(sheet)]
+    from rageval_spec.review.page.rendering import render_page
+
+    return [render_page(to_payload(sheet))]
+
+
+def _save(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _describe(
+    selection: Selection,
+    sheet: ReviewSheet,
+    left_out: Mapping[str, str],
+    files: Sequence[Path],
+    form: Form,
+    request: SelectionRequest,
+) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    answers = count_noun(selection.population, "answer")
+    yield Text(make_visible(f"Chose {len(sheet.tasks)} of {answers} of {sheet.name} for review"), "bold")
+    yield ""
+    rows = [(one.reason, REASONS[one.reason], str(one.concerned), str(one.drawn)) for one in selection.sources]
+    yield tabulate(("reason", "meaning", "answers", "chosen"), rows, {2, 3})
+    if len(selection.sources) > 1:
+        yield Text("An answer that several reasons chose counts once.", "dim")
+    yield ""
+    for criterion in sheet.criteria:
+        yield Text(make_visible(f"{criterion.name}: {criterion.question} ({', '.join(criterion.choices)})"))
+    for name, same in left_out.items():
+        yield Text(
+            make_visible(f"{name} asks people the same as {same}, so it is left out (--ask {name}=yes_no)"), "dim"
+        )
+    if not selection.is_representative:
+        yield Text(
+            "! No answer is drawn at random, so the labels will say nothing about all answers; add --random 50.",
+            "yellow",
+        )
+    yield ""
+    for path in files:
+        yield Text(make_visible(f"wrote {path}"))
+    yield ""
+    yield Text(_NEXT[form])
+    filled = {"label_studio": ["EXPORT.json"], "html": ["SAVED.json"]}.get(form, [str(path) for path in files])
+    yield Text(make_visible(f"Then: {PROGRAM} review import {shlex.join(filled)} -o labels.csv"))
+    if len(request.annotators) < 2:
+        yield Text("Let a second person judge the same answers, to see whether people agree.", "dim")
+    else:
+        shared = round(request.overlap * len(sheet.tasks))
+        yield Text(make_visible(f"{list_names(request.annotators)} share {count_noun(shared, 'task')}."), "dim")

@@ -1,0 +1,265 @@
+"""`rageval-spec review`: the group of commands, with their options and help.
+
+Only click is imported; each command imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.console import Front
+from rageval_spec.errors import PASSED
+
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *%")
+_LONGEST = 9
+_SUSPICIONS = ("unsure", "low", "regressed", "person")
+
+
+class _Size(click.ParamType[float]):
+    """A share (`3%`) or a count (`50`): a number below 1, or from 1 on; infinity for 100%."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        share = _SHARE.fullmatch(text)
+        if (share is None and not text.isdecimal()) or len(text) > _LONGEST or (share and float(share[1]) > 100):
+            self.fail(f"'{text}' is neither a share nor a count; write 3% or 50", param, ctx)
+        if share is None:
+            return float(text)
+        return math.inf if float(share[1]) == 100 else float(share[1]) / 100
+
+
+class _Share(_Size):
+    """A share: `20%`."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = super().convert(value, param, ctx)
+        if 1 <= found < math.inf:
+            self.fail(f"'{value}' is not a share; write 20%", param, ctx)
+        return min(found, 1.0)
+
+
+@click.command("select")
+@click.argument("results", required=False)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE",
+    help="The form to write: .csv, .xlsx (a workbook), .html (a page), or .json (tasks for Label Studio).",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "xlsx", "label_studio", "html"]),
+    help="The format, if the name of the file does not say it.",
+)  # fmt: skip
+@click.option(
+    "--random", type=_Size(), metavar="SIZE",
+    help="Draw a share (3%) or a number (50) of the answers at random.  [default: 3%, at least 50]",
+)  # fmt: skip
+@click.option("--by-slice", is_flag=True, help="Draw them from each slice, at least 5, instead of from all answers.")
+@click.option("--unsure", is_flag=True, help="Choose answers that the judge is unsure about.")
+@click.option("--low", is_flag=True, help="Choose answers with low values.")
+@click.option("--regressed", is_flag=True, help="Choose answers that are worse than the baseline's.")
+@click.option("--person", is_flag=True, help="Choose answers that a waterfall sent to a person.")
+@click.option(
+    "--most", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
+    help="The most answers that each of these four reasons chooses, the worst first; 0 for all.",
+)  # fmt: skip
+@click.option(
+    "--below", type=click.FloatRange(0, 1), default=0.7, show_default=True, metavar="NUMBER",
+    help="Which values are low.",
+)  # fmt: skip
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), default=0.5, show_default=True, metavar="NUMBER",
+    help="The value near which (within 0.1) a judge is unsure.",
+)  # fmt: skip
+@click.option(
+    "--baseline", metavar="RESULTS",
+    help="What answers regressed from: results, a label or a system.  [default: the baselines of gates]",
+)  # fmt: skip
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC",
+    help="Only this metric; can be repeated.  [default: those that a judge decides]",
+)  # fmt: skip
+@click.option("--slice", "slice_", metavar="SLICE", help="Only answers to questions of this slice.")
+@click.option("--system", metavar="SYSTEM", help="Only answers of this system.")
+@click.option("--dataset", metavar="DATASET", help="Only answers to questions of this dataset.")
+@click.option(
+    "--paired", is_flag=True, help="Choose the answers of all systems to a question together, to compare systems."
+)
+@click.option(
+    "--scale", default="yes_no", show_default=True, metavar="SCALE",
+    help="What people enter: yes_no, grades such as 1..5, or claims (a verdict for each claim).",
+)  # fmt: skip
+@click.option(
+    "--ask", "asked", multiple=True, metavar="NAME=SCALE",
+    help="Ask about this, on this scale: faithfulness=claims, fluency=1..5. Can be repeated. Without --metric, only "
+    "this is asked.",
+)  # fmt: skip
+@click.option("--guidelines", type=click.Path(path_type=Path), metavar="FILE", help="A text with your own guidelines.")
+@click.option(
+    "--annotator", "annotators", multiple=True, metavar="NAME",
+    help="Who judges. If repeated, each gets a file of their own.",
+)  # fmt: skip
+@click.option(
+    "--overlap", type=_Share(), default="100%", show_default=True, metavar="SHARE",
+    help="With several annotators: the share of the answers that all of them get; the others are divided.",
+)  # fmt: skip
+@click.option(
+    "--show-judge", "shows_judge", is_flag=True,
+    help="Show people what the judge says. They will follow it. Without this option, only a page (.html) shows it, to "
+    "those who ask, and their labels say that they saw it.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def select(
+    results: str | None,
+    output: Path,
+    *,
+    form: Any,
+    random: float | None,
+    by_slice: bool,
+    most: int,
+    below: float,
+    threshold: float,
+    metrics: tuple[str, ...],
+    slice_: str | None,
+    system: str | None,
+    dataset: str | None,
+    paired: bool,
+    seed: int,
+    **options: Any,
+) -> int:
+    """Choose answers for people to judge, and write them as a form.
+
+    RESULTS is a results folder, or a label or a record of the history; by default the last results. Without options,
+    some answers are drawn at random, and some are there because the judge is unsure, or because they are bad. Each row
+    says why it was chosen and how likely that was, so that `calibrate` can use all labels for unbiased means.
+
+    \b
+    rageval-spec review select -o review.xlsx
+    rageval-spec review select -o review.csv --random 3% --low --ask faithfulness=claims
+    rageval-spec review select main -o review.html --by-slice --annotator ann --annotator bob --overlap 20%
+    """
+    from rageval_spec.commands.review.answer_selection import SelectionRequest, select
+    from rageval_spec.review.selection import WantedSelection
+
+    suspicions: Any = tuple(name for name in _SUSPICIONS if options.pop(name))
+    if not suspicions and random is None and not by_slice:
+        suspicions = None
+    wanted = WantedSelection(
+        random=0 if random is None and suspicions and not by_slice else random,
+        by_slice=by_slice,
+        suspicions=suspicions,
+        most=most or None,
+        metrics=metrics,
+        system=system,
+        dataset=dataset,
+        slice=slice_,
+        below=below,
+        threshold=threshold,
+        paired=paired,
+        seed=seed,
+    )
+    console.write(select(SelectionRequest(results, output, form, wanted, **options)))
+    return PASSED
+
+
+@click.command("import")
+@click.argument("forms", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FORMS...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="A new file for the labels: .csv."
+)
+@click.option(
+    "--into", type=click.Path(path_type=Path), metavar="FILE",
+    help="A file of labels to add them to; it is made if it does not exist.",
+)  # fmt: skip
+@click.option("--annotator", default="", metavar="NAME", help="Who judged, where a form does not say it.")
+@click.option(
+    "--results", metavar="RESULTS",
+    help="What was judged: a results folder, a label or a record. Each answer must be in it, unchanged.",
+)  # fmt: skip
+@click.option("--replace", is_flag=True, help="Replace earlier labels of the same person on the same thing.")
+def import_(forms: tuple[Path, ...], **options: Any) -> int:
+    """Read forms that people filled in, check them, and write their labels.
+
+    FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
+    anything is wrong, it is all listed and nothing is written. A label that is there already is not added again.
+
+    \b
+    rageval-spec review import review.xlsx -o labels.csv
+    rageval-spec review import ann.xlsx bob.json --into labels.csv --results rageval-results
+    """
+    from rageval_spec.commands.review.form_import import ImportRequest, import_forms
+
+    console.write(import_forms(ImportRequest(forms, **options)))
+    return PASSED
+
+
+@click.group("review", cls=Front)
+def review() -> None:
+    """Choose answers for people to judge, and work with what they say.
+
+    \b
+    rageval-spec review select -o review.xlsx
+    rageval-spec review import review.xlsx -o labels.csv
+    rageval-spec review agreement labels.csv
+    """
+
+
+@review.command("agreement")
+@click.argument("labels", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
+@shared.label_column_option
+@shared.form_option
+def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str, ...], form: str) -> int:
+    """Show how well the people who labelled the same answers agree.
+
+    LABELS are CSV, TSV, JSON, Excel or Parquet files with a row for each label (who judged which answer, and how), or
+    exports of Label Studio.
+
+    \b
+    rageval-spec review agreement labels.csv
+    rageval-spec review agreement ann.csv bob.csv --metric faithfulness --column value=rating
+    """
+    from rageval_spec.commands.review.agreement_report import describe_agreement
+
+    console.write(describe_agreement(labels, columns, metrics, form))
+    return PASSED
+
+
+@review.command("preferences")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--column", "columns", multiple=True, metavar="PART=NAME",
+    help="The column of a part of a choice, such as verdict=winner; can be repeated. Parts: query_id, first, second, "
+    "verdict, annotator, metric.",
+)  # fmt: skip
+@shared.form_option
+def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
+    """Show whether choices between two answers follow their order or their lengths.
+
+    FILES are CSV, TSV, JSON or Parquet files with a row for each choice of a person or a judge: the question, the two
+    answers in the order in which they were shown, and the verdict (first, second or tie).
+
+    \b
+    rageval-spec review preferences pairs.csv
+    rageval-spec review preferences pairs.jsonl --column verdict=winner
+    """
+    from rageval_spec.commands.review.agreement_report import describe_preferences
+
+    console.write(describe_preferences(files, columns, form))
+    return PASSED
+
+
+review.add_command(select)
+review.add_command(import_)

@@ -1,0 +1,298 @@
+"""Where a dataset comes from, how its questions were chosen, and fingerprints of what it holds.
+
+The origin is its version, how it was made, and how many of its questions people reviewed. The design says which
+questions belong together, and what share of production each stands for. The name is that of survey statistics: a
+sampling design. Means, intervals and tests take it into account.
+
+Fingerprints are of the questions, gold answers and judgements from which values were computed. A saved evaluation
+keeps them, at a few bytes for each query. A later evaluation uses them to tell a system that got worse from
+references that were edited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval_spec.data import tables
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.tables import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetOrigin:
+    """What a dataset, or the spec, says about itself. What neither says is None.
+
+    Attributes:
+        version, created, audited: as they are written.
+        made: how the questions were made: `model gpt-4o, seed 1 (180 questions) and by hand (20 questions)`.
+        reviewed: the number of questions that people reviewed.
+        questions: the number of all questions of the dataset; None if they were not counted.
+        documents: the version of each source document, by id; of many, the first `MOST_DOCUMENTS` by id.
+        documents_digest: the sha256 of the versions of all source documents.
+    """
+
+    version: str | None = None
+    created: str | None = None
+    made: str | None = None
+    audited: str | None = None
+    reviewed: int | None = None
+    questions: int | None = None
+    documents: dict[str, str] = field(default_factory=dict)
+    documents_digest: str | None = None
+
+    def describe(self) -> str:
+        """`version 2.1; created 2026-05-01; 180 of 200 questions reviewed by people`; "" if nothing is known."""
+        return "; ".join(self._list_facts())
+
+    def _list_facts(self) -> Iterator[str]:
+        if self.version is not None:
+            yield f"version {self.version}"
+        if self.created is not None:
+            yield f"created {self.created}"
+        if self.made is not None:
+            yield f"made: {self.made}"
+        if self.audited is not None:
+            yield f"audited {self.audited}" if self.audited != "true" else "audited"
+        if self.reviewed is not None:
+            of = "" if self.questions is None else f" of {self.questions:,}"
+            yield f"{self.reviewed:,}{of} questions reviewed by people"
+        if self.documents:
+            yield f"source documents {_list_versions(self.documents)}"
+
+
+MOST_DOCUMENTS = 100
+_MOST_SHOWN = 3
+
+
+def _list_versions(documents: dict[str, str]) -> str:
+    shown = [f"{name} {version}" for name, version in list(documents.items())[:_MOST_SHOWN]]
+    return ", ".join(shown) + (" and others" if len(documents) > _MOST_SHOWN else "")
+
+
+DESIGN_KEY = "rageval-spec:designs"
+"""The key of the designs in the metadata of a Parquet file of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Questions that one row of the production mix describes.
+
+    Attributes:
+        name: what they have in common: `difficulty=hard`, or `difficulty=hard, language=de`.
+        share: its share in production; the shares of a dataset add up to 1.
+        questions: the number of the dataset's questions that belong to it.
+    """
+
+    name: str
+    share: float
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class DesignSummary:
+    """What reports say of a design.
+
+    Attributes:
+        questions: the number of the dataset's evaluated questions.
+        cluster: the column whose values say which questions belong together; None if each is on its own.
+        clusters: the number of clusters; a question without a value is one of its own.
+        without_cluster: the number of questions without a value in that column.
+        weights: the file of the production mix; None without one.
+        weight: the column with the weight of each question; None without one.
+        strata: the rows of the production mix.
+        unlisted: the number of questions that the production mix does not list. They do not count in means.
+    """
+
+    questions: int
+    cluster: str | None = None
+    clusters: int | None = None
+    without_cluster: int = 0
+    weights: str | None = None
+    weight: str | None = None
+    strata: tuple[Stratum, ...] = ()
+    unlisted: int = 0
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether means are weighted."""
+        return self.weights is not None or self.weight is not None
+
+    @property
+    def source(self) -> str:
+        """Where the weights come from: the file, or the column."""
+        return self.weights or self.weight or ""
+
+
+@dataclass(frozen=True, slots=True)
+class CellDesign:
+    """What the design means for one aggregate or one comparison.
+
+    Attributes:
+        plain: the number if every question counted the same; None if means are not weighted.
+        effective: how many questions of equal weight are worth as much (Kish: the square of the sum of the weights over
+            the sum of their squares); None if means are not weighted.
+        clusters: the number of clusters of its scored questions; None if each question is on its own.
+        uncovered: the share of production whose questions all have no value. The mean is of the rest.
+    """
+
+    plain: float | None = None
+    effective: float | None = None
+    clusters: int | None = None
+    uncovered: float = 0.0
+
+
+@dataclass(frozen=True)
+class Design:
+    """The design of one dataset.
+
+    Attributes:
+        clusters: the number of each question's cluster, by query id. A question that is absent is on its own.
+        weights: the weight of each question, by query id; None if all count the same. A question that is absent, or has
+            the weight 0, does not count.
+        strata: the number of each question's stratum, by query id. The weights of a stratum's questions are equal, and
+            those of the scored ones stand for the others too. Absent questions are in stratum 0.
+        summary: the design in numbers.
+    """
+
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] | None = None
+    strata: Mapping[str, int] = field(default_factory=dict)
+    summary: DesignSummary = field(default_factory=lambda: DesignSummary(0))
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether the spec says which questions belong together."""
+        return self.summary.cluster is not None
+
+    def list_clusters(self, query_ids: Sequence[str]) -> list[int | str] | None:
+        """The cluster of each question; a question without one has its own id. None if all are on their own."""
+        return [self.clusters.get(query_id, query_id) for query_id in query_ids] if self.is_clustered else None
+
+    def list_weights(self, query_ids: Sequence[str]) -> list[float] | None:
+        """The weight of each question, not scaled; None if all count the same."""
+        weights = self.weights
+        return None if weights is None else [weights.get(query_id, 0.0) for query_id in query_ids]
+
+
+def dump_designs(designs: Mapping[str, Design]) -> str:
+    """The designs as JSON text, which `parse_designs` reads. Their summaries are kept elsewhere."""
+    content = {name: [dict(of.clusters), of.weights, dict(of.strata)] for name, of in designs.items()}
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=True, sort_keys=True)
+
+
+def parse_designs(text: str | None, summaries: Mapping[str, DesignSummary]) -> dict[str, Design]:
+    """Read the text that `dump_designs` wrote. None, and any other text (from another version), give no designs."""
+    try:
+        content = json.loads(text or "{}")
+        return {
+            name: Design(clusters, weights, strata, summaries[name])
+            for name, (clusters, weights, strata) in content.items()
+        }
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return {}
+
+
+FINGERPRINTS_KEY = "rageval-spec:fingerprints"
+"""The key of the fingerprints in the metadata of a Parquet file of values."""
+_DIGEST_SIZE = 6
+
+
+class Fingerprint(NamedTuple):
+    """Digests, in hex, of the data that one query was evaluated with; None for a part that the query does not have.
+
+    Attributes:
+        question: digest of the query's text.
+        reference: digest of the gold answers, the reference contexts and the other columns of `tables.REFERENCES`.
+        judgements: digest of the judged documents and their relevance; their order does not matter.
+    """
+
+    question: str | None = None
+    reference: str | None = None
+    judgements: str | None = None
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """The fingerprint of each query, by dataset and query id. Datasets without recorded fingerprints are absent."""
+
+    datasets: Mapping[str, Mapping[str, Fingerprint]] = field(default_factory=dict)
+
+    def dump(self) -> str:
+        """The fingerprints as JSON text, which `parse` reads."""
+        return json.dumps(self.datasets, separators=(",", ":"), ensure_ascii=True)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Fingerprints:
+        """Read the text that `dump` wrote. None, and any other text (from another version), give no fingerprints."""
+        try:
+            datasets = json.loads(text or "{}")
+            return cls({name: {key: Fingerprint(*parts) for key, parts in of.items()} for name, of in datasets.items()})
+        except (ValueError, TypeError, AttributeError):
+            return cls()
+
+
+@dataclass(frozen=True)
+class EvaluatedQueries:
+    """The queries of one dataset that were evaluated.
+
+    Attributes:
+        collection: the dataset, with their judgements, questions and references.
+        query_ids: the ids of the evaluated queries.
+        reads_questions, reads_references: whether a system or a metric uses them; if not, they are not read.
+    """
+
+    collection: Collection
+    query_ids: pl.Series
+    reads_questions: bool = True
+    reads_references: bool = True
+
+
+def take_fingerprints(evaluated: EvaluatedQueries) -> dict[str, Fingerprint]:
+    """The fingerprints of a dataset's evaluated queries, sorted by query id."""
+    collection = evaluated.collection
+    questions = _digest_questions(collection.queries) if evaluated.reads_questions else {}
+    references = _digest_references(collection.references) if evaluated.reads_references else {}
+    judgements = _digest_judgements(collection.qrels)
+    return {
+        query_id: Fingerprint(questions.get(query_id), references.get(query_id), judgements.get(query_id))
+        for query_id in sorted(evaluated.query_ids.unique().to_list())
+    }
+
+
+def _digest_questions(queries: pl.DataFrame | None) -> dict[str, str]:
+    if queries is None:
+        return {}
+    return {query_id: _digest(text) for query_id, text in queries.select("query_id", "text").iter_rows()}
+
+
+def _digest_references(references: pl.DataFrame | None) -> dict[str, str]:
+    if references is None:
+        return {}
+    columns = [column for column in tables.REFERENCES if column != "query_id" and column in references.columns]
+    return {
+        query_id: _digest(json.dumps(row, ensure_ascii=True))
+        for query_id, *row in references.select("query_id", *columns).iter_rows()
+    }
+
+
+def _digest_judgements(qrels: pl.DataFrame | None) -> dict[str, str]:
+    """Digest the judgements. Polars joins the rows of each query, because there can be hundreds for each."""
+    import polars as pl
+
+    if qrels is None:
+        return {}
+    row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String))
+    of_query = qrels.sort("query_id", "doc_id").group_by("query_id").agg(row.str.join("\n").alias("rows"))
+    return {query_id: _digest(rows) for query_id, rows in of_query.iter_rows()}
+
+
+def _digest(text: str | None) -> str:
+    content = (text or "").encode("utf-8", "backslashreplace")
+    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).hexdigest()

@@ -1,0 +1,487 @@
+"""The results of an evaluation in parts: cells, intervals, notes, gate outcomes, corrections and causes.
+
+A cell is the place of a number: one metric of one system on one dataset, or on a slice of it. A `Drop` is how far a
+number may fall: by an amount, or by a share of the baseline's number. A correction is what people's labels make of a
+judge's mean. A diagnosis says why questions went wrong: the cause of each, counts with intervals, and what to try
+first.
+
+An evaluation that stops when its gates are decided says how many questions were asked and why it stopped. The values
+of earlier evaluations that gates compare with are kept beside an evaluation, so that it can be read alone. `Overlap`
+and `Change` say what two evaluations have in common, and what else than the systems changed between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+CELL = ("dataset", "system", "metric")
+"""The columns of the values table that name a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One metric of one system on one dataset.
+
+    Attributes:
+        slice: the part of the dataset's queries that the number describes; None for all of them.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    slice: str | None = None
+
+
+def list_cells(values: pl.DataFrame) -> list[Cell]:
+    """The cells of a values table, in the order in which they first occur."""
+    return [*dict.fromkeys(cell for cell, _ in _list_blocks(values))]
+
+
+def split_cells(values: pl.DataFrame) -> Iterator[tuple[Cell, pl.DataFrame]]:
+    """Split a values table by cell. Cells and rows keep the order that they have in the table.
+
+    Where the rows of each cell follow one another, as in every table that an evaluation makes, no row is copied.
+    """
+    blocks = _list_blocks(values)
+    if len({cell for cell, _ in blocks}) == len(blocks):
+        starts = [*(start for _, start in blocks), values.height]
+        for number, (cell, start) in enumerate(blocks):
+            yield cell, values.slice(start, starts[number + 1] - start)
+        return
+    for key, frame in values.partition_by(*CELL, as_dict=True, maintain_order=True).items():
+        yield Cell(*map(str, key)), frame
+
+
+def _list_blocks(values: pl.DataFrame) -> list[tuple[Cell, int]]:
+    """The cell of each block of consecutive rows of one cell, and its first row.
+
+    Finding distinct rows would need several times the memory of the columns.
+    """
+    import polars as pl
+
+    begins = values.select(pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in CELL))
+    starts = begins.to_series().arg_true()
+    keys = values.select(pl.col(*CELL).gather(starts))
+    return [(Cell(*map(str, key)), start) for key, start in zip(keys.iter_rows(), starts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval of a mean or a percentile, with `low <= high`.
+
+    `confidence` is its level, in (0, 1); `method` names what computed it: a bootstrap, or "betting" for
+    a confidence sequence, which also holds if the number of questions was not fixed beforehand.
+    """
+
+    low: float
+    high: float
+    confidence: float = 0.95
+    method: str = "bootstrap-bca"
+
+
+NoteLevel = Literal["note", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the numbers must know, for example that missing queries score 0.
+
+    Attributes:
+        code: the kind of note, for programs.
+        dataset, system: the subject of the note; None if it concerns all of them, or none.
+        count: the number that the message mentions, if there is one.
+        table: figures that the message sums up, a header and rows, for example how many samples each stage passed on.
+        level: "warning" if the numbers could mislead a reader who misses the note. Reports show warnings first.
+    """
+
+    code: str
+    message: str
+    dataset: str | None = None
+    system: str | None = None
+    count: int | None = None
+    level: NoteLevel = "note"
+    table: tuple[tuple[str, ...], ...] = ()
+
+
+DropSeverity: TypeAlias = Literal["low", "medium", "high"]
+SEVERITIES: tuple[DropSeverity, ...] = ("low", "medium", "high")
+"""How bad a drop is, from the least to the worst."""
+_SHARE = re.compile(r"(\d{1,9}(?:\.\d+)?) ?%")
+
+
+class Drop(NamedTuple):
+    """The most that a number may fall; a rise where low values are better.
+
+    Attributes:
+        number: the amount, or the share as a fraction: 0.05 for `5%`.
+        is_share: whether it is a share of the baseline's number.
+    """
+
+    number: float
+    is_share: bool = False
+
+    def resolve(self, base: float) -> float:
+        """The amount, for a baseline of which the number is `base`."""
+        return abs(base) * self.number if self.is_share else self.number
+
+    def __str__(self) -> str:
+        """As it is written in a spec: `0.02` or `5%`."""
+        return f"{100 * self.number:.9g}%" if self.is_share else repr(self.number)
+
+
+def read_drop(written: float | str) -> Drop:
+    """The drop that a spec writes as a number or as a percentage: `0.02`, `5%`.
+
+    Raises:
+        ValueError: it is neither, or it is negative.
+    """
+    if isinstance(written, str):
+        found = _SHARE.fullmatch(written)
+        if found is None:
+            raise ValueError(f"'{written}' is not a share such as 5%")
+        return Drop(float(found[1]) / 100, is_share=True)
+    if not 0 <= written < float("inf"):
+        raise ValueError(f"{written} is not a finite number of 0 or more")
+    return Drop(float(written))
+
+
+Verdict = Literal["pass", "warn", "fail", "inconclusive"]
+"""The outcome of a gate."""
+Counted = Literal["pass", "warn", "fail"]
+"""What the outcome of a gate contributes to the outcome of the evaluation."""
+_RANKS: dict[tuple[Verdict, Counted], int] = {
+    ("fail", "fail"): 0,
+    ("inconclusive", "fail"): 1,
+    ("inconclusive", "warn"): 2,
+    ("warn", "warn"): 3,
+    ("inconclusive", "pass"): 4,
+    ("pass", "pass"): 5,
+}
+
+
+def rank_outcome(outcome: Verdict, counts_as: Counted | None) -> int:
+    """The place of a gate's outcome in the order from worst (0) to best."""
+    return _RANKS[outcome, _count(outcome, counts_as)]
+
+
+def _count(outcome: Verdict, counts_as: Counted | None) -> Counted:
+    return (counts_as or "warn") if outcome == "inconclusive" else outcome
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """The outcome of a gate on one dataset and system.
+
+    `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
+    sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation; it is
+    None for every other outcome.
+
+    Of a gate with a baseline, `baseline` is its name, `max_drop` the amount that the number may fall before the gate
+    fails, and `severity` how bad the fall is, if it is and the gate says what that means.
+    """
+
+    gate: int
+    dataset: str
+    system: str
+    metric: str
+    outcome: Verdict
+    bound: str
+    observed: float | None
+    reason: str
+    slice: str | None = None
+    counts_as: Counted | None = None
+    baseline: str | None = None
+    max_drop: float | None = None
+    severity: DropSeverity | None = None
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that the gate looked at."""
+        return Cell(self.dataset, self.system, self.metric, self.slice)
+
+    @property
+    def counted(self) -> Counted:
+        """What the outcome counts as for the evaluation; an inconclusive outcome warns unless `counts_as` differs."""
+        return _count(self.outcome, self.counts_as)
+
+    @property
+    def rank(self) -> int:
+        """The place of the outcome in the order from worst (0) to best."""
+        return rank_outcome(self.outcome, self.counts_as)
+
+
+CorrectionMethod: TypeAlias = Literal["ppi", "rogan_gladen"]
+"""How a judge's mean is corrected: prediction-powered inference, or by the judge's rates of wrong decisions."""
+
+LABEL, LABEL_WEIGHT = "label", "label_weight"
+"""The columns that a table of values has if a metric has labels: what people say on the metric's scale, and one over
+the probability with which the answer was chosen for labelling; null for an answer without labels."""
+UNNAMED = "unnamed_answers"
+"""The code of the note that some labels do not name their answers' digests."""
+FEWEST_LABELS = 10
+"""Fewer labels than this give no corrected number: an interval from them would be too unreliable to act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Where a corrected number comes from: the judge's own number, and that of the labels.
+
+    Of a comparison, all numbers are differences of the two systems.
+
+    Attributes:
+        method: `ppi` or `rogan_gladen`.
+        judged: the judge's number, with `judged_interval`.
+        labelled: what labels alone say, with `labelled_interval`; None without labels.
+        labels: how many answers have labels. Of a comparison, how many questions have labels for both answers; or, if
+            it is not paired, how many answers of the two have labels.
+        worth: how many labels without the judge would give an interval as narrow; None if it is not known.
+        source: the name of the labels in the spec.
+        is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved
+            to its bound.
+        is_paired: whether a comparison is corrected question by question. If few questions have labels for both
+            answers, it is the difference of the two corrected means. True for a mean.
+        reason: why there is no corrected number; None if there is one.
+    """
+
+    method: CorrectionMethod
+    judged: float | None
+    judged_interval: Interval | None
+    labelled: float | None
+    labelled_interval: Interval | None
+    labels: int
+    worth: float | None
+    source: str
+    is_clipped: bool = False
+    is_paired: bool = True
+    reason: str | None = None
+
+
+def has_unnamed(notes: Iterable[Note], metric: str) -> bool:
+    """Whether labels of a metric do not name their answers' digests, as the notes of an evaluation say."""
+    return any(note.code == UNNAMED and note.message.startswith(f"{metric}: ") for note in notes)
+
+
+Ending = Literal["decided", "all", "interrupted"]
+"""Why no more questions of a dataset were asked: every gate was decided; all were asked; or a limit was reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestions:
+    """How many questions of a dataset were asked.
+
+    Attributes:
+        asked, total: the number of questions that were asked, and of all questions. If a limit was reached, some of
+            those asked may have no answer.
+        ending: why no more were asked.
+        reason: the same as the end of a sentence, such as `every gate was decided`.
+    """
+
+    dataset: str
+    asked: int
+    total: int
+    ending: Ending
+    reason: str
+
+    @property
+    def is_part(self) -> bool:
+        """Whether some questions were not asked."""
+        return self.asked < self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """What became of the spec's `stopping:`.
+
+    Attributes:
+        confidence: the probability that all gates have the outcome that all questions would have given them.
+        first, batch: how many questions were asked at first, and then at a time.
+        seed: the seed of the order in which questions were asked.
+        datasets: how many questions of each dataset were asked.
+    """
+
+    confidence: float
+    first: int
+    batch: int
+    seed: int
+    datasets: tuple[AskedQuestions, ...]
+
+    def find(self, dataset: str) -> AskedQuestions | None:
+        """What is known of a dataset; None if it has no questions to ask."""
+        return next((one for one in self.datasets if one.dataset == dataset), None)
+
+
+Cause = Literal["retrieval", "generation", "both", "lucky", "fine", "undecided"]
+"""Where a question's answer went wrong.
+
+| cause | contexts have what was needed | answer |
+|---|---|---|
+| retrieval | no | wrong, and no worse than its contexts |
+| generation | yes | wrong or unfaithful |
+| both | no | wrong, and unfaithful to its contexts |
+| lucky | no | right: it came from elsewhere |
+| fine | yes | right |
+| undecided | a part was not measured, or lies between the thresholds | |
+"""
+
+
+JUDGED_DOCUMENTS = "judged documents"
+"""What decided about retrieval if no metric did: whether any relevant document is among the contexts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """The questions of one system on one dataset (or on a slice of it) with one cause.
+
+    `share` is `count / total`, with its interval; `total` counts all questions. With weights, it is the weighted share.
+    """
+
+    dataset: str
+    system: str
+    cause: Cause
+    count: int
+    total: int
+    share: float
+    interval: Interval | None
+    slice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to try first on one system, in a sentence, with the numbers that say so."""
+
+    dataset: str
+    system: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The causes of all questions, counted.
+
+    Attributes:
+        retrieval: the metric that decided whether the contexts have what was needed, or `JUDGED_DOCUMENTS`.
+        correctness: the metric that decided whether the answer is right.
+        faithfulness: the metric that decided whether it is faithful to its contexts; None if the spec has none.
+        wrong_below, right_from: the thresholds between which nothing is decided.
+        counts: for each dataset and system, one for each cause that occurs, then the same for each slice.
+        advice: at most one for each dataset and system.
+    """
+
+    retrieval: str
+    correctness: str
+    faithfulness: str | None
+    wrong_below: float
+    right_from: float
+    counts: tuple[CauseCount, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+def explain_cause(diagnosis: Diagnosis, cause: Cause, values: Mapping[str, float | None]) -> str:
+    """The numbers that decided about one question, in a sentence; `values` has its values by metric."""
+    parts = [_quote(diagnosis.retrieval, values, _NEEDED[cause])]
+    parts += [_quote(name, values, "") for name in (diagnosis.correctness, diagnosis.faithfulness) if name is not None]
+    return "; ".join(part for part in parts if part)
+
+
+_NEEDED: Mapping[Cause, str] = {
+    "retrieval": "no relevant document is among the contexts",
+    "both": "no relevant document is among the contexts",
+    "lucky": "no relevant document is among the contexts",
+    "generation": "a relevant document is among the contexts",
+    "fine": "a relevant document is among the contexts",
+    "undecided": "",
+}
+
+
+def _quote(name: str, values: Mapping[str, float | None], judged: str) -> str:
+    if name == JUDGED_DOCUMENTS:
+        return judged
+    value = values.get(name)
+    return f"{name} has no value" if value is None else f"{name} is {value:.2f}"
+
+
+BASE_VALUES = ("baseline", *CELL, "query_id", "value")
+"""The columns: the name of the earlier evaluation as gates write it, and the value of this cell and query there."""
+
+
+def empty_base_values() -> pl.DataFrame:
+    """A table of base values without rows."""
+    import polars as pl
+
+    return pl.DataFrame(schema={name: pl.Float64() if name == "value" else pl.String() for name in BASE_VALUES})
+
+
+def collect_base_values(values: pl.DataFrame, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """What the values of an evaluation were in earlier ones: columns `BASE_VALUES`.
+
+    Args:
+        values: the values table of the later evaluation.
+        earlier: the values tables of the earlier evaluations, by the names that gates use.
+
+    Returns:
+        A row for each scored value of an earlier evaluation whose dataset, system, metric and query the later one has,
+        in the order of `earlier`, then in that of `values`.
+    """
+    import polars as pl
+
+    on = [*CELL, "query_id"]
+    wanted = values.select(on)
+    found = []
+    for name, table in earlier.items():
+        scored = table.filter(pl.col("status") == "scored").select(*on, "value")
+        rows = wanted.join(scored, on=on, how="inner", maintain_order="left")
+        found.append(rows.select(pl.lit(name).alias("baseline"), *on, "value"))
+    return pl.concat([empty_base_values(), *found])
+
+
+ChangedPart: TypeAlias = Literal["references", "qrels", "judge", "prompt", "model", "metric"]
+"""What gives a metric's numbers their meaning. Where it changed, two numbers are not of the same kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineChange:
+    """A part that changed since a baseline, so that a metric's numbers are not comparable with it.
+
+    Attributes:
+        part: what changed; the word that `accept_changes` in a gate takes.
+        told: the change as a clause: `the references of 3 queries changed`.
+    """
+
+    part: ChangedPart
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How many queries of a dataset can be compared with a baseline.
+
+    Attributes:
+        same: the queries that are in both with the same question; only they are compared. A question of which one of
+            the two recorded no digest counts as the same.
+        changed: the queries that are in both with another question.
+        added, removed: the queries that are only in this evaluation, or only in the baseline.
+    """
+
+    dataset: str
+    baseline: str
+    same: int
+    changed: int = 0
+    added: int = 0
+    removed: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both have the same queries."""
+        return not (self.changed or self.added or self.removed)
+
+    @property
+    def total(self) -> int:
+        """The number of this evaluation's queries."""
+        return self.same + self.changed + self.added

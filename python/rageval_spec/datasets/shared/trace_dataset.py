@@ -1,0 +1,100 @@
+"""The base class of datasets whose questions are read from the traces, or from a dataset, of a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from rageval_spec.data.tables import Collection, references_of
+from rageval_spec.exchange.shared.contracts import read_traces
+from rageval_spec.plugin import Dataset, DatasetNode, InputFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.traces import Trace
+    from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
+
+T = TypeVar("T", bound=DatasetNode)
+_OTHERS = ("session", "user", "model", "started")
+
+
+class TraceDataset(Dataset[T]):
+    """The questions of traces, with their references and relevant documents if the tool has them.
+
+    A subclass names its `source_type`; its node inherits from `DatasetNode` and from the node of the source. The same
+    trace twice counts once.
+    """
+
+    source_type: ClassVar[type[TraceSource[Any]]]
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Queries; tracing tools have no corpus."""
+        return frozenset({"queries"})
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files that the traces are read from."""
+        return self._source.inputs()
+
+    def open(self) -> Collection:
+        """The questions; they are read when the first table is."""
+        return Collection(
+            self.context.name,
+            load_queries=self._load_queries,
+            load_references=self._load_references,
+            load_qrels=self._load_qrels,
+            load_columns=self._load_columns,
+            why_no_qrels=f"the traces of {self.node.use} name no relevant documents",
+        )
+
+    @cached_property
+    def _source(self) -> TraceSource[Any]:
+        fields = self.source_type.node_type.model_fields
+        node: SourceNode = self.source_type.node_type(**{name: getattr(self.node, name) for name in fields})
+        return self.source_type(node, replace(self.context, models={}, judges={}))
+
+    @cached_property
+    def _traces(self) -> list[Trace]:
+        found, _ = read_traces(self._source, f"datasets.{self.context.name}")
+        return list({trace.id: trace for trace in found}.values())
+
+    def _load_queries(self) -> pl.DataFrame:
+        import polars as pl
+
+        rows = [(trace.id, trace.question) for trace in self._traces]
+        return pl.DataFrame(rows, schema={"query_id": pl.String, "text": pl.String}, orient="row")
+
+    def _load_references(self) -> pl.DataFrame | None:
+        if not any(trace.references or trace.reference_contexts for trace in self._traces):
+            return None
+        return references_of(
+            (one.id, list(one.references), one.reference_contexts and list(one.reference_contexts), None, None, None)
+            for one in self._traces
+        )
+
+    def _load_qrels(self) -> pl.DataFrame | None:
+        import polars as pl
+
+        rows = [(one.id, doc_id, 1) for one in self._traces for doc_id in dict.fromkeys(one.relevant or ())]
+        schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+        return pl.DataFrame(rows, schema=schema, orient="row") if rows else None
+
+    def _load_columns(self) -> pl.DataFrame | None:
+        import polars as pl
+
+        rows = [(trace.id, json.dumps(dict(_list_others(trace)), sort_keys=True)) for trace in self._traces]
+        return pl.DataFrame(rows, schema={"query_id": pl.String, "columns": pl.String}, orient="row")
+
+
+def _list_others(trace: Trace) -> Iterator[tuple[str, Any]]:
+    """What a trace says besides the question and the answer: metadata, and each feedback as a number or a label."""
+    yield from trace.metadata.items()
+    yield from ((name, value) for name in _OTHERS if (value := getattr(trace, name)) is not None)
+    for one in trace.feedback:
+        said = one.value if one.value is not None else one.label or one.comment
+        if said is not None:
+            yield f"feedback.{one.name}", said

@@ -1,1 +1,0 @@
-"""Why questions went wrong: which part of a system caused it, and what to try first."""

@@ -1,0 +1,1 @@
+"""Evaluations drawn as text, Markdown, HTML and tables."""

@@ -1,0 +1,255 @@
+"""Draws an evaluation as Markdown: the verdict, the gates that did not pass, the tables, and folded details."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.cards import list_first
+from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
+from rageval_spec.drawing.legend import NOT_COMPARABLE, describe_bands, describe_legend, name_band, significance_mark
+from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
+from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first, worst_outcome
+from rageval_spec.wording import (
+    ADJUSTED,
+    format_interval,
+    format_mean,
+    format_number,
+    format_probability,
+    format_signed,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
+    from rageval_spec.data.outcomes import CauseCount, Verdict
+
+SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
+_VERDICTS: dict[Overall, str] = {
+    "pass": "passed",
+    "warn": "passed with warnings",
+    "fail": "failed",
+    "error": "is broken",
+}
+_LONGEST_REASON = 300
+MOST_CARDS = 10
+"""The number of questions that are shown."""
+_ADJUSTED = (
+    "p-values are Holm-adjusted within each dataset. For each baseline, the comparisons that gates request form one "
+    "family; all other comparisons form another."
+)
+_LONGEST = 60_000
+"""The length of a comment in characters; GitHub refuses comments of more than 65,536."""
+
+
+def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
+    """Markdown text. Its first line is an HTML comment by which a bot finds its earlier report."""
+    blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
+    for dataset in evaluation.datasets:
+        blocks += _results(evaluation, dataset, digits)
+    blocks += [_section(section) for section in list_sections(evaluation, digits) if section.rows]
+    for summary, body in _details(evaluation, digits):
+        block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+        if sum(map(len, blocks)) + len(block) > _LONGEST:
+            block = f"{summary}: too long for a comment; see the JSON report."
+        blocks.append(block)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _heading(evaluation: Evaluation) -> str:
+    marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
+    verdict = f"{SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
+    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
+    headline = describe_headline(evaluation)
+    told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
+        f" {escape(headline.reason)}" if headline.reason else ""
+    )
+    told += f"\n{failures}" if failures else ""
+    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
+
+
+def _gate_table(evaluation: Evaluation) -> Iterator[str]:
+    """The gates that did not pass; passed gates are in the details."""
+    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
+    if gates:
+        yield "\n".join(f"- {SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
+
+
+def _warnings(evaluation: Evaluation) -> Iterator[str]:
+    """The warnings; other notes are in the details."""
+    warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
+    if warnings:
+        yield "\n".join(f"- {SIGNS['warn']} {escape(str(note))}" for note in warnings)
+
+
+def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
+    yield f"### {quote(dataset)}"
+    header = ["metric", *(quote_cell(system) for system in evaluation.systems)]
+    rows = [
+        [quote_cell(metric), *(_cell(evaluation, dataset, system, metric, digits) for system in evaluation.systems)]
+        for metric in evaluation.metrics
+    ]
+    yield format_table(header, rows)
+    legend = [
+        f"{sign} {sentence}" for sign, sentence in [*describe_bands(evaluation), *describe_legend(evaluation, dataset)]
+    ]
+    yield "<br>".join(map(escape, [*legend, _describe_scored(evaluation, dataset)]))
+
+
+def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric)
+    if cell is None:
+        return ""
+    outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
+    parts = [
+        f"**{format_mean(cell, digits)}**",
+        format_interval(cell.interval, digits).replace("[", "\\["),
+        escape(name_band(evaluation, cell)),
+        significance_mark(evaluation.comparison(dataset, system, metric)),
+        SIGNS[outcome] if outcome else "",
+        f"({cell.scored} of {cell.total})" if cell.scored < cell.total else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
+    cells = [a for a in evaluation.aggregates if a.dataset == dataset]
+    totals = sorted({cell.total for cell in cells})
+    queries = " or ".join(map(str, totals)) + " queries"
+    complete = all(cell.scored == cell.total for cell in cells)
+    return f"{queries}, all scored" if complete else f"{queries}; (n of N): only n of them could be scored"
+
+
+def _section(section: Section) -> str:
+    rows = [[quote_cell(cell) if not place else escape(cell) for place, cell in enumerate(row)] for row in section.rows]
+    parts = [f"**{escape(section.title)}**", format_table([*map(escape, section.header)], rows)]
+    return "\n\n".join([*parts, *map(escape, section.remarks)])
+
+
+def tabulate_slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """A table for each dataset with the means of every slice: its title, its header and its rows, as Markdown."""
+    for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
+        slices = [one for one in evaluation.slices if one.dataset == dataset]
+        cells = {(a.system, a.metric): None for one in slices for a in one.aggregates}
+        header = ["slice", "queries", *(f"{quote_cell(metric)} {quote_cell(system)}" for system, metric in cells)]
+        rows = [
+            [
+                quote_cell(one.name),
+                str(one.queries),
+                *(_slice_cell(evaluation, dataset, system, metric, one.name, digits) for system, metric in cells),
+            ]
+            for one in slices
+        ]
+        yield f"Slices of {escape(dataset)} ({len(slices)})", header, rows
+
+
+def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, name: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric, name)
+    if cell is None:
+        return ""
+    return f"{format_mean(cell, digits)} {format_interval(cell.interval, digits)}".strip().replace("[", "\\[")
+
+
+def _cause_table(slices: Mapping[str, Sequence[CauseCount]]) -> str:
+    causes = [cause for cause in CAUSES if any(one.cause == cause for counts in slices.values() for one in counts)]
+    rows = []
+    for name, counts in slices.items():
+        told = {one.cause: f"{one.count}, {describe_share(one)}".replace("[", "\\[") for one in counts}
+        rows.append([quote_cell(name), str(counts[0].total), *(told.get(cause, "0") for cause in causes)])
+    return format_table(["slice", "questions", *causes], rows)
+
+
+def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
+    if passed:
+        yield f"Passed gates ({len(passed)})", _list(f"{SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
+    if comparisons := evaluation.every_comparison:
+        yield f"Comparisons ({len(comparisons)})", f"{_comparison_table(comparisons, digits)}\n\n{_ADJUSTED}"
+    for title, header, rows in tabulate_slices(evaluation, digits):
+        yield title, format_table(header, rows)
+    for (dataset, system), slices in list_slice_counts(evaluation).items():
+        yield f"Causes by slice of {escape(system)} on {escape(dataset)} ({len(slices)})", _cause_table(slices)
+    yield from _highlights(evaluation, digits)
+    notes = [note for note in share_notes(evaluation) if note.level == "note"]
+    if notes:
+        yield f"Notes ({len(notes)})", _list(escape(str(note)) for note in notes)
+    yield "Versions and settings", describe_provenance(evaluation)
+
+
+def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    """The questions to look at first, each once, with what went wrong."""
+    found = list_first(evaluation, MOST_CARDS)
+    if not found:
+        return
+    rows = []
+    for card, metric in found:
+        value = None if metric is None else card.value(metric)
+        number = (
+            ""
+            if value is None or value.value is None
+            else f"{escape(value.metric)} {format_number(value.value, digits)}"
+        )
+        claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
+        reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
+        texts = (card.question, card.answer or "", reason)
+        names = (card.query_id, card.system)
+        rows.append([*map(quote_cell, names), number, card.cause or "", *(escape(_shorten(text)) for text in texts)])
+    header = ["query", "system", "value", "cause", "question", "answer", "what is wrong"]
+    yield f"Look at first ({len(rows)})", format_table(header, rows)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+
+
+def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
+    header = ["dataset", "metric", "system", "baseline", "difference", f"{ADJUSTED} p", "queries", "better / worse"]
+    rows = [
+        [
+            *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
+            _describe_difference(c, digits).replace("[", "\\["),
+            escape(format_probability(c.p_adjusted)),
+            str(c.queries),
+            f"{c.wins} / {c.losses}",
+        ]
+        for c in comparisons
+    ]
+    return format_table(header, rows)
+
+
+def _describe_difference(one: Comparison, digits: int) -> str:
+    mark = "" if one.is_comparable else NOT_COMPARABLE
+    return " ".join(filter(None, (format_signed(one.difference, digits), mark, format_interval(one.interval, digits))))
+
+
+def describe_provenance(evaluation: Evaluation) -> str:
+    """The versions, the digest of the spec, the models and the settings, as a block of code."""
+    settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
+    versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
+    models = [
+        f"model {name}: {', '.join(f'{key} {fact}' for key, fact in facts.items())}"
+        for name, facts in evaluation.models.items()
+    ]
+    origins = [f"dataset {name}: {origin.describe()}" for name, origin in evaluation.origins.items()]
+    digest = f"spec sha256 {evaluation.spec_digest}"
+    prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.prompts.items()]
+    judging = [f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.judging.items()]
+    replies = [f"replies of {name}: {counts}" for name, counts in evaluation.replies.items()]
+    told = (*versions, digest, *origins, *models, *judging, *replies, *prompts, *settings.splitlines())
+    lines = [make_visible(line) for line in told]
+    fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))
+    return "\n".join((fence, *lines, fence))
+
+
+def _describe_judging(judging: JudgingCost) -> str:
+    counts = ((judging.input_tokens, "input"), (judging.output_tokens, "output"))
+    tokens = [f"{kind} tokens unknown" if count is None else f"{count:,} {kind} tokens" for count, kind in counts]
+    cost = "cost unknown" if judging.cost is None else f"{judging.cost:.4g} USD"
+    calls = "1 call" if judging.calls == 1 else f"{judging.calls:,} calls"
+    return ", ".join((calls, *tokens, cost))
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

@@ -1,0 +1,311 @@
+"""Explains a report's table: the legend of its marks, ties in rankings, and weighted means beside plain ones.
+
+Ties are described by how far the order of tied documents could move the numbers. If only a few systems have ties,
+each gets a sentence below its table. Many systems share one sentence below the last table, which names the widest
+ranges; the JSON report has all of them.
+
+For questions that belong together or count differently, reports say so and show weighted means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
+from rageval_spec.statistics.sequential_analysis import BETTING
+from rageval_spec.wording import (
+    ADJUSTED,
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    format_signed,
+    list_choices,
+    tell_apart,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.data.bands import BandScale
+    from rageval_spec.data.datasets import CellDesign
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+    from rageval_spec.data.outcomes import AskedQuestions, Interval
+
+
+SIGNIFICANCE = 0.05
+"""Reports mark comparisons whose adjusted p-value is below this."""
+HIGHER, LOWER = "▲", "▼"
+NOT_COMPARABLE = "≠"
+
+
+def significance_mark(comparison: Comparison | None) -> str:
+    """▲ or ▼ if the system's values are significantly higher or lower than the baseline's, else "".
+
+    ≠ if the two are not comparable, so that a difference says nothing about the system.
+    """
+    if comparison is not None and not comparison.is_comparable:
+        return NOT_COMPARABLE
+    if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
+        return ""
+    return HIGHER if comparison.difference > 0 else LOWER
+
+
+def is_improvement(comparison: Comparison, evaluation: Evaluation) -> bool | None:
+    """Whether the system is better than the baseline; None if they are equal or not comparable.
+
+    Fewer seconds are better.
+    """
+    if comparison.difference == 0 or not comparison.is_comparable:
+        return None
+    return (comparison.difference < 0) == (comparison.metric in evaluation.lower_is_better)
+
+
+def name_band(evaluation: Evaluation, aggregate: Aggregate) -> str:
+    """The word for a mean on the scale of its metric; "" without a scale or a mean."""
+    scale = evaluation.bands.get(aggregate.metric)
+    return "" if scale is None or aggregate.mean is None else scale.find(aggregate.mean).word
+
+
+def describe_bands(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The scales of the metrics, as pairs of the metric and its words with their bounds."""
+    return [(f"{metric}:", _describe_scale(scale)) for metric, scale in evaluation.bands.items()]
+
+
+def _describe_scale(scale: BandScale) -> str:
+    """`published scale: excellent ≥ 0.95, good ≥ 0.85, else poor`."""
+    sign = "≤" if scale.lower_is_better else "≥"
+    words = [
+        f"{one.word} {sign} {one.bound:g}" if one.bound is not None else f"else {one.word}" for one in scale.levels
+    ]
+    return ("" if scale.name == "custom" else f"{scale.name} scale: ") + ", ".join(words)
+
+
+def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """The legend of a dataset's table, as pairs of a mark and its meaning."""
+    means = [a for a in evaluation.aggregates if a.dataset == dataset and read_percentile(a.statistic) is None]
+    comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
+    gated = [c for c in evaluation.baselines if c.dataset == dataset and c.slice is None]
+    lines = []
+    if any(one.interval is not None for one in means):
+        asked = None if evaluation.stopping is None else evaluation.stopping.find(dataset)
+        lines.append(("[ ]", _describe_intervals(means, asked)))
+    lines += describe_design(evaluation, dataset)
+    if comparisons or gated:
+        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
+    if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
+        lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning says what changed"))
+    if evaluation.units:
+        lines.append(("unit", _describe_units(evaluation)))
+    lines += _describe_percentiles(evaluation, dataset)
+    return lines + [("ties", sentence) for sentence in describe_ties(evaluation, dataset)]
+
+
+def _describe_intervals(means: Sequence[Aggregate], asked: AskedQuestions | None) -> str:
+    """`95% bootstrap interval`; of several kinds, the second has its metrics: `...; for latency a 95% ...`."""
+    metrics: dict[str, dict[str, None]] = {}
+    for one in means:
+        if one.interval is not None:
+            kind = f"{format_percent(one.interval.confidence)} bootstrap interval"
+            if one.interval.method == BETTING:
+                kind = f"{format_percent(one.interval.confidence)} confidence sequence"
+                if asked is not None:
+                    kind += f" of the mean over all {asked.total:,} questions, {asked.asked:,} of them asked"
+            if one.design is not None and one.design.clusters is not None:
+                kind = f"{format_percent(one.interval.confidence)} bootstrap interval of whole clusters"
+            if one.correction is not None:
+                kind = f"{format_percent(one.interval.confidence)} interval of what people would say"
+            metrics.setdefault(kind, {})[one.metric] = None
+    first, *others = metrics
+    return "; ".join([first, *(f"for {', '.join(metrics[kind])} a {kind}" for kind in others)])
+
+
+def _describe_units(evaluation: Evaluation) -> str:
+    """`latency, latency@p95 in seconds; cost in US dollars`."""
+    metrics: dict[str, list[str]] = {}
+    for metric, unit in evaluation.units.items():
+        metrics.setdefault(unit, []).append(metric)
+    return "; ".join(f"{', '.join(names)} in {unit}" for unit, names in metrics.items())
+
+
+def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """A line for each percentile among the aggregates, with its metrics and the kind of its interval."""
+    of: dict[int, list[Aggregate]] = {}
+    for aggregate in evaluation.aggregates:
+        percent = read_percentile(aggregate.statistic)
+        if percent is not None and aggregate.dataset == dataset:
+            of.setdefault(percent, []).append(aggregate)
+    return [(f"p{percent}", _describe_percentile(percent, of[percent])) for percent in sorted(of)]
+
+
+def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
+    metrics = ", ".join(dict.fromkeys(aggregate.metric for aggregate in aggregates))
+    interval = next((a.interval for a in aggregates if a.interval is not None), None)
+    which = f"{metrics}: {percent}% of the queries have a value below this one"
+    if interval is None:
+        return f"{which}; too few queries for an interval"
+    kind = "order-statistics interval" if interval.method == ORDER_STATISTICS else "interval (Woodruff's)"
+    return f"{which}, shown with its {format_percent(interval.confidence)} {kind}"
+
+
+def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Comparison]) -> str:
+    """What the marks are against: the first system, and the baselines that gates name."""
+    names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    first = names if len(names) < 2 else [f"the first system that has the metric ({', '.join(names)})"]
+    others = dict.fromkeys(one.baseline for one in gated if one.baseline not in names)
+    baseline = list_choices([*first, *others])
+    corrected = dict.fromkeys(one.metric for one in (*comparisons, *gated) if one.correction is not None)
+    kind = f"; for {', '.join(corrected)} a t test of the corrected difference" if corrected else ""
+    test = f"(paired permutation test{kind}; {ADJUSTED} p < {SIGNIFICANCE})"
+    test = test if corrected else test.replace(";", ",")
+    if any(significance_mark(one) in (HIGHER, LOWER) for one in (*comparisons, *gated)):
+        return f"significantly higher or lower than {baseline} {test}"
+    return f"none: no difference from {baseline} is significant {test}"
+
+
+_MOST_SENTENCES = 3
+_RANGES_SHOWN = 3
+
+
+def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
+    """The sentences to show below the table of a dataset; each continues after the word `ties`."""
+    tied = _collect(evaluation)
+    if len(tied) > _MOST_SENTENCES:
+        return [_describe_all(tied, evaluation)] if dataset == evaluation.datasets[-1] else []
+    name_system = len(evaluation.systems) > 1
+    return [_describe(cells, name_system) for (of, _), cells in tied.items() if of == dataset]
+
+
+def _collect(evaluation: Evaluation) -> dict[tuple[str, str], list[Aggregate]]:
+    """The cells that ties could move, by dataset and system, the widest range first."""
+    tied: dict[tuple[str, str], list[Aggregate]] = {}
+    for cell in evaluation.aggregates:
+        if cell.ties is not None and cell.ties.queries:
+            tied.setdefault((cell.dataset, cell.system), []).append(cell)
+    places = [(dataset, system) for dataset in evaluation.datasets for system in evaluation.systems]
+    return {place: _widest_first(tied[place]) for place in places if place in tied}
+
+
+def _widest_first(cells: Sequence[Aggregate]) -> list[Aggregate]:
+    return sorted(cells, key=lambda cell: cell.ties.low - cell.ties.high if cell.ties else 0.0)
+
+
+def _describe(cells: Sequence[Aggregate], name_system: bool) -> str:
+    ranges = [_describe_range(cell) for cell in cells[:_RANGES_SHOWN]]
+    more = len(cells) - len(ranges)
+    return (
+        f"decide the value of {_count_queries(cells)}"
+        + (f" of {cells[0].system}" if name_system else "")
+        + f": {', '.join(ranges)}"
+        + (f", and less for {count_noun(more, 'other metric')}" if more else "")
+    )
+
+
+def _describe_all(tied: dict[tuple[str, str], list[Aggregate]], evaluation: Evaluation) -> str:
+    cells = [cell for of_one in tied.values() for cell in of_one]
+    systems = {system for _, system in tied}
+    many_datasets = len(evaluation.datasets) > 1
+    widest: dict[str, Aggregate] = {}
+    for cell in _widest_first(cells):
+        widest.setdefault(cell.metric, cell)
+    ranges = [
+        f"{cell.metric} of {cell.system}{f' on {cell.dataset}' if many_datasets else ''} between {_describe_ends(cell)}"
+        for cell in [*widest.values()][:_RANGES_SHOWN]
+    ]
+    return (
+        f"decide the value of {_count_queries(cells)} of {count_noun(len(systems), 'system')}; "
+        f"the widest ranges are {', '.join(ranges)}; the JSON report lists all of them"
+    )
+
+
+def _count_queries(cells: Sequence[Aggregate]) -> str:
+    """`3 queries`, or `up to 7 queries` if the cells have different numbers."""
+    counts = {cell.ties.queries for cell in cells if cell.ties}
+    return ("up to " if len(counts) > 1 else "") + count_noun(max(counts), "query", "queries")
+
+
+def _describe_range(cell: Aggregate) -> str:
+    return f"{cell.metric} between {_describe_ends(cell)}"
+
+
+def _describe_ends(cell: Aggregate) -> str:
+    assert cell.ties is not None, "only tied cells are described"
+    return " and ".join(tell_apart(cell.ties.low, cell.ties.high))
+
+
+Row: TypeAlias = tuple[str, ...]
+WEIGHTED_TITLE = "Weighted and plain means"
+WEIGHTED_HEADER: Row = ("metric", "weighted", "plain", "scored", "effective n")
+WEIGHTED_NUMBERS = frozenset(range(1, len(WEIGHTED_HEADER)))
+"""The columns with numbers."""
+_NEGLIGIBLE = 1e-9
+
+
+def describe_design(evaluation: Evaluation, dataset: str) -> Iterator[tuple[str, str]]:
+    """What the legend of a dataset's table says of its clusters and weights, as pairs of a mark and its meaning."""
+    design = evaluation.designs.get(dataset)
+    if design is None:
+        return
+    if design.cluster is not None:
+        questions = count_noun(design.questions, "question")
+        told = f"intervals and tests: {questions} in {count_noun(design.clusters or 0, 'cluster')} ({design.cluster})"
+        if design.without_cluster:
+            told += f", {design.without_cluster} of them on their own, because they have no value"
+        yield "n", told
+    if design.is_weighted:
+        kind = "the mix of production in" if design.weights is not None else "the column"
+        yield (
+            "w",
+            f"weighted by {kind} {design.source}, and so are gates and comparisons; '{WEIGHTED_TITLE}' shows both",
+        )
+
+
+def list_weighted(evaluation: Evaluation, digits: int) -> list[Row]:
+    """A row for each weighted mean and difference, with the cells of `WEIGHTED_HEADER`; none without weights."""
+    means = [_describe_mean(one, evaluation, digits) for one in evaluation.aggregates]
+    differences = [_describe_difference(one, evaluation, digits) for one in evaluation.every_comparison]
+    return [row for row in (*means, *differences) if row is not None]
+
+
+def explain_weights(evaluation: Evaluation) -> Iterator[str]:
+    """What the rows mean, and what of production they leave out, in sentences."""
+    yield (
+        "The weighted means are the numbers of the tables above, of gates and of comparisons. A plain mean counts "
+        "every question the same. 'effective n' is how many questions of equal weight would tell as much."
+    )
+    for dataset, design in evaluation.designs.items():
+        absent = [one for one in design.strata if one.share and not one.questions]
+        if absent:
+            share, names = format_percent(sum(one.share for one in absent)), ", ".join(one.name for one in absent)
+            yield f"{dataset} has no evaluated question for {share} of production: {names}."
+    for one in evaluation.aggregates:
+        if one.design is not None and one.design.uncovered > _NEGLIGIBLE:
+            share = format_percent(one.design.uncovered)
+            yield f"{_name(one, evaluation)} leaves out {share} of production, which has no scored question."
+
+
+def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row | None:
+    if one.design is None or one.design.plain is None or one.mean is None:
+        return None
+    number = format_number(one.mean, digits)
+    return _name(one, evaluation), *_list_cells(number, one.interval, one.design, one.scored, digits, is_signed=False)
+
+
+def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row | None:
+    if one.design is None or one.design.plain is None:
+        return None
+    number = format_signed(one.difference, digits)
+    name = f"{_name(one, evaluation)} vs {one.baseline}"
+    return name, *_list_cells(number, one.interval, one.design, one.queries, digits, is_signed=True)
+
+
+def _list_cells(
+    number: str, interval: Interval | None, design: CellDesign, scored: int, digits: int, *, is_signed: bool
+) -> Row:
+    assert design.plain is not None and design.effective is not None
+    plain = format_signed(design.plain, digits) if is_signed else format_number(design.plain, digits)
+    return f"{number} {format_interval(interval, digits)}".rstrip(), plain, str(scored), f"{design.effective:.0f}"
+
+
+def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:
+    where = f" on {one.dataset}" if len(evaluation.datasets) > 1 else ""
+    return f"{one.metric} of {one.system}{where}"

@@ -1,0 +1,1 @@
+"""The page of the report `html`: its head, and the questions as data."""

@@ -1,0 +1,171 @@
+"""Writes an evaluation's page: as one file, or, if its data are large, as a folder of the page and its parts.
+
+The first part of the data has the results, the outcome in words, and the columns of the list of questions. The page
+of a folder loads the other parts. The numbers in a gate's bound are read so that they can be drawn on an axis.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import GateOutcome, Interval
+from rageval_spec.data.results import StoredResults
+from rageval_spec.drawing.html_shell import build_shell, dump_json, pack, write_script
+from rageval_spec.drawing.legend import (
+    SIGNIFICANCE,
+    WEIGHTED_HEADER,
+    WEIGHTED_TITLE,
+    describe_legend,
+    explain_weights,
+    list_weighted,
+)
+from rageval_spec.drawing.page.question_data import QuestionData, collect_questions, dump_documents, list_samples
+from rageval_spec.drawing.sections import CORRECTED_HEADER, explain_corrections, list_corrected, list_frequent_causes
+from rageval_spec.drawing.verdict import describe_headline, share_notes
+
+LARGEST = 25_000_000
+"""The size in bytes from which on a page becomes a folder."""
+INDEX = "index.html"
+_THREADS = 2
+_AHEAD = 8
+
+
+def write_page(evaluation: Evaluation, digits: int, title: str | None) -> bytes:
+    """The page with all parts of its data inside."""
+    shown = title or evaluation.name
+    return build_shell(shown, list(_pack_parts(evaluation, digits, shown)), has_files=False)
+
+
+def write_files(
+    evaluation: Evaluation, digits: int, title: str | None, largest: int = LARGEST
+) -> Iterator[tuple[str, bytes]]:
+    """The page as `("", content)`; if its data take more than `largest` bytes, the files of a folder.
+
+    The folder's page, `index.html`, comes last, so that it is never there without its parts.
+    """
+    shown = title or evaluation.name
+    kept: list[tuple[str, str]] = []
+    parts = _pack_parts(evaluation, digits, shown)
+    size = 0
+    for part in parts:
+        kept.append(part)
+        size += len(part[1])
+        if size > largest:
+            break
+    else:
+        yield "", build_shell(shown, kept, has_files=False)
+        return
+    head, rest = kept[0], kept[1:]
+    kept.clear()
+    while rest:
+        name, packed = rest.pop(0)
+        yield f"parts/{name}.js", write_script(name, packed)
+    for name, packed in parts:
+        yield f"parts/{name}.js", write_script(name, packed)
+    yield INDEX, build_shell(shown, [head], has_files=True)
+
+
+def _pack_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tuple[str, str]]:
+    """The names and packed contents of all parts, the head first; several are compressed at a time."""
+    waiting: list[tuple[str, Future[str]]] = []
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for name, content in _dump_parts(evaluation, digits, title):
+            waiting.append((name, threads.submit(pack, content)))
+            if len(waiting) > _AHEAD:
+                first, packed = waiting.pop(0)
+                yield first, packed.result()
+        for name, packed in waiting:
+            yield name, packed.result()
+
+
+def _dump_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tuple[str, bytes]]:
+    questions: QuestionData = collect_questions(evaluation)
+    yield "head", dump_head(evaluation, questions, digits, title)
+    for number, block in enumerate(questions.blocks()):
+        yield f"cards-{number}", block
+    documents = questions.documents
+    del questions  # which needs more memory than the documents' numbers
+    for number, part in enumerate(documents.split(list_samples(evaluation))):
+        yield f"documents-{number}", dump_documents(part)
+
+
+def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, title: str) -> bytes:
+    """What the page needs before it draws: everything but the cards and the documents."""
+    results = StoredResults.of(evaluation).content()
+    gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
+    notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
+    head: dict[str, Any] = {
+        "title": title,
+        "digits": digits,
+        "headline": dataclasses.asdict(describe_headline(evaluation, digits)),
+        "results": results,
+        "gates": gates,
+        "notes": notes,
+        "legend": _list_legend(evaluation),
+        "significance": SIGNIFICANCE,
+        "frequent_causes": [dataclasses.asdict(one.count) for one in list_frequent_causes(evaluation)],
+        "questions": questions.describe(evaluation),
+        "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
+    }
+    if rows := list_weighted(evaluation, digits):
+        remarks = [*explain_weights(evaluation)]
+        head["weighted"] = {"title": WEIGHTED_TITLE, "header": WEIGHTED_HEADER, "rows": rows, "remarks": remarks}
+    if rows := list_corrected(evaluation, digits):
+        head["corrected"] = {"header": CORRECTED_HEADER, "rows": rows, "remarks": [*explain_corrections(evaluation)]}
+    return dump_json(head)
+
+
+def _list_legend(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The marks of all tables. One that has another meaning in another dataset names its datasets."""
+    meanings: dict[str, dict[str, list[str]]] = {}
+    for dataset in evaluation.datasets:
+        for sign, meaning in describe_legend(evaluation, dataset):
+            meanings.setdefault(sign, {}).setdefault(meaning, []).append(dataset)
+    legend = []
+    for sign, of in meanings.items():
+        marked = {dataset for datasets in of.values() for dataset in datasets}
+        for meaning, datasets in of.items():
+            legend.append((sign, meaning if marked.issubset(datasets) else f"{', '.join(datasets)}: {meaning}"))
+    return legend
+
+
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_BOUNDS = {
+    "min": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≥ {_NUMBER}"),
+    "max": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
+    "target": re.compile(rf"target {_NUMBER}"),
+}
+
+
+def describe_gate(evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
+    """A gate for the page: its number, the interval around it, and where its bounds lie.
+
+    `scale` is "value" if the bounds are on the metric, "change" if they are on the difference from the baseline, and
+    None if there is nothing to draw. `point` is what the marker shows: the mean, or the difference.
+    """
+    bounds = {kind: float(found[1]) for kind, rule in _BOUNDS.items() if (found := rule.search(gate.bound))}
+    if bounds:
+        cell = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
+        point, interval = (None, None) if cell is None else (cell.mean, cell.interval)
+        return _describe("value", point, interval, bounds)
+    if gate.baseline is None:
+        return _describe(None, None, None, {})
+    is_lower_better = gate.metric in evaluation.lower_is_better
+    limit = gate.max_drop
+    side = {} if limit is None else {"max": limit} if is_lower_better else {"min": -limit}
+    comparison = evaluation.find_asked(gate)
+    if comparison is None:
+        return _describe("change", gate.observed, None, side)
+    return _describe("change", comparison.difference, comparison.interval, side)
+
+
+def _describe(
+    scale: str | None, point: float | None, interval: Interval | None, bounds: dict[str, float]
+) -> dict[str, Any]:
+    ends = None if interval is None else [interval.low, interval.high]
+    return {"scale": scale, "point": point, "interval": ends, "bounds": bounds}

@@ -1,0 +1,346 @@
+"""What reports for people show below their tables of numbers: causes, weak slices, corrected numbers.
+
+Each section is a small table of texts with a title, so that every report shows the same in its own form.
+
+- Causes of questions, also in slices: the counts of each slice, and where a cause is more frequent than elsewhere.
+- The weakest slices, and the stages of judges.
+- What people would say: the numbers of a judge, corrected by labels, beside those that they are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.data.outcomes import Cause, Correction
+from rageval_spec.drawing.legend import (
+    WEIGHTED_HEADER,
+    WEIGHTED_NUMBERS,
+    WEIGHTED_TITLE,
+    explain_weights,
+    list_weighted,
+)
+from rageval_spec.wording import (
+    ADJUSTED,
+    DIGITS,
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    format_probability,
+    format_signed,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
+    from rageval_spec.data.outcomes import CauseCount, Interval
+
+
+_MOST_SLICES = 8
+_MEANINGS: dict[Cause, str] = {
+    "retrieval": "the contexts lack what was needed, and the answer is wrong",
+    "generation": "the contexts have what was needed, and the answer is wrong or unfaithful",
+    "both": "the contexts lack what was needed, and the answer is wrong and unfaithful to them",
+    "lucky": "the contexts lack what was needed, but the answer is right",
+    "fine": "the contexts have what was needed, and the answer is right",
+    "undecided": "a part was not measured, or lies between right and wrong",
+}
+CAUSES: tuple[Cause, ...] = tuple(_MEANINGS)
+"""The causes in the order in which reports show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A small table with a title; its cells are unescaped text.
+
+    `numbers` are the columns (from 0) to align to the right; `remarks` are sentences below the table.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+
+def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
+    """The sections for which the evaluation has something to show."""
+    yield from _show_weighted(evaluation, digits)
+    yield from _show_corrections(evaluation, digits)
+    yield from _show_causes(evaluation)
+    yield from _show_frequent_causes(evaluation)
+    yield from _show_weakest(evaluation, digits)
+    yield from _show_stages(evaluation)
+
+
+def _show_weighted(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    if rows := list_weighted(evaluation, digits):
+        remarks = tuple(explain_weights(evaluation))
+        yield Section(WEIGHTED_TITLE, WEIGHTED_HEADER, tuple(rows), WEIGHTED_NUMBERS, remarks)
+
+
+def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    rows = list_corrected(evaluation, digits)
+    if rows:
+        remarks = tuple(explain_corrections(evaluation))
+        yield Section("What people would say", CORRECTED_HEADER, tuple(rows), CORRECTED_NUMBERS, remarks)
+
+
+def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
+    diagnosis = evaluation.diagnosis
+    if diagnosis is None:
+        return
+    whole = [one for one in diagnosis.counts if one.slice is None]
+    advice = {(one.dataset, one.system): one.sentence for one in diagnosis.advice}
+    for dataset, system in dict.fromkeys((one.dataset, one.system) for one in whole):
+        counts = [one for one in whole if (one.dataset, one.system) == (dataset, system)]
+        rows = tuple((one.cause, str(one.count), describe_share(one), _MEANINGS[one.cause]) for one in counts)
+        place = system if len(evaluation.datasets) == 1 else f"{system} on {dataset}"
+        remarks = (f"Try first: {advice[dataset, system]}.",) if (dataset, system) in advice else ()
+        title = f"Causes: why answers of {place} are right or wrong"
+        yield Section(title, ("cause", "questions", "share", "meaning"), rows, frozenset({1, 2}), remarks)
+
+
+def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
+    """Where in the slices a cause stands out."""
+    if not list_slice_counts(evaluation):
+        return
+    title, found = "Causes that stand out in slices", list_frequent_causes(evaluation)
+    if not found:
+        remark = "In no slice is a cause significantly more frequent than among the other questions."
+        if evaluation.designs:
+            remark = "Causes of slices were not tested: the test is only for questions that all count on their own."
+        yield Section(title, (), (), remarks=(remark,))
+        return
+    rows = tuple(_describe_frequent(one, evaluation) for one in found[:_MOST_SLICES])
+    more = len(found) - len(rows)
+    verb = "stands" if more == 1 else "stand"
+    counted = f"{count_noun(more, 'more cause')} {verb} out; results.json has the counts of every slice."
+    remarks = (counted,) if more else ()
+    header = ("slice", "cause", "system", "questions", "share", "other questions", f"{ADJUSTED} p")
+    yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
+
+
+def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str, ...]:
+    count = one.count
+    slice_name = str(count.slice) if len(evaluation.datasets) == 1 else f"{count.slice} ({count.dataset})"
+    others = format_percent(one.others / one.others_total, 0)
+    of_all = f"{count.count} of {count.total}"
+    return (
+        slice_name,
+        count.cause,
+        count.system,
+        of_all,
+        describe_share(count),
+        others,
+        format_probability(one.p_adjusted),
+    )
+
+
+def describe_share(count: CauseCount) -> str:
+    """`10% [1%, 20%]`: the share of questions with a cause, and its interval."""
+    interval = count.interval
+    ends = "" if interval is None else f" [{format_percent(interval.low, 0)}, {format_percent(interval.high, 0)}]"
+    return format_percent(count.share, 0) + ends
+
+
+def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    if not evaluation.slices:
+        return
+    title = "Weakest slices"
+    if not evaluation.weakest:
+        remarks = ("No slice is significantly worse than the other queries.", *_list_untested(evaluation))
+        yield Section(title, (), (), remarks=remarks)
+        return
+    shown = evaluation.weakest[:_MOST_SLICES]
+    rows = tuple(_describe_gap(gap, evaluation, digits) for gap in shown)
+    more = len(evaluation.weakest) - len(shown)
+    remarks = (f"{count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
+    remarks = (*remarks, *_list_untested(evaluation))
+    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", f"{ADJUSTED} p")
+    yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
+
+
+def _list_untested(evaluation: Evaluation) -> Iterator[str]:
+    """The metrics for which no slice is tested against the rest."""
+    metrics = dict.fromkeys(one.metric for one in evaluation.aggregates if one.correction is not None)
+    if metrics:
+        yield f"Not tested, because people's labels correct it: {', '.join(metrics)}."
+
+
+def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[str, ...]:
+    slice_name = gap.slice if len(evaluation.datasets) == 1 else f"{gap.slice} ({gap.dataset})"
+    difference = f"{gap.difference:+.{digits}f} {format_interval(gap.interval, digits)}".strip()
+    numbers = format_number(gap.mean, digits), format_number(gap.rest, digits), difference
+    return (
+        slice_name,
+        gap.metric,
+        gap.system,
+        str(gap.queries),
+        *numbers,
+        format_probability(gap.p_adjusted),
+    )
+
+
+def _show_stages(evaluation: Evaluation) -> Iterator[Section]:
+    """The tables of notes: how many samples each stage of a waterfall passed on, or the steps of a grade."""
+    for note in evaluation.notes:
+        if note.table:
+            header, *rows = note.table
+            metric = next((name for name in evaluation.metrics if note.message.startswith(f"{name}: ")), None)
+            names = (metric, f"of {note.system}" if note.system else None)
+            where = " ".join(name for name in names if name) or note.code
+            numbers = frozenset(place for place in range(1, len(header)) if all(row[place].isdecimal() for row in rows))
+            yield Section(f"{header[0].capitalize()}s of {where}", header, tuple(rows), numbers)
+
+
+Row: TypeAlias = tuple[str, ...]
+CORRECTED_HEADER: Row = ("metric", "judge alone", "corrected", "labels alone", "labels", "worth")
+CORRECTED_NUMBERS = frozenset(range(1, len(CORRECTED_HEADER)))
+"""The columns with numbers."""
+METHODS = {
+    "ppi": "prediction-powered inference, PPI++",
+    "rogan_gladen": "Rogan and Gladen's correction",
+}
+_NO_NUMBER = "–"
+
+
+def list_corrected(evaluation: Evaluation, digits: int) -> list[Row]:
+    """A row for each corrected mean and difference, with the cells of `CORRECTED_HEADER`; none without labels."""
+    means = [_describe_mean(one, evaluation, digits) for one in evaluation.aggregates if one.correction]
+    differences = [
+        _describe_difference(one, evaluation, digits) for one in evaluation.every_comparison if one.correction
+    ]
+    return [*means, *differences]
+
+
+def explain_corrections(evaluation: Evaluation) -> Iterator[str]:
+    """What the rows mean, and why a number is missing, in sentences."""
+    found = [one.correction for one in evaluation.aggregates if one.correction]
+    methods = dict.fromkeys(METHODS[one.method] for one in found)
+    yield (
+        f"The judge's numbers are corrected by people's labels of some answers ({'; '.join(methods)}), so the "
+        "intervals are of what people would say, however much the judge errs. 'worth' is how many labels would be "
+        "needed for such an interval without the judge."
+    )
+    if any(one.is_clipped for one in found):
+        yield "A number or interval that reached beyond what the metric can be ends there."
+    if any(not one.correction.is_paired for one in evaluation.every_comparison if one.correction):
+        yield "Where few questions have labels for both answers, a difference is that of the two corrected means."
+    for reason, subjects in _gather_reasons(evaluation).items():
+        yield f"{', '.join(subjects)}: no corrected mean, because {reason}."
+
+
+def _gather_reasons(evaluation: Evaluation) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in evaluation.aggregates:
+        if one.correction is not None and one.correction.reason is not None:
+            found.setdefault(one.correction.reason.rstrip("."), []).append(_name(one, evaluation))
+    return found
+
+
+def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row:
+    assert one.correction is not None
+    return _name(one, evaluation), *_cells(one.mean, one.interval, one.correction, digits, is_signed=False)
+
+
+def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row:
+    assert one.correction is not None
+    name = f"{_name(one, evaluation)} vs {one.baseline}"
+    return name, *_cells(one.difference, one.interval, one.correction, digits, is_signed=True)
+
+
+def _cells(
+    value: float | None, interval: Interval | None, correction: Correction, digits: int, *, is_signed: bool
+) -> Sequence[str]:
+    def show(number: float | None, ends: Interval | None) -> str:
+        if number is None:
+            return _NO_NUMBER
+        shown = format_signed(number, digits) if is_signed else format_number(number, digits)
+        return f"{shown} {format_interval(ends, digits)}".strip()
+
+    return (
+        show(correction.judged, None),  # its interval is not of what people would say, and invites to think so
+        show(value, interval),
+        show(correction.labelled, correction.labelled_interval),
+        str(correction.labels),
+        _NO_NUMBER if correction.worth is None else f"{correction.worth:.0f}",
+    )
+
+
+def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:
+    place = "" if len(evaluation.datasets) == 1 else f" on {one.dataset}"
+    return f"{one.metric} of {one.system}{place}"
+
+
+_FEWEST = 5
+"""Slices with fewer questions are not tested, as in `Evaluation.weakest`."""
+_ALPHA = 0.05
+_TESTED: tuple[Cause, ...] = ("retrieval", "generation", "both", "lucky")
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentCause:
+    """A cause that is significantly more frequent in a slice than among the other questions.
+
+    Attributes:
+        count: the slice's questions with this cause.
+        others, others_total: the number of the other questions with this cause, and of all other questions.
+        p_adjusted: from Fisher's exact test (one-sided), with Holm's correction over all slices, systems and causes of
+            the dataset.
+    """
+
+    count: CauseCount
+    others: int
+    others_total: int
+    p_adjusted: float
+
+
+def list_frequent_causes(evaluation: Evaluation) -> list[FrequentCause]:
+    """The causes that stand out in slices, the most significant first.
+
+    Where questions belong together or count differently, there is no test: Fisher's is of questions that are drawn one
+    by one.
+    """
+    found: list[FrequentCause] = []
+    for dataset in (name for name in evaluation.datasets if name not in evaluation.designs):
+        found += _test([pair for pair in _pair(evaluation) if pair[0].dataset == dataset])
+    return sorted(found, key=lambda one: one.p_adjusted)
+
+
+def _pair(evaluation: Evaluation) -> Iterator[tuple[CauseCount, CauseCount]]:
+    """Each count of a slice that is tested, with the same cause's count of all questions."""
+    counts = () if evaluation.diagnosis is None else evaluation.diagnosis.counts
+    whole = {(one.dataset, one.system, one.cause): one for one in counts if one.slice is None}
+    for one in counts:
+        of_all = whole.get((one.dataset, one.system, one.cause))
+        if (
+            one.slice is not None
+            and of_all is not None
+            and one.cause in _TESTED
+            and _FEWEST <= one.total < of_all.total
+        ):
+            yield one, of_all
+
+
+def _test(pairs: Sequence[tuple[CauseCount, CauseCount]]) -> Iterator[FrequentCause]:
+    if not pairs:
+        return
+    from rageval_spec import kernels
+    from rageval_spec.statistics.intervals import find_p_of_excess
+
+    p_values = [find_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
+    for (one, whole), p_value in zip(pairs, kernels.holm(p_values), strict=True):
+        if p_value < _ALPHA:
+            yield FrequentCause(one, whole.count - one.count, whole.total - one.total, p_value)
+
+
+def list_slice_counts(evaluation: Evaluation) -> dict[tuple[str, str], dict[str, list[CauseCount]]]:
+    """By dataset and system, and then by slice in the evaluation's order, the counts of the causes that occur there."""
+    counts = [] if evaluation.diagnosis is None else [one for one in evaluation.diagnosis.counts if one.slice]
+    order = {(one.dataset, one.name): at for at, one in enumerate(evaluation.slices)}
+    found: dict[tuple[str, str], dict[str, list[CauseCount]]] = {}
+    for one in sorted(counts, key=lambda one: order.get((one.dataset, str(one.slice)), len(order))):
+        found.setdefault((one.dataset, one.system), {}).setdefault(str(one.slice), []).append(one)
+    return found

@@ -1,0 +1,170 @@
+"""Lets threads and processes ask equal questions once, and stores the replies.
+
+Threads take turns with equal questions to a model, and learn what the first one learned. Only one process at a time
+asks a question; the others wait for its answer.
+
+The stored form of a chat reply is a line of JSON and its CRC-32.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rageval_spec.data.chat import ChatReply, TokenChoice
+
+if TYPE_CHECKING:
+    from rageval_spec.data.findings import Failed
+    from rageval_spec.store.store import Answers
+
+
+class Turns:
+    """Lets only one thread at a time ask the same question of one model.
+
+    The next thread that asks the question finds its reply in the store. Turns only remember what the store does not
+    have: failures, and replies to questions that were asked again although the store had a reply.
+    """
+
+    def __init__(self) -> None:
+        """Start without questions."""
+        self._lock = Lock()
+        self._under_way: dict[bytes, _Turn] = {}
+        self._known: dict[bytes, ChatReply | Failed] = {}
+
+    @contextmanager
+    def take_turn(self, digest: bytes) -> Iterator[ChatReply | Failed | None]:
+        """Wait until no other thread asks a question; give its reply or failure, or None if this thread must ask it."""
+        mine = _Turn()
+        with mine.lock:
+            while (known := self._begin(digest, mine)) is not None:
+                if not isinstance(known, _Turn):
+                    yield known
+                    return
+                with known.lock:
+                    pass  # the question was asked
+            try:
+                yield None
+            finally:
+                with self._lock:
+                    del self._under_way[digest]
+
+    def keep(self, digest: bytes, known: ChatReply | Failed) -> None:
+        """Remember a reply or failure for the next thread that asks this question."""
+        with self._lock:
+            self._known[digest] = known
+
+    def _begin(self, digest: bytes, mine: _Turn) -> ChatReply | Failed | _Turn | None:
+        """The reply or failure, or the turn to wait for; None if this thread has taken the turn."""
+        with self._lock:
+            known = self._known.get(digest) or self._under_way.get(digest)
+            if known is None:
+                self._under_way[digest] = mine
+            return known
+
+
+class _Turn:
+    """A question under way; the thread that asks it holds the lock."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+T = TypeVar("T")
+
+PAUSE = 0.05
+"""Seconds between checks whether another process has its answer."""
+
+
+@contextmanager
+def hold_claim(
+    answers: Answers, model: str, question: bytes, find: Callable[[], T | None], sleep: Callable[[float], None]
+) -> Iterator[T | None]:
+    """What `find` returns once no other process asks the question; None if the block must ask it and store the answer.
+
+    `sleep` waits; it can raise to end the waiting.
+    """
+    while not answers.claim(model, question):
+        if (found := find()) is not None:
+            yield found
+            return
+        sleep(PAUSE)
+    try:
+        yield find()
+    finally:
+        answers.release(model, question)
+
+
+_MARK = b"\n#"
+_DIGITS = 8
+
+
+def pack_reply(reply: ChatReply) -> bytes:
+    """A reply in the form in which it is stored."""
+    content = {
+        "text": reply.text,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "finish": reply.finish,
+        "choices": reply.choices,
+    }
+    kept = {key: value for key, value in content.items() if value is not None}
+    packed = json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+    return packed + _checksum(packed)
+
+
+def unpack_reply(content: bytes) -> ChatReply | None:
+    """A stored reply; None if it is damaged, so that the question is asked again.
+
+    Earlier versions wrote no checksum. Their replies are used if every part has the right type.
+    """
+    packed, mark, _ = content.rpartition(_MARK)
+    if mark and content != packed + _checksum(packed):
+        return None
+    try:
+        return _read(json.loads(packed if mark else content))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _checksum(packed: bytes) -> bytes:
+    return _MARK + f"{zlib.crc32(packed):0{_DIGITS}x}".encode("ascii")
+
+
+def _read(content: Any) -> ChatReply:
+    """The reply in parsed JSON; raises `TypeError` if a part has the wrong type."""
+    finish = content.get("finish") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(content["text"], str):
+        raise TypeError("a reply is an object with a text")
+    if finish is not None and not isinstance(finish, str):
+        raise TypeError("what a reply ended with is a word")
+    return ChatReply(
+        content["text"],
+        _read_count(content.get("input_tokens")),
+        _read_count(content.get("output_tokens")),
+        finish,
+        _read_choices(content.get("choices")),
+        reused=True,
+    )
+
+
+def _read_count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise TypeError("a number of tokens is a whole number")
+    return value
+
+
+def _read_choices(value: Any) -> tuple[tuple[TokenChoice, ...], ...] | None:
+    if value is None:
+        return None
+    return tuple(tuple(_read_choice(*choice) for choice in place) for place in value)
+
+
+def _read_choice(token: Any, logprob: Any) -> TokenChoice:
+    if not isinstance(token, str) or not isinstance(logprob, int | float) or math.isnan(logprob):
+        raise TypeError("a choice is a token and its logarithm of probability")
+    return TokenChoice(token, float(logprob))

@@ -1,0 +1,378 @@
+"""The contracts of what can be read from a tool or sent to it, and how tools are found.
+
+A source gives traces, and a tool's datasets as traces without an answer. Traces are read once for all blocks of a
+spec that ask for the same.
+
+Tools are the modules and packages in `exchange/`, and entry points in the group `rageval_spec.exchange`.
+
+Users write moments as `7d` or as an ISO 8601 time. URLs are checked where a spec names them, and before the first
+request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.traces import Trace
+    from rageval_spec.plugin import Context
+    from rageval_spec.plugin.budget import Budget
+    from rageval_spec.store.disk import InputFile
+
+
+class TargetNode(BaseModel):
+    """Where to send and what: the options of `export`, and the keys of a report with `use:` and this tool's word.
+
+    Fields become options as those of a `SourceNode` do.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """One thing to send, such as one score of one trace.
+
+    Attributes:
+        key: names it at the destination. Sending two parcels with the same key leaves only the second there.
+        body: what to send, as JSON types. A parcel whose body was sent already under its key is not sent again.
+        summary: the body in a few words, for `--dry-run`: `faithfulness 0.80 -> trace 4f2a`.
+        kind: what the parcel is, in the singular, for counts: `score`, `span annotation`.
+    """
+
+    key: str
+    body: Any
+    summary: str
+    kind: str = "value"
+
+
+T = TypeVar("T", bound=TargetNode)
+
+
+class Exporter(ABC, Generic[T]):
+    """What `Target` and `FileTarget` share."""
+
+    node_type: ClassVar[type[TargetNode]] = TargetNode
+    summary: ClassVar[str] = ""
+    """What is sent, as a sentence for the help of `export`."""
+    examples: ClassVar[Sequence[str]] = ()
+    """Commands for the help of `export`, without the program's name."""
+
+    def __init__(self, node: T, context: Context) -> None:
+        """Keep the node and the context; open nothing."""
+        self.node = node
+        self.context = context
+
+    def remarks(self) -> Sequence[str]:
+        """What a user should know about what was made, such as answers that have no trace."""
+        return ()
+
+    def close(self) -> None:
+        """Release what was opened. Called once, also after an error."""
+
+
+class Target(Exporter[T]):
+    """Sends the values of an evaluation to a tool.
+
+    Sending is idempotent: parcels name themselves, so that sending twice leaves the same at the destination. What was
+    sent is written down beside the results, so that a killed `export` continues where it stopped.
+    """
+
+    batch: ClassVar[int] = 1
+    """The most parcels that `send` gets at once."""
+
+    @property
+    @abstractmethod
+    def destination(self) -> str:
+        """Where parcels go, without credentials: `http://localhost:6006, project support`. Names the ledger."""
+
+    @abstractmethod
+    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
+        """Everything there is to send of an evaluation, in an order that does not change. Sends nothing.
+
+        Raises:
+            RagevalError: the evaluation has nothing that this tool can take; the message says what it needs.
+        """
+
+    @abstractmethod
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send parcels; once it returns, the tool has stored them.
+
+        Raises:
+            RagevalError: the tool did not take all of them.
+        """
+
+
+class FileTarget(Exporter[T]):
+    """Writes an evaluation to a file in the layout of a tool."""
+
+    filename: ClassVar[str] = ""
+    """The usual name of the file, such as `ragas.jsonl`."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How a name must end, so that no file is taken for another format; () for any name."""
+
+    @abstractmethod
+    def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:
+        """The names and bytes of the files, where `name` is the file that the user asked for, without folders.
+
+        "" stands for that file itself; any other name is a path in a folder of that name without the suffix.
+
+        Raises:
+            RagevalError: the evaluation has nothing that this tool can take; the message says what it needs.
+        """
+
+
+_READ: dict[str, tuple[list[Trace], Sequence[str], Budget]] = {}
+"""Traces, remarks, and the budget of the evaluation that read them: while it is held, no other one gets its id."""
+_LOCK = Lock()
+_MOST_KEPT = 4
+
+
+def read_traces(source: TraceSource[Any], where: str) -> tuple[list[Trace], Sequence[str]]:
+    """All traces of a source, and its remarks.
+
+    A dataset and a system of one spec that read the same traces read them once, so that both see the same. `where`
+    begins the message of an error.
+
+    Raises:
+        DataError: there are none.
+        RagevalError: they cannot be read.
+    """
+    key = json.dumps(
+        [
+            type(source).__module__,
+            source.node.model_dump(mode="json"),
+            str(source.context.folder),
+            id(source.context.budget),
+        ]
+    )
+    with _LOCK:
+        if key not in _READ:
+            try:
+                traces = list(source.read())
+            finally:
+                source.close()
+            if not traces:
+                nothing = f"{where}: there are no traces in what it names; widen `since`, or correct the names"
+                raise DataError("; ".join((nothing, *source.remarks())))
+            while len(_READ) >= _MOST_KEPT:
+                _READ.pop(next(iter(_READ)))
+            _READ[key] = traces, tuple(source.remarks()), source.context.budget
+        return _READ[key][:2]
+
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,6})\s*([mhdw])")
+
+
+def _check(text: str | None) -> str | None:
+    if text is not None:
+        parse_moment(text, datetime(2000, 1, 1, tzinfo=UTC))
+    return text
+
+
+Moment = Annotated[str | None, AfterValidator(_check)]
+"""A field of a node: a moment as text, checked and not yet parsed, because `7d` depends on when it is read."""
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """The moment in UTC. `7d` means seven days before `now`; a time without a zone is in UTC.
+
+    Raises:
+        ValueError: the text is neither; the message says what to write.
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    try:
+        if ago:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"{text!r} is not a moment; write how long ago, such as 30m, 12h, 7d or 2w, or a time: 2026-03-01T12:00:00Z"
+        ) from None
+
+
+class SourceNode(BaseModel):
+    """What to read: the options of `import`, and the keys of a block with `use:` and this tool's word.
+
+    Each field is an option: `project_name` becomes `--project-name`. A field that is required and called `path` becomes
+    the argument. A field of type `Secret` is no option, because other users of the machine can see those: it must
+    have a default, which the environment gives.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class WindowNode(SourceNode):
+    """The keys of a source that can be asked for traces of some time."""
+
+    since: Moment = Field(
+        default=None,
+        description="Only traces that began at or after this: `7d`, `12h`, `30m`, or an ISO 8601 time. Default: all.",
+    )
+    until: Moment = Field(default=None, description="Only traces that began before this. Default: until now.")
+    limit: int | None = Field(default=None, ge=1, description="The most traces to read, newest first. Default: all.")
+
+
+S = TypeVar("S", bound=SourceNode)
+
+
+class TraceSource(ABC, Generic[S]):
+    """Reads traces from one tool."""
+
+    node_type: ClassVar[type[SourceNode]] = SourceNode
+    summary: ClassVar[str] = ""
+    """What is read, as a sentence for the help of `import`."""
+    examples: ClassVar[Sequence[str]] = ()
+    """Commands for the help of `import`, without the program's name: `import phoenix --project support`."""
+
+    def __init__(self, node: S, context: Context) -> None:
+        """Keep the node and the context; open nothing. Relative paths are resolved with `context.resolve`."""
+        self.node = node
+        self.context = context
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files that are read; none if the traces come from a server."""
+        return ()
+
+    @abstractmethod
+    def read(self) -> Iterator[Trace]:
+        """The traces, one by one, as they are read; at most a few pages are in memory.
+
+        Raises:
+            RagevalError: the tool cannot be asked, or something in its files or replies cannot be read. The message
+                names the place: the file and line, or the URL and the trace.
+        """
+
+    def remarks(self) -> Sequence[str]:
+        """What a user should know about the traces that were read, such as spans that were left out, and why."""
+        return ()
+
+    def close(self) -> None:
+        """Release what was opened. Called once after reading, also after an error."""
+
+
+GROUP = "rageval_spec.exchange"
+
+
+class Tool(NamedTuple):
+    """What a tool's module offers; None for what it does not."""
+
+    word: str
+    source: type[TraceSource[Any]] | None
+    target: type[Exporter[Any]] | None
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """The words of all tools, sorted. Imports none of them."""
+    folder = Path(__file__).parent.parent
+    own = {file.stem for file in folder.iterdir() if _is_tool(file)}
+    return tuple(sorted(own | {entry.name for entry in entry_points(group=GROUP)}))
+
+
+def _is_tool(file: Path) -> bool:
+    if file.name == "shared" or file.name.startswith("_"):
+        return False
+    return file.suffix == ".py" or (file / "__init__.py").is_file()
+
+
+@cache
+def load(word: str) -> Tool:
+    """The tool of a word.
+
+    Raises:
+        UsageError: there is no such tool, or its module has neither a source nor a target.
+    """
+    if word not in words():
+        hint = suggest(word, words()) or f"the tools are {', '.join(words())}"
+        raise UsageError(f"there is no tool '{word}'; {hint}")
+    found = Tool(word, *(getattr(_import(word), name, None) for name in ("SOURCE", "TARGET")))
+    if found.source is None and found.target is None:
+        raise UsageError(f"the module of the tool '{word}' has neither SOURCE nor TARGET")
+    return found
+
+
+def _import(word: str) -> ModuleType:
+    folder = Path(__file__).parent.parent
+    if any((folder / name).exists() for name in (f"{word}.py", f"{word}/__init__.py")):
+        return import_module(f"rageval_spec.exchange.{word}")
+    (entry,) = entry_points(group=GROUP, name=word)
+    module: ModuleType = entry.load()
+    return module
+
+
+def check_url(url: str | None) -> str | None:
+    """The URL without a slash at its end.
+
+    Raises:
+        ValueError: it is not a URL, or has credentials.
+    """
+    from rageval_spec.endpoints.addresses import check_base_url
+
+    return None if url is None else check_base_url(url).rstrip("/")
+
+
+validate_url = field_validator("url")(check_url)
+"""Checks the field `url` of a node that has it as a class attribute."""
+
+
+def require_url(url: str, where: str, key: str = "url") -> None:
+    """Check a URL that can also come from the environment; `key` is the setting that names it.
+
+    Raises:
+        UsageError: it cannot be used; the message begins with `where` and the key.
+    """
+    try:
+        check_url(url)
+    except ValueError as error:
+        raise UsageError(f"{where}: {key}: {error}") from None
+
+
+class PlacesNode(SourceNode):
+    """The keys that name places in recorded inputs and outputs."""
+
+    question: str | None = Field(
+        default=None,
+        description="The path of the question in a recorded input: `$.messages[0].content`. Default: the usual places.",
+    )
+    answer: str | None = Field(
+        default=None, description="The path of the answer in a recorded output. Default: the usual places."
+    )
+
+    @field_validator("question", "answer")
+    @classmethod
+    def _check_place(cls, text: str | None) -> str | None:
+        from rageval_spec.recorded.json_path import parse_path
+
+        if text is not None:
+            parse_path(text)
+        return text
+
+    @property
+    def places(self) -> RecordedPaths:
+        """The places as something that finds."""
+        from rageval_spec.recorded.json_path import parse_path
+
+        question, answer = (None if text is None else parse_path(text) for text in (self.question, self.answer))
+        return RecordedPaths(question, answer)

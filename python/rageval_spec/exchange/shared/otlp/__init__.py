@@ -1,1 +1,0 @@
-"""OTLP, the protocol of OpenTelemetry: spans from bytes, files and requests, and bytes from spans and values."""

@@ -1,0 +1,227 @@
+"""The base class of sources that read rows of files: one question a row, in the layout of a tool."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from rageval_spec.data.samples import MESSAGES, find_last_answer, find_question, read_turns
+from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
+from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.formats.row_shapes import ask_last_turn
+from rageval_spec.reading.question_files import REFERENCE_CONTEXTS, REFERENCES, answers_in, contexts_in
+from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
+from rageval_spec.recorded.answers_and_steps import (
+    UnusableReplyError,
+    is_missing,
+    read_amount,
+    read_contexts,
+    read_count,
+    read_id,
+    read_ids,
+    read_steps,
+    read_text,
+)
+from rageval_spec.recorded.json_path import list_keys
+from rageval_spec.recorded.questions_and_answers import clean_json
+from rageval_spec.store.disk import InputFile
+
+_TEXTS = ("answer", "error", "session", "user", "model", "started")
+_NUMBERS = ("seconds", "cost")
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class RowsNode(SourceNode):
+    """A file in the layout of a tool."""
+
+    path: str = Field(description="The file: JSON Lines, a JSON list, CSV or Parquet. Plain, `.gz` or `.zst`.")
+
+
+class RowFileSource(TraceSource[RowsNode]):
+    """Reads a file row by row. A subclass says in `translate` what the tool's columns are called here."""
+
+    node_type = RowsNode
+    tool: str = ""
+    questions: ClassVar[Sequence[str]] = QUESTIONS
+    """What the tool calls a question, for the message where there is none."""
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The file."""
+        return (InputFile(self._path, ("path",)),)
+
+    @abstractmethod
+    def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A row with the names of `data/traces.py`: `id`, `question`, `answer`, `contexts`, `context_ids`, and so on.
+
+        Names that the row lacks can be absent or None. `link` can be a `TraceLink`. Other names are ignored.
+        """
+
+    def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The place and the values of each row.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        yield from read_rows(self._path)
+
+    def read(self) -> Iterator[Trace]:
+        """A trace for each row."""
+        if self._path.is_dir():
+            raise UsageError(f"{self.node.path}: this is a folder; name a file in it")
+        if not self._path.is_file():
+            raise UsageError(f"{self.node.path}: no such file")
+        yield from self.read_all()
+
+    def read_all(self) -> Iterator[Trace]:
+        """A trace for each of `rows`.
+
+        Raises:
+            DataError: a row cannot be read; the message has its place.
+        """
+        is_table = row_format_of(self._path) == "csv"
+        for number, (place, row) in enumerate(self.rows(), 1):
+            filled = _fill(place, row) if is_table else row
+            try:
+                yield build_trace(self.tool, place, str(number), self.translate(ask_last_turn(dict(filled))))
+            except NoQuestionError as error:
+                called = " or ".join(map(repr, self.questions))
+                raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
+            except UnusableReplyError as error:
+                raise DataError(f"{place}: {error}") from error
+
+    @property
+    def _path(self) -> Path:
+        return self.context.resolve(self.node.path)
+
+
+class NoQuestionError(UnusableReplyError):
+    """A row has nothing under any name of a question."""
+
+
+def _fill(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table: empty cells are absent, and a conversation that is printed in a question's cell is a list."""
+    filled = {name: value for name, value in row.items() if value != ""}
+    for name in QUESTIONS:
+        if str(filled.get(name, "")).startswith("[{"):
+            with suppress(DataError):
+                found = parse_list(place, f"'{name}'", filled[name])
+                filled[name] = filled[name] if read_turns(found) is None else found
+    return filled
+
+
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "id": QUESTION_IDS,
+    "question": QUESTIONS,
+    "context_ids": ("context_ids", "retrieved_context_ids"),
+    "relevant": ("relevant", "relevant_doc_ids", "reference_context_ids"),
+    "reference_contexts": REFERENCE_CONTEXTS,
+    **{name: (name,) for name in (*_TEXTS[1:], *_NUMBERS, *_COUNTS)},
+}
+
+
+def translate_known(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the column names that question answering sets and evaluation tools usually have."""
+    answers, contexts = answers_in(row), contexts_in(row)
+    references = (*REFERENCES, *(() if "answer" in answers else ("answer",)))
+    known = {**_KNOWN, "answer": answers, "contexts": contexts, "reference": references}
+    if "context" not in contexts:
+        known["reference_contexts"] = (*REFERENCE_CONTEXTS, "context")
+    found = {part: next((row[name] for name in names if name in row), None) for part, names in known.items()}
+    read = {name for names in known.values() for name in names}
+    if read_turns(row.get(MESSAGES)) is not None:
+        found[MESSAGES] = row[MESSAGES]
+        read.add(MESSAGES)
+    return {**found, "metadata": add_metadata(row, read, "metadata")}
+
+
+def add_metadata(row: Mapping[str, Any], read: Collection[str], *nested: str) -> dict[str, Any]:
+    """The columns that no part is read from; those called as one of `nested` are objects whose content is added."""
+    found: dict[str, Any] = {}
+    for name in nested:
+        value = row.get(name)
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, Mapping):
+            found |= value
+            read = {*read, name}
+    return found | {name: value for name, value in row.items() if name not in read and not is_missing(value)}
+
+
+def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> Trace:
+    """The trace of a translated row; `number` is its id if it has none.
+
+    Raises:
+        NoQuestionError: there is no question.
+        UnusableReplyError: a value is not what it should be.
+        DataError: a list is written in a way that cannot be read.
+    """
+
+    def listed(name: str) -> Any:
+        value = row.get(name)
+        return None if is_missing(value) else parse_list(place, f"'{name}'", value)
+
+    question, turns = row.get("question"), read_turns(row.get(MESSAGES)) or ()
+    if is_missing(question) and (place_of := find_question(turns)) is not None:
+        question = turns[place_of]["content"]
+    if is_missing(question):
+        raise NoQuestionError("the row has no question")
+    query_id = number if is_missing(row.get("id")) else read_id(row["id"], "'id'")
+    readers: Sequence[tuple[Sequence[str], Callable[[Any, str], Any]]] = (
+        (_TEXTS, read_text),
+        (_NUMBERS, read_amount),
+        (_COUNTS, read_count),
+    )
+    plain: dict[str, Any] = {
+        name: read(row[name], f"'{name}'")
+        for names, read in readers
+        for name in names
+        if not is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
+    }
+    if plain.get("answer") is None and (said := find_last_answer(turns)) is not None:
+        plain["answer"] = said
+    reference, contexts = listed("reference"), listed("reference_contexts")
+    relevant = listed("relevant")
+    return Trace(
+        row.get("link") or TraceLink(tool, query_id),
+        read_text(question, "'question'"),
+        query_id,
+        documents=_read_documents(listed("contexts"), listed("context_ids")),
+        references=() if reference is None else tuple(_read_texts(reference, "'reference'")),
+        reference_contexts=None if contexts is None else read_contexts(contexts, "'reference_contexts'").texts,
+        relevant=None if relevant is None else read_ids(relevant, "'relevant'"),
+        messages=turns if len(turns) > 1 else (),
+        steps=tuple(row.get("steps") or (read_steps(turns) if turns else ())),
+        feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
+        metadata={
+            key: clean_json(value) for key, value in (row.get("metadata") or {}).items() if not is_missing(value)
+        },
+        **plain,
+    )
+
+
+def _read_texts(value: Any, what: str) -> list[str]:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return [read_text(item, what) for item in items if not is_missing(item)]
+
+
+def _read_documents(contexts: Any, ids: Any) -> tuple[Document, ...] | None:
+    if contexts is None and ids is None:
+        return None
+    named = None if ids is None else read_ids(ids, "'context_ids'")
+    if contexts is None:
+        return tuple(Document(doc_id=one) for one in named or ())
+    found = read_contexts(contexts, "'contexts'")
+    named = found.ids if named is None else named
+    for what, other in (("ids", named), ("scores", found.scores)):
+        if other is not None and len(other) != len(found.texts):
+            raise UnusableReplyError(f"the row has {len(found.texts)} contexts and {len(other)} {what} of contexts")
+    none: Sequence[None] = [None] * len(found.texts)
+    return tuple(map(Document, found.texts, named or none, found.scores or none))

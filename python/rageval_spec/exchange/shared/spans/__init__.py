@@ -1,0 +1,1 @@
+"""Spans of OpenTelemetry and OpenInference: from bytes, files and requests, and back."""

@@ -1,0 +1,383 @@
+"""Reads spans as JSON: OTLP requests, and single objects as console exporters write them.
+
+An OTLP request is `{"resourceSpans": [...]}`, with keys in camelCase or snake_case. Collectors and SDKs differ: ids
+are hexadecimal (OTLP) or base64 (protobuf's own JSON), 64-bit numbers are numbers or texts, enumerations are numbers
+or names. All of these are read.
+
+The console exporters of OpenTelemetry's SDKs and the API of Phoenix write a span as a single JSON object. It has its
+ids in `context`, its times as ISO 8601, and its attributes as an object.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rageval_spec.exchange.shared.spans.protobuf import MOST_DEPTH
+from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Link, Span, SpanEvent
+from rageval_spec.recorded.json_path import name_kind
+
+TRACE_DIGITS, SPAN_DIGITS = 32, 16
+_HEX = frozenset("0123456789abcdef")
+_STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2, "UNSET": 0, "OK": 1, "ERROR": 2}
+_KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
+_HIGHEST = 1 << 64
+_SHORT = 19
+
+
+class JsonSpanError(ValueError):
+    """JSON that is not the spans it should be; the message begins with the path of the value."""
+
+
+def is_otlp(found: Any) -> bool:
+    """Whether a JSON value has the keys of an OTLP request, or of one part of it."""
+    return isinstance(found, dict) and bool(
+        found.keys() & {"resourceSpans", "resource_spans", "scopeSpans", "scope_spans"}
+    )
+
+
+def is_span(found: Any) -> bool:
+    """Whether a JSON value is one span of OTLP without the request around it, as Phoenix gives it."""
+    if not isinstance(found, dict):
+        return False
+    return bool(found.keys() & {"traceId", "trace_id"}) and bool(found.keys() & {"spanId", "span_id"})
+
+
+def wrap_span(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The request around one span."""
+    return {"scopeSpans": [{"spans": [found]}]}
+
+
+def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], None] | None = None) -> Iterator[Span]:
+    """The spans of a request, in order; `place` begins the place of each.
+
+    With `reject`, spans with a fault are passed over; it gets the error of each.
+
+    Raises:
+        JsonSpanError: a value has the wrong type, or a span has no valid ids.
+    """
+    if not isinstance(found, dict):
+        raise JsonSpanError(f'{name_kind(found)} where an OTLP request was expected: {{"resourceSpans": [...]}}')
+    several = _list(found, "resourceSpans", "") if _has(found, "resourceSpans") else [found]
+    for number, one in enumerate(several):
+        path = f"resourceSpans[{number}]" if _has(found, "resourceSpans") else ""
+        group = _object(one, path)
+        resource = _attributes(_child(group, "resource"), f"{path}.resource")
+        for count, scope in enumerate(_list(group, "scopeSpans", path)):
+            inner = f"{path}.scopeSpans[{count}]".lstrip(".")
+            for index, span in enumerate(_list(_object(scope, inner), "spans", inner)):
+                where = f"{inner}.spans[{index}]"
+                try:
+                    read = _read_span(span, resource, f"{place}{where}")
+                except JsonSpanError as error:
+                    located = _locate(where, error)
+                    if reject is None:
+                        raise located from None
+                    reject(located)
+                else:
+                    yield read
+
+
+def _locate(path: str, error: JsonSpanError) -> JsonSpanError:
+    """The error with the path of what contains the value: paths are only put together where something is wrong."""
+    told = str(error)
+    return JsonSpanError(f"{path}{told}" if told[:1] in (":", "[") else f"{path}.{told}")
+
+
+def _read_span(span: Any, resource: Mapping[str, Any], place: str) -> Span:
+    """One span; the path of an error is relative to it."""
+    found = _object(span, "")
+    status = _child(found, "status")
+    code = status.get("code", 0)
+    parent = found.get("parentSpanId", found.get("parent_span_id"))
+    return Span(
+        read_id(found.get("traceId", found.get("trace_id")), TRACE_DIGITS, "traceId"),
+        read_id(found.get("spanId", found.get("span_id")), SPAN_DIGITS, "spanId"),
+        read_id(parent, SPAN_DIGITS, "parentSpanId") if _is_parent(parent) else None,
+        _text(found.get("name"), "name"),
+        _time(_get(found, "startTimeUnixNano"), "startTimeUnixNano"),
+        _time(_get(found, "endTimeUnixNano"), "endTimeUnixNano"),
+        _attributes(found, ""),
+        tuple(_read_event(event, f"events[{n}]") for n, event in enumerate(_list(found, "events", ""))),
+        tuple(_read_link(link, f"links[{n}]") for n, link in enumerate(_list(found, "links", ""))),
+        _STATUS.get(code, 0) if isinstance(code, str) else code if isinstance(code, int) else 0,
+        _text(status.get("message"), "status.message"),
+        resource,
+        _read_kind(found.get("kind")),
+        place,
+    )
+
+
+def _is_parent(parent: Any) -> bool:
+    return parent not in (None, "") and parent != "0" * SPAN_DIGITS
+
+
+def _read_kind(kind: Any) -> int:
+    if isinstance(kind, str):
+        return _KINDS.get(kind.removeprefix("SPAN_KIND_"), 0)
+    return kind if isinstance(kind, int) and 0 <= kind < 6 else 0
+
+
+def _read_event(found: Any, path: str) -> SpanEvent:
+    event = _object(found, path)
+    time = _time(_get(event, "timeUnixNano"), f"{path}.timeUnixNano")
+    return SpanEvent(_text(event.get("name"), f"{path}.name"), time, _attributes(event, path))
+
+
+def _read_link(found: Any, path: str) -> Link:
+    link = _object(found, path)
+    trace_id = read_id(_get(link, "traceId"), TRACE_DIGITS, f"{path}.traceId")
+    span_id = read_id(_get(link, "spanId"), SPAN_DIGITS, f"{path}.spanId")
+    return Link(trace_id, span_id, _attributes(link, path))
+
+
+def read_id(found: Any, digits: int, path: str) -> str:
+    """An id as hexadecimal digits in lower case, from those, with or without `0x`, or from base64.
+
+    Raises:
+        JsonSpanError: it is neither, has another length, or is zero.
+    """
+    if isinstance(found, str):
+        text = found.lower().removeprefix("0x")
+        if len(text) == digits and _HEX.issuperset(text):
+            if text.strip("0"):
+                return text
+            raise JsonSpanError(f"{path}: the id has only zeros")
+        if len(found) == -(-digits // 6) * 4:
+            try:
+                decoded = base64.b64decode(found, validate=True)
+            except (binascii.Error, ValueError):
+                decoded = b""
+            if len(decoded) == digits // 2 and any(decoded):
+                return decoded.hex()
+    shown = repr(found[:40]) if isinstance(found, str) else name_kind(found)
+    raise JsonSpanError(f"{path}: {shown} where {digits} hexadecimal digits were expected")
+
+
+def _attributes(found: Mapping[str, Any], path: str) -> dict[str, Any]:
+    listed = found.get("attributes")
+    if listed is None:
+        return {}
+    if isinstance(listed, dict):  # not OTLP, but written by programs that flatten it
+        return dict(listed)
+    read: dict[str, Any] = {}
+    for number, item in enumerate(_list(found, "attributes", path)):
+        if not isinstance(item, dict) or not isinstance(key := item.get("key", ""), str):
+            where = f"{path}.attributes[{number}]".lstrip(".")
+            raise JsonSpanError(f"{where}: {name_kind(item)} where a key and a value were expected")
+        value = item.get("value")
+        if type(value) is dict and len(value) == 1 and type(text := value.get("stringValue")) is str:
+            read[key] = text
+            continue
+        try:
+            read[key] = _value(value, "", 0)
+        except JsonSpanError as error:
+            raise _locate(f"{path}.attributes[{number}].value".lstrip("."), error) from None
+    return read
+
+
+def _value(found: Any, path: str, depth: int) -> Any:
+    if found is None:
+        return None
+    if depth > MOST_DEPTH:
+        raise JsonSpanError(f"{path[:200]}: more than {MOST_DEPTH} lists and objects inside one another")
+    for key, value in _object(found, path).items():
+        if key == "intValue" and type(value) is str and len(value) < _SHORT and value.isdecimal():
+            return int(value)
+        if value is None:
+            continue
+        if key in ("stringValue", "string_value"):
+            return _text(value, path)
+        if key in ("boolValue", "bool_value"):
+            return bool(value)
+        if key in ("intValue", "int_value"):
+            return _integer(value, path)
+        if key in ("doubleValue", "double_value"):
+            return _double(value, path)
+        if key in ("arrayValue", "array_value"):
+            items = _list(_object(value, path), "values", path)
+            return [_value(item, f"{path}[{number}]", depth + 1) for number, item in enumerate(items)]
+        if key in ("kvlistValue", "kvlist_value"):
+            return _pairs(_list(_object(value, path), "values", path), path, depth)
+        if key in ("bytesValue", "bytes_value"):
+            return _bytes(value, path)
+    return None
+
+
+def _pairs(items: list[Any], path: str, depth: int) -> dict[str, Any]:
+    pairs = [(_object(item, path), f"{path}[{number}]") for number, item in enumerate(items)]
+    return {_text(pair.get("key"), inner): _value(pair.get("value"), inner, depth + 1) for pair, inner in pairs}
+
+
+def _bytes(value: Any, path: str) -> bytes:
+    try:
+        return base64.b64decode(_text(value, path), validate=True)
+    except (binascii.Error, ValueError):
+        raise JsonSpanError(f"{path}: the bytes are not base64") from None
+
+
+def _integer(value: Any, path: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isascii():
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise JsonSpanError(f"{path}: {_show(value)} where a whole number was expected")
+
+
+def _double(value: Any, path: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    raise JsonSpanError(f"{path}: {_show(value)} where a number was expected")
+
+
+def _time(value: Any, path: str) -> int:
+    if value is None or value == "":
+        return 0
+    number = _integer(value, path)
+    if not 0 <= number < _HIGHEST:
+        raise JsonSpanError(f"{path}: {number} where nanoseconds since 1970 were expected")
+    return number
+
+
+def _text(value: Any, path: str) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise JsonSpanError(f"{path}: {name_kind(value)} where a text was expected")
+
+
+def _show(value: Any) -> str:
+    return repr(value[:40]) if isinstance(value, str) else name_kind(value)
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+
+
+_SNAKES = {key: _snake(key) for key in (
+    "resourceSpans", "scopeSpans", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "traceId", "spanId",
+)}  # fmt: skip
+
+
+def _get(found: Mapping[str, Any], key: str) -> Any:
+    value = found.get(key)
+    return found.get(_SNAKES.get(key, key)) if value is None else value
+
+
+def _has(found: Mapping[str, Any], key: str) -> bool:
+    return _get(found, key) is not None
+
+
+def _child(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = found.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(found: Mapping[str, Any], key: str, path: str) -> list[Any]:
+    value = _get(found, key)
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    raise JsonSpanError(f"{f'{path}.{key}'.lstrip('.')}: {name_kind(value)} where a list was expected")
+
+
+def _object(found: Any, path: str) -> Mapping[str, Any]:
+    if isinstance(found, dict):
+        return found
+    raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_flat(found: Any) -> bool:
+    """Whether a JSON value is such a span."""
+    return isinstance(found, Mapping) and isinstance(found.get("context"), Mapping) and "start_time" in found
+
+
+def read_flat(found: Mapping[str, Any], place: str = "") -> Span:
+    """The span of an object that `is_flat`.
+
+    Raises:
+        JsonSpanError: a value has the wrong type, or the span has no valid ids.
+    """
+    context, parent = found["context"], found.get("parent_id")
+    status, message = _read_status(found)
+    resource = found.get("resource")
+    return Span(
+        read_id(context.get("trace_id"), TRACE_DIGITS, "context.trace_id"),
+        read_id(context.get("span_id"), SPAN_DIGITS, "context.span_id"),
+        None if parent in (None, "") else read_id(parent, SPAN_DIGITS, "parent_id"),
+        str(found.get("name") or ""),
+        read_time(found.get("start_time"), "start_time"),
+        read_time(found.get("end_time"), "end_time"),
+        _with_kind(_flat_object(found.get("attributes"), "attributes"), found.get("span_kind")),
+        tuple(_read_flat_event(event) for event in found.get("events") or () if isinstance(event, Mapping)),
+        tuple(_read_flat_link(link) for link in found.get("links") or () if isinstance(link, Mapping)),
+        status,
+        message,
+        _flat_object(resource.get("attributes"), "resource.attributes") if isinstance(resource, Mapping) else {},
+        _KINDS.get(str(found.get("kind", "")).removeprefix("SpanKind."), 0),
+        place,
+    )
+
+
+def _with_kind(attributes: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Phoenix takes the attribute with OpenInference's kind out of the others."""
+    if isinstance(kind, str) and kind not in _KINDS and "openinference.span.kind" not in attributes:
+        return {"openinference.span.kind": kind, **attributes}
+    return attributes
+
+
+def _read_status(found: Mapping[str, Any]) -> tuple[int, str]:
+    status = found.get("status")
+    code, message = found.get("status_code"), found.get("status_message")
+    if isinstance(status, Mapping):
+        code, message = status.get("status_code", status.get("code")), status.get("description", status.get("message"))
+    known = {"OK": OK, "ERROR": ERROR}
+    return known.get(str(code).rpartition(".")[2].upper(), UNSET), str(message or "")
+
+
+def _read_flat_event(found: Mapping[str, Any]) -> SpanEvent:
+    time = read_time(found.get("timestamp"), "events.timestamp")
+    return SpanEvent(str(found.get("name") or ""), time, _flat_object(found.get("attributes"), "events.attributes"))
+
+
+def _read_flat_link(found: Mapping[str, Any]) -> Link:
+    context = _flat_object(found.get("context"), "links.context")
+    trace_id = read_id(context.get("trace_id"), TRACE_DIGITS, "links.context.trace_id")
+    span_id = read_id(context.get("span_id"), SPAN_DIGITS, "links.context.span_id")
+    return Link(trace_id, span_id, _flat_object(found.get("attributes"), "links.attributes"))
+
+
+def read_time(found: Any, path: str) -> int:
+    """An ISO 8601 time as nanoseconds since 1970; 0 for None. Without a zone it is in UTC.
+
+    Raises:
+        JsonSpanError: it is no such time.
+    """
+    if found is None or found == "":
+        return 0
+    try:
+        moment = datetime.fromisoformat(found)
+    except (ValueError, TypeError):
+        shown = repr(found[:40]) if isinstance(found, str) else name_kind(found)
+        raise JsonSpanError(f"{path}: {shown} where an ISO 8601 time was expected") from None
+    since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
+    return max(0, since // timedelta(microseconds=1)) * 1000
+
+
+def _flat_object(found: Any, path: str) -> dict[str, Any]:
+    if found is None:
+        return {}
+    if isinstance(found, Mapping):
+        return dict(found)
+    raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")

@@ -1,0 +1,343 @@
+"""Reads files with spans: protobuf or JSON, plain or gzip, one request or many.
+
+Which of them a file is shows in its first bytes, not in its name:
+
+- JSON: one or more documents, one a line or spread over lines: OTLP requests, spans as console exporters write them,
+  or lists of either.
+- protobuf: one request, or many, each after its length in four bytes, as the file exporter of collectors writes them.
+
+Spans are collected on the disk until all have come, and given back trace by trace.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import marshal
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.spans.json_spans import (
+    JsonSpanError,
+    decode_json,
+    is_flat,
+    is_otlp,
+    is_span,
+    read_flat,
+    wrap_span,
+)
+from rageval_spec.exchange.shared.spans.protobuf import WireError, decode_spans
+from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent
+from rageval_spec.recorded.json_path import list_keys, name_kind
+from rageval_spec.wording import count_noun
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".bin", ".proto", ".otlp")
+LARGEST = 64 * 1024 * 1024
+"""The most bytes of one document or message."""
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_LENGTH = 4
+_OTHER_SIGNALS = {"resourceLogs": "logs", "resource_logs": "logs", "resourceMetrics": "metrics",
+                  "resource_metrics": "metrics"}  # fmt: skip
+_LISTS = ("data", "batches", "spans", "traces")
+"""Keys under which the replies of tools keep their spans."""
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+
+
+class SpanFiles:
+    """Reads spans of files, and counts what in them is something else."""
+
+    def __init__(self) -> None:
+        """Nothing was passed over yet."""
+        self.passed_over: Counter[str] = Counter()
+
+    def read(self, path: Path) -> Iterator[Span]:
+        """The spans of one file, in order; each has the file and its place in it as `place`.
+
+        Raises:
+            DataError: the file cannot be read, is cut off, or is not made of spans; the message names the place.
+        """
+        with _open(path) as stream:
+            begin = stream.peek(4)[:4]
+            if begin.startswith(_ZSTD):
+                raise DataError(f"{path}: the file is compressed with zstd; decompress it first: zstd -d {path.name}")
+            text = begin.removeprefix(b"\xef\xbb\xbf").lstrip()
+            if not begin or text[:1] in (b"{", b"[") or (begin.isspace() and not text):
+                yield from self._read_json(path, stream)
+            elif begin[:1] == b"\x0a":
+                yield from _decode(_read_most(stream, path), f"{path}: ", 0)
+            elif begin[:1] == b"\x00":
+                yield from _read_frames(path, stream)
+            else:
+                if begin[:1] == b"<":
+                    raise DataError(f"{path}: this is an HTML or XML page, not spans; download the data, not the page")
+                shown = begin[:4].decode("ascii", "replace")
+                raise DataError(
+                    f"{path}: the file begins with {shown!r}, so it holds neither OTLP as JSON nor as protobuf"
+                )
+
+    def remarks(self) -> list[str]:
+        """What was passed over, as sentences."""
+        return [
+            f"{count_noun(number, f'request with {what}', f'requests with {what}')} "
+            f"{'was' if number == 1 else 'were'} passed over; only spans are read"
+            for what, number in sorted(self.passed_over.items())
+        ]
+
+    def _read_json(self, path: Path, stream: IO[bytes]) -> Iterator[Span]:
+        for line, text in _split_documents(path, stream):
+            try:
+                document = json.loads(text)
+            except RecursionError:
+                raise DataError(f"{path}:{line}: the JSON has too many lists and objects inside one another") from None
+            except json.JSONDecodeError as error:
+                where = f"{path}:{line + error.lineno - 1}:{error.colno}"
+                raise DataError(f"{where}: not valid JSON: {error.msg}") from None
+            except ValueError as error:
+                raise DataError(f"{path}:{line}: not valid JSON: {error}") from None
+            try:
+                yield from self._read_document(document, f"{path}:{line}: ", 0)
+            except JsonSpanError as error:
+                raise DataError(f"{path}:{line}: {error}") from None
+
+    def _read_document(self, found: Any, place: str, depth: int) -> Iterator[Span]:
+        if is_otlp(found) or is_span(found):
+            yield from decode_json(found if is_otlp(found) else wrap_span(found), place)
+        elif is_flat(found):
+            yield read_flat(found, place.removesuffix(": "))
+        elif isinstance(found, list) and depth < 2:
+            for item in found:
+                yield from self._read_document(item, place, depth + 1)
+        elif isinstance(found, Mapping) and (key := next((key for key in _LISTS if _has_objects(found, key)), None)):
+            yield from self._read_document(found[key], place, depth + 1)
+        elif isinstance(found, Mapping) and isinstance(found.get("trace"), Mapping) and depth < 2:
+            yield from self._read_document(found["trace"], place, depth + 1)
+        elif isinstance(found, Mapping) and (signal := next((key for key in _OTHER_SIGNALS if key in found), None)):
+            self.passed_over[_OTHER_SIGNALS[signal]] += 1
+        else:
+            keys = f" with the keys {list_keys(list(found))}" if isinstance(found, Mapping) and found else ""
+            raise JsonSpanError(f"{name_kind(found)}{keys} is neither an OTLP request nor a span")
+
+
+def _has_objects(found: Mapping[str, Any], key: str) -> bool:
+    listed = found.get(key)
+    return isinstance(listed, list) and all(isinstance(item, Mapping) for item in listed)
+
+
+def list_files(path: Path) -> list[Path]:
+    """The file itself, or all files with spans below a folder, sorted.
+
+    Raises:
+        DataError: the path does not exist, or the folder has no such file.
+    """
+    if not path.is_dir():
+        if path.is_file():
+            return [path]
+        raise DataError(f"{path}: no such file or folder")
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.name.removesuffix(".gz").endswith(SUFFIXES) and not file.name.startswith(".") and file.is_file()
+    )
+    if not found:
+        raise DataError(f"{path}: the folder has no file that ends in {', '.join(SUFFIXES)}, with or without .gz")
+    return found
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, decompressed."""
+    try:
+        with path.open("rb") as file:
+            if file.peek(2)[:2] == _GZIP:
+                with gzip.GzipFile(fileobj=file) as inner, io.BufferedReader(cast(Any, inner), 1 << 16) as stream:
+                    yield stream
+            else:
+                yield file
+    except EOFError:
+        raise DataError(f"{path}: the file is cut off: its gzip data end early") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip data: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _read_most(stream: IO[bytes], path: Path) -> bytes:
+    data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise DataError(
+            f"{path}: the file is one request of more than {LARGEST >> 20} MiB; write many smaller ones, each after "
+            "its length, as the file exporter of collectors does"
+        )
+    return data
+
+
+def _read_frames(path: Path, stream: IO[bytes]) -> Iterator[Span]:
+    """The spans of requests that each stand after their length in four bytes, the highest first."""
+    offset = 0
+    while begin := stream.read(_LENGTH):
+        length = int.from_bytes(begin, "big")
+        if len(begin) < _LENGTH:
+            raise DataError(f"{path}: byte {offset:,}: the file is cut off inside a length")
+        if length > LARGEST:
+            raise DataError(f"{path}: byte {offset:,}: a request of {length:,} bytes; at most {LARGEST:,} are read")
+        data = stream.read(length)
+        if len(data) < length:
+            raise DataError(
+                f"{path}: byte {offset:,}: the file is cut off: a request of {length:,} bytes has only {len(data):,}"
+            )
+        yield from _decode(data, f"{path}: ", offset + _LENGTH)
+        offset += _LENGTH + length
+
+
+def _decode(data: bytes, place: str, offset: int) -> Iterator[Span]:
+    where = f"{place}request at byte {offset:,}, " if offset else place
+    try:
+        yield from decode_spans(data, where)
+    except WireError as error:
+        raise DataError(f"{place}byte {offset + error.offset:,}: not an OTLP request: {error}") from None
+
+
+def _split_documents(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Each JSON document with its first line. Brackets are counted only where a line is not a document by itself."""
+    parts: list[bytes] = []
+    begun = size = depth = number = 0
+    while line := stream.readline(LARGEST + 1):
+        number += 1
+        size += len(line)
+        if size > LARGEST:
+            raise DataError(
+                f"{path}:{begun or number}: a document of more than {LARGEST >> 20} MiB; write one request a line"
+            )
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if not parts:
+            begun, size = number, len(line)
+            if not text:
+                continue
+            if text[:1] == b"{" and text[-1:] == b"}" and (number > 1 or _is_whole(text)):
+                yield number, text
+                continue
+        parts.append(line if number > 1 else line.removeprefix(b"\xef\xbb\xbf"))
+        for found in _STRUCTURE.findall(text):
+            if found in (b"{", b"["):
+                depth += 1
+            elif found in (b"}", b"]"):
+                depth -= 1
+        if depth <= 0:
+            yield begun, b"".join(parts)
+            parts, depth, size = [], 0, 0
+    if parts:
+        yield begun, b"".join(parts)
+
+
+def _is_whole(text: bytes) -> bool:
+    return text.count(b"{") == text.count(b"}")
+
+
+_BATCH = 2000
+MOST_SPANS = 20_000
+"""The most spans of one trace that are read, so that programs that give all spans one id do not fill the memory."""
+_CACHE_KIBIBYTES = 32_768
+
+
+class SpanStore:
+    """Spans in a temporary database, which vanishes when it is closed. So the spans of a trace may come in any order,
+    far from each other and from several files, and memory holds those of only one trace.
+    """
+
+    def __init__(self) -> None:
+        """Create the database; SQLite keeps it in memory as long as it is small."""
+        import sqlite3
+
+        self._database = sqlite3.connect("", isolation_level=None)
+        for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE_KIBIBYTES}"):
+            self._database.execute(f"PRAGMA {setting}")
+        self._database.execute("CREATE TABLE spans (trace BLOB, start INTEGER, resource INTEGER, body BLOB)")
+        self._resources: dict[bytes, int] = {}
+        self._loaded: list[dict[str, Any]] = []
+        self._last: tuple[Mapping[str, Any] | None, int] = None, 0
+        self._is_indexed = False
+        self.cut = 0
+        """The number of traces with more spans than are read."""
+
+    def add(self, spans: Iterable[Span]) -> int:
+        """Keep spans; returns how many."""
+        count = 0
+        coming = iter(spans)
+        while batch := list(islice(coming, _BATCH)):
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT INTO spans VALUES (?, ?, ?, ?)", map(self._dump, batch))
+            self._database.execute("COMMIT")
+            count += len(batch)
+        return count
+
+    def read_traces(self, since: int = 0, until: int | None = None, limit: int | None = None) -> Iterator[list[Span]]:
+        """The spans of each trace that began in a window of nanoseconds since 1970, ordered by its beginning.
+
+        With a limit, only the newest traces. Of a trace with more than `MOST_SPANS`, the first are read. Do not add
+        spans meanwhile.
+        """
+        if not self._is_indexed:
+            self._database.execute("CREATE INDEX of_trace ON spans (trace, start)")
+            self._is_indexed = True
+        newest = (
+            "SELECT trace, MIN(start) AS begun FROM spans GROUP BY trace "
+            "HAVING begun >= ? AND (? IS NULL OR begun < ?) ORDER BY begun DESC, trace DESC LIMIT ?"
+        )
+        bounds = [_fit(since), *[None if until is None else _fit(until)] * 2, -1 if limit is None else limit]
+        chosen = self._database.execute(f"SELECT trace FROM ({newest}) ORDER BY begun, trace", bounds)
+        for (trace,) in chosen:
+            few = "SELECT resource, body FROM spans WHERE trace = ? ORDER BY start, rowid LIMIT ?"
+            spans = [self._load(*row) for row in self._database.execute(few, (trace, MOST_SPANS + 1))]
+            self.cut += len(spans) > MOST_SPANS
+            yield spans[:MOST_SPANS]
+
+    def close(self) -> None:
+        """Delete the database."""
+        self._database.close()
+
+    def _dump(self, span: Span) -> tuple[str, int, int, bytes]:
+        events, links = [tuple(event) for event in span.events], [tuple(link) for link in span.links]
+        kept = (*span[:6], dict(span.attributes), events, links, *span[9:11], span.kind, span.place)
+        return span.trace_id, _fit(span.start), self._number(span.resource), marshal.dumps(kept)
+
+    def _number(self, resource: Mapping[str, Any]) -> int:
+        """The place of a resource in `_loaded`. Spans of one request come one after another and share theirs."""
+        if resource is not self._last[0]:
+            number = self._resources.setdefault(marshal.dumps(dict(resource)), len(self._resources))
+            if number == len(self._loaded):
+                self._loaded.append(dict(resource))
+            self._last = resource, number
+        return self._last[1]
+
+    def _load(self, resource: int, body: bytes) -> Span:
+        trace_id, span_id, parent, name, start, end, *rest = marshal.loads(body)
+        attributes, events, links, status, message, kind, place = rest
+        return Span(
+            trace_id,
+            span_id,
+            parent,
+            name,
+            start,
+            end,
+            attributes,
+            tuple(SpanEvent(*event) for event in events),
+            tuple(Link(*link) for link in links),
+            status,
+            message,
+            self._loaded[resource],
+            kind,
+            place,
+        )
+
+
+def _fit(nanoseconds: int) -> int:
+    """A time as SQLite can hold it: the latest that it can is in the year 2262."""
+    return min(nanoseconds, (1 << 63) - 1)

@@ -1,0 +1,357 @@
+"""Turns the spans of OpenTelemetry, OpenInference and the tools built on them into traces, and back.
+
+Spans are written with the attribute names of OpenInference; reading them gives the trace again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.exchange.shared.spans.spans import (
+    ERROR,
+    OK,
+    SECOND,
+    Span,
+    SpanTree,
+    answer_of,
+    cost_of,
+    count_of,
+    documents_of,
+    error_of,
+    feedback_of,
+    format_nanoseconds,
+    input_of,
+    kind_of,
+    messages_of,
+    output_of,
+    question_of,
+    seconds_of,
+    text_of,
+)
+from rageval_spec.recorded.questions_and_answers import clean_json, clean_text, read_messages
+from rageval_spec.recorded.span_attributes import find, load_json
+from rageval_spec.wording import count_noun
+
+_STEPS: Mapping[str, StepKind] = {
+    "model": "model", "retrieval": "retrieval", "rerank": "rerank", "tool": "tool", "agent": "agent",
+    "guardrail": "guardrail", "chain": "other", "other": "other",
+}  # fmt: skip
+_SPEAKING = ("", "model", "agent", "chain")
+"""Kinds of spans whose input can be the question and whose output can be the answer."""
+
+
+class SpanReader:
+    """Reads traces from the spans of one tool, and counts what it left out."""
+
+    def __init__(self, tool: str) -> None:
+        """Read for a tool; its word stands in each trace's link."""
+        self._tool = tool
+        self.without_question = 0
+        self.unusable: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+
+    def read(self, spans: Sequence[Span]) -> Iterator[Trace]:
+        """The questions in the spans of one trace, in order of time.
+
+        A trace in which no span has an input is left out and counted in `without_question`. Tokens, costs and scores
+        that are not numbers are left out and counted in `unusable`.
+        """
+        tree = SpanTree(spans)
+        questions = tree.questions()
+        for entry, parts in questions:
+            trace = self._read_question(entry, parts, is_only=len(questions) == 1)
+            if trace is None:
+                self.without_question += 1
+            else:
+                yield trace
+
+    def remarks(self) -> list[str]:
+        """What was left out, as sentences."""
+        said = []
+        if self.without_question:
+            verb = "was" if self.without_question == 1 else "were"
+            some = count_noun(self.without_question, "trace")
+            said.append(f"{some} {verb} left out: no span has an input that could be the question")
+        for what, number in sorted(self.unusable.items()):
+            some = count_noun(number, "span has", "spans have")
+            said.append(f"{some} {what} that could not be read and was left out; the first is {self.first[what]}")
+        return said
+
+    def _read_question(self, entry: Span, parts: Sequence[Span], *, is_only: bool) -> Trace | None:
+        timed = sorted(parts, key=lambda span: (span.start, span.span_id))
+        question = _find_question(entry, timed)
+        if question is None:
+            return None
+        answer = _find_answer(entry, timed)
+        retrieved = {span.span_id: found for span in timed if (found := documents_of(span)) is not None}
+        documents, retriever = _choose_documents([span for span in timed if span.span_id in retrieved], retrieved)
+        models = [span for span in timed if kind_of(span) == "model"]
+        usage = [span for span in _outermost(models, parts) if _has_usage(span)] or [entry]
+        return Trace(
+            self._link(entry, retriever),
+            question,
+            query_id=entry.trace_id if is_only else "",
+            answer=answer,
+            documents=documents,
+            error=_find_error(entry, timed) if answer is None else None,
+            seconds=seconds_of(entry) if entry in parts else None,
+            input_tokens=self._sum(usage, "input_tokens"),
+            output_tokens=self._sum(usage, "output_tokens"),
+            cost=_total([cost_of(span) for span in usage]),
+            session=_find_text(entry, timed, "session"),
+            user=_find_text(entry, timed, "user"),
+            model=_find_text(models[-1] if models else entry, (entry,), "model"),
+            started=format_nanoseconds(entry.start),
+            messages=_conversation(entry),
+            steps=tuple(
+                step for span in timed if span is not entry and (step := _read_step(span, retrieved.get(span.span_id)))
+            )
+            or _lone_step(entry, retrieved),
+            feedback=tuple(_unique([said for span in timed for said in feedback_of(span)])),
+            metadata=_read_metadata(entry),
+        )
+
+    def _link(self, entry: Span, retriever: Span | None) -> TraceLink:
+        others = {"ended": str(entry.end)} if entry.end else {}
+        if retriever is not None:
+            others["retriever"] = retriever.span_id
+        return TraceLink(self._tool, entry.trace_id, entry.span_id, _project(entry), others)
+
+    def _sum(self, spans: Sequence[Span], meaning: str) -> int | None:
+        total = None
+        for span in spans:
+            found = find(span.attributes, meaning)
+            count = count_of(found)
+            if count is not None:
+                total = (total or 0) + count
+            elif found is not None:
+                what = f"a number of {meaning.replace('_', ' ')}"
+                self.unusable[what] += 1
+                self.first.setdefault(what, span.place or f"span {span.span_id}")
+        return total
+
+
+def _find_question(entry: Span, timed: Sequence[Span]) -> str | None:
+    """The entry's question, or that of the first span with one; what retrievers and tools were asked comes last."""
+    ranked = sorted((entry, *timed), key=lambda span: kind_of(span) not in _SPEAKING)
+    return next((text for span in ranked if (text := question_of(span)) is not None), None)
+
+
+def _find_answer(entry: Span, timed: Sequence[Span]) -> str | None:
+    """The entry's answer; else that of the last model, if the entry has no output and did not fail.
+
+    An output that is empty counts if it is marked as plain text, or if no model wrote anything.
+    """
+    found = answer_of(entry) if kind_of(entry) in _SPEAKING else None
+    if found is not None or entry.status == ERROR:
+        return found
+    is_empty = entry.attributes.get("output.value") == ""
+    if is_empty and entry.attributes.get("output.mime_type") == "text/plain":
+        return ""
+    spans = [span for span in timed if kind_of(span) in ("model", "agent", "chain")]
+    said = next((text for span in reversed(spans) if (text := answer_of(span)) is not None), None)
+    return "" if said is None and is_empty else said
+
+
+def _find_error(entry: Span, timed: Sequence[Span]) -> str:
+    for span in (entry, *reversed(timed)):
+        error = error_of(span)
+        if error is not None:
+            return error
+    return "the trace has no answer"
+
+
+def _choose_documents(
+    spans: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]
+) -> tuple[tuple[Document, ...] | None, Span | None]:
+    """The documents that the answer is based on, and the one span that they are of, if it is only one.
+
+    What a reranker gave replaces what was retrieved before it. Several retrievals count in order, each document once.
+    """
+    sources: list[Span] = []
+    for span in spans:
+        sources = [span] if kind_of(span) == "rerank" else [*sources, span]
+    if not sources:
+        return None, None
+    found: dict[tuple[str | None, str | None], Document] = {}
+    for document in (one for span in sources for one in retrieved[span.span_id]):
+        found.setdefault((document.doc_id, document.text), document)
+    return tuple(found.values()), sources[0] if len(sources) == 1 else None
+
+
+def _outermost(models: Sequence[Span], parts: Sequence[Span]) -> list[Span]:
+    """The calls of models that are not part of another one, so that what two libraries record of one counts once."""
+    parents = {span.span_id: span.parent_id for span in parts}
+    known = {span.span_id for span in models}
+    outer = []
+    for span in models:
+        above, seen = span.parent_id, {span.span_id}
+        while above is not None and above not in seen and above not in known:
+            seen.add(above)
+            above = parents.get(above)
+        if above not in known:
+            outer.append(span)
+    return outer
+
+
+def _has_usage(span: Span) -> bool:
+    return any(find(span.attributes, meaning) is not None for meaning in ("input_tokens", "output_tokens", "cost"))
+
+
+def _read_step(span: Span, documents: tuple[Document, ...] | None) -> Step | None:
+    kind = kind_of(span)
+    if kind not in _STEPS:
+        return None
+    is_search = kind in ("retrieval", "rerank")
+    name = find(span.attributes, "name")
+    return Step(
+        _STEPS[kind],
+        clean_text(name if isinstance(name, str) else span.name),
+        question_of(span) if is_search else input_of(span),
+        None if is_search and documents is not None else output_of(span),
+        documents,
+        seconds_of(span),
+        error_of(span),
+    )
+
+
+def _lone_step(entry: Span, retrieved: Mapping[str, tuple[Document, ...]]) -> tuple[Step, ...]:
+    """The step of a trace that is one call of a model or one retrieval."""
+    if kind_of(entry) not in ("model", "retrieval", "rerank", "tool"):
+        return ()
+    step = _read_step(entry, retrieved.get(entry.span_id))
+    return () if step is None else (step,)
+
+
+def _conversation(entry: Span) -> tuple[dict[str, Any], ...]:
+    """The messages of a question that has more than itself: earlier turns, or a system prompt."""
+    messages = messages_of(entry, "input")
+    if not messages:
+        found = load_json(find(entry.attributes, "input"))
+        inner = found.get("messages") if isinstance(found, Mapping) else None
+        if isinstance(inner, list) and all(isinstance(item, Mapping) for item in inner):
+            messages = read_messages(inner)
+    return tuple(map(clean_json, messages)) if len(messages) > 1 else ()
+
+
+def _find_text(entry: Span, timed: Sequence[Span], meaning: str) -> str | None:
+    return text_of(entry, meaning) or next((text for span in timed if (text := text_of(span, meaning))), None)
+
+
+def _read_metadata(entry: Span) -> dict[str, Any]:
+    found = load_json(find(entry.attributes, "metadata"))
+    metadata = {str(key): value for key, value in found.items()} if isinstance(found, Mapping) else {}
+    tags = load_json(find(entry.attributes, "tags"))
+    if isinstance(tags, list) and tags:
+        metadata["tags"] = tags
+    return cast(dict[str, Any], clean_json(metadata))
+
+
+def _project(entry: Span) -> str | None:
+    found = find(entry.resource, "project")
+    return clean_text(found) if isinstance(found, str) else None
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
+
+
+def _unique(feedback: Sequence[Feedback]) -> list[Feedback]:
+    return list(dict.fromkeys(feedback))
+
+
+_KINDS: Final[Mapping[StepKind, str]] = {
+    "retrieval": "RETRIEVER", "rerank": "RERANKER", "tool": "TOOL", "model": "LLM", "agent": "AGENT",
+    "guardrail": "GUARDRAIL", "other": "CHAIN",
+}  # fmt: skip
+_ANNOTATORS: Final[Mapping[str, str]] = {"user": "USER", "annotator": "HUMAN", "program": "CODE"}
+
+
+def make_id(*parts: str, digits: int) -> str:
+    """An id with so many hexadecimal digits, which depends only on the parts."""
+    content = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "backslashreplace")
+    found = hashlib.blake2b(content, digest_size=digits // 2).hexdigest()
+    return found if found.strip("0") else "1".zfill(digits)
+
+
+def write_spans(trace: Trace, trace_id: str, start: int, resource: Mapping[str, Any]) -> list[Span]:
+    """The spans of a trace that begins at `start`, in nanoseconds since 1970: the root, then one for each step.
+
+    Documents that no step retrieved have a step of their own. References and relevant documents are left out, because
+    spans have no names for them.
+    """
+    root_id = make_id(trace_id, "root", digits=16)
+    failed = trace.answer is None
+    end = start + round((trace.seconds or 0) * SECOND)
+    root = Span(
+        trace_id, root_id, None, "question", start, end, dict(_describe_root(trace)),
+        status=ERROR if failed else OK, message=(trace.error or "") if failed else "", resource=resource, kind=1,
+    )  # fmt: skip
+    steps = [*trace.steps]
+    if trace.documents is not None and not any(step.documents is not None for step in steps):
+        steps.insert(0, Step("retrieval", "retrieve", trace.question, documents=trace.documents))
+    return [root, *(_write_step(step, number, root) for number, step in enumerate(steps, 1))]
+
+
+def _describe_root(trace: Trace) -> Iterator[tuple[str, Any]]:
+    yield "openinference.span.kind", "CHAIN"
+    yield from _text("input", trace.question)
+    yield from _text("output", trace.answer)
+    named = {
+        "session.id": trace.session, "user.id": trace.user, "llm.model_name": trace.model,
+        "llm.token_count.prompt": trace.input_tokens, "llm.token_count.completion": trace.output_tokens,
+        "llm.cost.total": trace.cost,
+    }  # fmt: skip
+    yield from ((key, value) for key, value in named.items() if value is not None)
+    if trace.metadata:
+        yield "metadata", json.dumps(dict(trace.metadata), ensure_ascii=False, default=str)
+    for number, message in enumerate(trace.messages):
+        for key in ("role", "content"):
+            if isinstance(message.get(key), str):
+                yield f"llm.input_messages.{number}.message.{key}", message[key]
+    for number, said in enumerate(trace.feedback):
+        yield from _describe_feedback(f"annotations.{number}.annotation.", said)
+
+
+def _describe_feedback(prefix: str, said: Feedback) -> Iterator[tuple[str, Any]]:
+    parts = {
+        "name": said.name, "score": said.value, "label": said.label, "explanation": said.comment,
+        "annotator_kind": _ANNOTATORS.get(said.source), "identifier": said.author,
+    }  # fmt: skip
+    yield from ((prefix + key, value) for key, value in parts.items() if value is not None)
+
+
+def _write_step(step: Step, number: int, root: Span) -> Span:
+    attributes: dict[str, Any] = {"openinference.span.kind": _KINDS[step.kind]}
+    attributes |= dict(_text("input", step.input))
+    output = "[]" if step.documents == () and step.output is None else step.output
+    attributes |= dict(_text("output", output))
+    if step.documents:
+        prefix = "reranker.output_documents" if step.kind == "rerank" else "retrieval.documents"
+        attributes |= dict(_describe_documents(prefix, step.documents))
+    start = root.start + number
+    return Span(
+        root.trace_id, make_id(root.trace_id, "step", str(number), digits=16), root.span_id, step.name, start,
+        start + round((step.seconds or 0) * SECOND), attributes, status=OK if step.error is None else ERROR,
+        message=step.error or "", resource=root.resource, kind=1,
+    )  # fmt: skip
+
+
+def _describe_documents(prefix: str, documents: Sequence[Document]) -> Iterator[tuple[str, Any]]:
+    for number, document in enumerate(documents):
+        metadata = json.dumps(dict(document.metadata), ensure_ascii=False, default=str) if document.metadata else None
+        parts = {"id": document.doc_id, "content": document.text, "score": document.score, "metadata": metadata}
+        yield from ((f"{prefix}.{number}.document.{key}", one) for key, one in parts.items() if one is not None)
+
+
+def _text(end: str, text: str | None) -> Iterator[tuple[str, str]]:
+    """An input or output that is not to be looked into, even if it is JSON."""
+    if text is not None:
+        yield f"{end}.value", text
+        yield f"{end}.mime_type", "text/plain"

@@ -1,1 +1,0 @@
-"""Functions of a user that a spec names: where they are, and how they are called."""

@@ -1,0 +1,252 @@
+"""Finds what is wrong with questions: repeats, faulty wording, and quotes that are not in their source.
+
+A repeat asks the same as an earlier question, by its words or, with a model, by its meaning. The wording is faulty if
+a question points at a text nobody has, or says its own answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.generation.model_requests import FOLDER
+from rageval_spec.judging.language import FREQUENT_WORDS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.plugin import EmbeddingModel
+
+
+LENGTH = 4
+"""Characters of a shingle."""
+SHINGLES = 0.8
+"""The least share of shingles that two questions with the same meaning have in common (Jaccard)."""
+_TELLING = 4
+"""Letters of the shortest word that tells two questions apart."""
+_ALIKE = 75
+"""The least likeness of two spellings of one word, of 100."""
+COSINE = 0.95
+"""The least cosine of the embeddings of two questions with the same meaning."""
+
+
+class Duplicate(NamedTuple):
+    """The number of an earlier question, and how alike the two are: `87% of the shingles` or `cosine 0.97`."""
+
+    number: int
+    likeness: str
+
+
+class AcceptedQuestions:
+    """Questions that were accepted, and whether another one would repeat one of them."""
+
+    def __init__(self, model: EmbeddingModel[Any] | None = None) -> None:
+        """Begin without questions; without a model, only words are compared."""
+        self._model = model
+        self._texts: list[str] = []
+        self._shingles: list[frozenset[str]] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._vectors: list[NDArray[np.float32]] = []
+
+    def __len__(self) -> int:
+        """How many questions were accepted."""
+        return len(self._shingles)
+
+    def add(self, question: str) -> None:
+        """Add a question, whose number is how many there were before."""
+        shingles = cut_shingles(question)
+        for shingle in shingles:
+            self._places[shingle].append(len(self))
+        self._texts.append(question)
+        self._shingles.append(shingles)
+        if self._model is not None:
+            self._vectors.append(self._embed([question])[0])
+
+    def find(self, question: str) -> Duplicate | None:
+        """The first question that asks the same; None if there is none."""
+        shingles = cut_shingles(question)
+        shared = Counter(place for shingle in shingles for place in self._places.get(shingle, ()))
+        for place, count in sorted(shared.items()):
+            likeness = count / (len(shingles) + len(self._shingles[place]) - count)
+            if likeness >= SHINGLES and not _differ(question, self._texts[place]):
+                return Duplicate(place, f"{likeness:.0%} of the shingles")
+        return self._find_by_meaning(question)
+
+    def _find_by_meaning(self, question: str) -> Duplicate | None:
+        import numpy as np
+
+        if self._model is None or not self._vectors:
+            return None
+        cosines = np.stack(self._vectors) @ self._embed([question])[0]
+        near = np.flatnonzero(cosines >= COSINE)
+        return Duplicate(int(near[0]), f"cosine {cosines[near[0]]:.2f}") if len(near) else None
+
+    def _embed(self, questions: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        assert self._model is not None, "only called with a model"
+        vectors = self._model.embed(questions, "query").vectors
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(norms, 1e-12), dtype=np.float32)
+
+
+def _differ(first: str, second: str) -> bool:
+    """Whether each question has a telling word that the other one lacks, as if one asks about shoes and one about hats.
+
+    Words that are spelled nearly alike are the same, unless they have digits.
+    """
+    words, others = split_question_words(first), split_question_words(second)
+    return _has_own(words, others) and _has_own(others, words)
+
+
+def _has_own(words: Sequence[str], others: Sequence[str]) -> bool:
+    return any(word not in others and not _is_spelled_alike(word, others) for word in words if _is_telling(word))
+
+
+def _is_telling(word: str) -> bool:
+    return len(word) >= _TELLING or any(letter.isdigit() for letter in word)
+
+
+def _is_spelled_alike(word: str, others: Sequence[str]) -> bool:
+    from rapidfuzz.fuzz import ratio
+
+    if any(letter.isdigit() for letter in word):
+        return False
+    return any(ratio(word, other) >= _ALIKE for other in others)
+
+
+def cut_shingles(text: str) -> frozenset[str]:
+    """The sequences of four characters in a text, without case and marks."""
+    words = f" {' '.join(split_question_words(text))} "
+    return frozenset(words[at : at + LENGTH] for at in range(max(1, len(words) - LENGTH + 1)))
+
+
+PHRASES = "unanchored.toml"
+_WORD = re.compile(r"[^\W_]+")
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]+")
+"""Scripts without spaces between words; a pair of neighbouring characters counts as a word."""
+_FEWEST_IN_A_ROW = 4
+_SHARE_IN_A_ROW = 0.6
+_CHOOSING = frozenset({"comparative"})
+"""Types of questions that name the possible answers: "Which is longer, A or B?"."""
+
+
+def find_unanchored(question: str) -> str | None:
+    """The words of a question that point at a text that nobody who asks has, such as "in this passage"."""
+    found = _unanchored().search(" ".join(question.split()))
+    return None if found is None else found.group()
+
+
+@cache
+def _unanchored() -> re.Pattern[str]:
+    import tomllib
+
+    phrases: dict[str, list[str]] = tomllib.loads((FOLDER / PHRASES).read_text("utf-8"))
+    every = (phrase for language in phrases.values() for phrase in language)
+    return re.compile(rf"\b(?:{'|'.join(f'(?:{phrase})' for phrase in every)})\b", re.IGNORECASE)
+
+
+def find_leak(question: str, answer: str, kind: str, language: str = "") -> str | None:
+    """The part of the answer that gives it away, if the question contains it; None if it does not.
+
+    That is an answer all of whose telling words stand in the question, or most of whose words stand there in a row.
+
+    Args:
+        question: the question.
+        answer: its answer; "" for none.
+        kind: the type of the question. A comparative one may name its answer.
+        language: the code of its language, whose frequent words do not count; "" if it is not known.
+    """
+    if kind in _CHOOSING:
+        return None
+    asked, said = split_question_words(question), split_question_words(answer)
+    run = _find_longest_run(said, asked)
+    if len(run) >= _FEWEST_IN_A_ROW and len(run) >= _SHARE_IN_A_ROW * len(said):
+        return " ".join(run)
+    frequent = _frequent_words(language)
+    telling = [word for word in said if word not in frequent]
+    return " ".join(telling) if telling and set(telling) <= set(asked) else None
+
+
+def split_question_words(text: str) -> list[str]:
+    """The words of a text in lower case, without marks; pairs of characters in scripts without spaces."""
+    words = list[str]()
+    for word in _WORD.findall(text.casefold()):
+        if _WIDE.search(word) is None:
+            words.append(word)
+        else:
+            words += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    return words
+
+
+def _find_longest_run(words: Sequence[str], others: Sequence[str]) -> Sequence[str]:
+    """The longest sequence of words that stands in both texts."""
+    best, end, lengths = 0, 0, [0] * (len(others) + 1)
+    for at, word in enumerate(words, 1):
+        row = [0] * (len(others) + 1)
+        for place, other in enumerate(others, 1):
+            if word == other:
+                row[place] = lengths[place - 1] + 1
+                if row[place] > best:
+                    best, end = row[place], at
+        lengths = row
+    return words[end - best : end]
+
+
+@cache
+def _frequent_words(language: str) -> frozenset[str]:
+    code = language.split("-")[0]
+    return frozenset(word for lists in FREQUENT_WORDS.values() for word in lists.get(code, "").split())
+
+
+_SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "`": "'",
+                       "–": "-", "—": "-", "‑": "-", "−": "-", "\u00ad": " ", "\u00a0": " "})  # fmt: skip
+"""Characters that models write in place of one another. Each is replaced by one character, so offsets stay."""
+_OUTER = " \t\r\n\"'.…"
+_GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|\[…\])\s*")
+
+
+class TextSpan(NamedTuple):
+    """A part of a text: `texts[place][start:end]`."""
+
+    place: int
+    start: int
+    end: int
+
+
+def find_quote(quote: str, texts: Sequence[str], place: int | None = None) -> list[TextSpan] | None:
+    """Where a quote stands; None if it is in none of the texts.
+
+    Case, white space and the kind of quotation marks and dashes may differ. A quote with gaps (`A ... B`) has a span
+    for each part, in this order and all in one text.
+
+    Args:
+        quote: what is quoted.
+        texts: the texts to look in.
+        place: the text to look in first, from 0.
+    """
+    parts = [part for part in _GAP.split(quote) if part.strip(_OUTER)]
+    order = sorted(range(len(texts)), key=lambda number: number != place)
+    return next((spans for number in order if (spans := _find_parts(parts, texts[number], number))), None)
+
+
+def _find_parts(parts: Sequence[str], text: str, number: int) -> list[TextSpan] | None:
+    spans, at = list[TextSpan](), 0
+    for part in parts:
+        found = _find(part, text, at)
+        if found is None:
+            return None
+        spans.append(TextSpan(number, *found))
+        at = found[1]
+    return spans
+
+
+def _find(part: str, text: str, at: int) -> tuple[int, int] | None:
+    words = part.strip(_OUTER).translate(_SAME).split()
+    pattern = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
+    found = pattern.search(text.translate(_SAME), at)
+    return None if found is None else found.span()

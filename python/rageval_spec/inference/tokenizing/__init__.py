@@ -1,1 +1,0 @@
-"""Builds tokenizers from the files that models had before `tokenizer.json`: SentencePiece models and vocabularies."""

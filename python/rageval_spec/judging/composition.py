@@ -1,0 +1,192 @@
+"""Composes judges: asks other judges, or the same judge several times.
+
+A judge that asks others passes samples on, and describes the calls that this saved. When a judge is asked again, its
+chat models give another sample of each reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from rageval_spec.data.chat import UnfinishedError
+from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.plugin import ChatModel, Judge, Model
+from rageval_spec.plugin.block_names import names_in
+from rageval_spec.store.store import NoAnswers
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply, ChatRequest
+    from rageval_spec.data.samples import Sample
+
+
+_MILLION = 1_000_000
+
+
+def assess_or_fail(
+    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]
+) -> tuple[Sequence[Finding | Failed], tuple[Any, ...]]:
+    """A judge's findings and notes. If the judge can assess nothing, it has failed on every sample.
+
+    Raises:
+        UnfinishedError: the evaluation stopped: its limits allow no further call, or it was interrupted.
+        UsageError, DataError: the spec or a file is wrong, which another judge must not hide.
+    """
+    if not samples:
+        return (), ()
+    try:
+        assessment = judge.assess(criterion, samples)
+    except (UnfinishedError, UsageError, DataError):
+        raise
+    except RagevalError as error:
+        return [Failed(f"{judge.context.name}: {error}")] * len(samples), ()
+    return assessment.findings, assessment.notes
+
+
+def is_free(judge: Judge[Any]) -> bool:
+    """Whether neither a judge nor the judges that it asks name a model, so that an estimate can ask it."""
+    if names_in(judge.node, "models"):
+        return False
+    return all(is_free(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+
+
+def describe_saving(
+    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], expected: Sequence[Criterion] = ()
+) -> str:
+    """The calls that a judge would have made for samples that it did not get: `saved 360 calls of gpt`; "" for none.
+
+    Stored replies make no difference, so a resumed evaluation says the same. `expected` is what the judge's `expect`
+    received.
+    """
+    if not samples:
+        return ""
+    forgetful = _forget(judge)
+    if expected:
+        forgetful.expect(expected)
+    calls = forgetful.estimate(criterion, samples).calls
+    parts = [_describe_calls(judge.context.models.get(name), name, tokens) for name, tokens in calls.items() if tokens]
+    return f"saved {' and '.join(parts)}" if parts else ""
+
+
+def _describe_calls(model: Model[Any] | None, name: str, calls: Mapping[str, Any]) -> str:
+    read, written = sum(call.input for call in calls.values()), sum(call.output for call in calls.values())
+    price = model.price if isinstance(model, ChatModel) else None
+    cost = "" if price is None else f", {(read * price[0] + written * price[1]) / _MILLION:.2g} USD"
+    return f"{count_noun(len(calls), 'call')} of {name} (about {read + written:,} tokens{cost})"
+
+
+def _forget(judge: Judge[Any]) -> Judge[Any]:
+    """A copy of the judge whose store of replies is empty."""
+    models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
+
+    def copy(plugin: Any) -> Any:
+        if isinstance(plugin, RepeatedModel):
+            return plugin.copy_with(copy)
+        context = replace(plugin.context, models=models, judges=judges, answers=NoAnswers())
+        return plugin.copy_with(context) if isinstance(plugin, Judge) else type(plugin)(plugin.node, context)
+
+    models.update({name: copy(model) for name, model in judge.context.models.items()})
+    judges.update({name: copy(other) for name, other in judge.context.judges.items()})
+    return cast("Judge[Any]", copy(judge))
+
+
+_NUMBERED = " repeat "
+"""Separates a call's key from the number of its sample."""
+
+
+class RepeatedModel(ChatModel[Any]):
+    """A chat model that gives another sample of each reply; it does not use the stored replies of the model itself."""
+
+    def __init__(self, model: ChatModel[Any], repeat: int) -> None:
+        """Ask `model` for sample number `repeat` of each reply; number 0 is the model's ordinary reply."""
+        super().__init__(model.node, model.context)
+        self._model = model
+        self._repeat = repeat
+
+    @property
+    def original(self) -> ChatModel[Any]:
+        """The model that is repeated, at whatever depth."""
+        return self._model.original if isinstance(self._model, RepeatedModel) else self._model
+
+    def copy_with(self, copy: Callable[[Any], Any]) -> RepeatedModel:
+        """The same sample number of a copy of the model, which `copy` makes."""
+        model = self._model
+        return RepeatedModel(model.copy_with(copy) if isinstance(model, RepeatedModel) else copy(model), self._repeat)
+
+    def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+        """Ask the model for this sample of its reply."""
+        return self._model.ask(self._renumber(request), fresh=fresh)
+
+    def find(self, request: ChatRequest) -> ChatReply | None:
+        """The stored reply for this sample; None if there is none."""
+        return self._model.find(self._renumber(request))
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """The price of the model itself."""
+        return self._model.price
+
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether a call of the model itself may have failed, for whichever sample."""
+        return self._model.may_have_failed
+
+    @property
+    def sample(self) -> int:
+        """The number of the sample, counted over all models that this one repeats."""
+        return self._model.sample + self._repeat
+
+    def _renumber(self, request: ChatRequest) -> ChatRequest:
+        return replace(request, repeat=request.repeat + self._repeat)
+
+
+def asks_chat(judge: Judge[Any]) -> bool:
+    """Whether a judge, or one that it asks, names a chat model. Other judges say the same each time."""
+    models = (judge.context.models.get(name) for name in names_in(judge.node, "models"))
+    if any(isinstance(model, ChatModel) for model in models):
+        return True
+    return any(asks_chat(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+
+
+def count_repeats(judge: Judge[Any]) -> int:
+    """How many samples of one reply a judge asks for by itself: more than one if it contains panels, at any depth."""
+    others = (count_repeats(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+    own: int = getattr(judge.node, "repeats", 1)
+    return own * max(others, default=1)
+
+
+def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
+    """A copy of the judge that gets other samples of its chat models' replies.
+
+    The number of each sample is moved by `repeat`, which must be a multiple of `count_repeats`, so that no sample is
+    one of the judge's own.
+    """
+    models: Mapping[str, Model[Any]] = {
+        name: RepeatedModel(model, repeat) if isinstance(model, ChatModel) else model
+        for name, model in judge.context.models.items()
+    }
+    judges: dict[str, Judge[Any]] = {}
+    for name, other in judge.context.judges.items():
+        judges[name] = other.copy_with(replace(other.context, models=models, judges=judges))
+    return judge.copy_with(replace(judge.context, models=models, judges=judges))
+
+
+def number_calls(estimate: Estimate, repeat: int) -> Estimate:
+    """The calls of a judge that `repeat_judge` made; they differ from the calls of the judge itself."""
+    return Estimate(
+        {
+            model: {_move(key, repeat): tokens for key, tokens in calls.items()}
+            for model, calls in estimate.calls.items()
+        },
+        estimate.reads,
+    )
+
+
+def _move(key: str, repeat: int) -> str:
+    """The key of a call with its sample number moved by `repeat`, even if panels have moved it already."""
+    own, sign, number = key.rpartition(_NUMBERED)
+    return f"{own}{sign}{int(number) + repeat}" if sign else f"{key}{_NUMBERED}{repeat}"

@@ -1,0 +1,267 @@
+"""Base classes of answer metrics without a judge: checks, and metrics of what an answer took.
+
+A check is a metric that is 1 if an answer is as expected, else 0. What is expected is the same for all questions, or
+in a column of each question:
+
+    {use: contains, value: refund}
+    {use: contains, column: must_contain}
+
+An `OperationalMetric` measures time, tokens or money, not how good an answer is.
+
+The reasons why a query has no value or needs no judge are the same words for every metric. The edge cases that
+several metrics treat alike are in the words of `rageval-spec metrics show`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from unicodedata import normalize
+
+from pydantic import Field, field_validator
+
+from rageval_spec.data.samples import Part, Sample
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
+from rageval_spec.plugin.metric import DataPart
+
+REFERENCE = "reference"
+"""The name that stands for the gold answers where a column is expected."""
+NO_EXPECTATION = "column: no value if the question has nothing in it"
+_MOST_NAMES = 10
+
+
+class Expectation(NamedTuple):
+    """Whether an answer is as expected, and why not (or a remark)."""
+
+    holds: bool
+    reason: str | None = None
+    details: dict[str, Any] | None = None
+
+
+class ColumnNode(MetricNode):
+    """The key of a check whose expectation can be in a column of the questions."""
+
+    column: str | None = Field(
+        default=None,
+        min_length=1,
+        description=(
+            "The column of the questions' file that says what is expected of each answer. `reference` stands for the "
+            "gold answers. A question with nothing in it has no value."
+        ),
+    )
+
+
+C = TypeVar("C", bound=ColumnNode)
+
+
+class ExpectationMetric(AnswerMetric[C]):
+    """A check of one answer at a time."""
+
+    group: ClassVar[MetricGroup] = "text"
+    needs: frozenset[Part] = frozenset({"answer"})
+    reads_contexts = False
+    key: ClassVar[str] = "value"
+    """The field of the node that holds what is expected of every answer."""
+
+    def check(self) -> str | None:
+        """Check that the expectation is in the node or in a column, and not in both."""
+        given, column, key = getattr(self.node, self.key), self.node.column, self.key.removesuffix("_")
+        if given is None and column is None:
+            return f"'{self.node.use}' needs '{key}:', or 'column:' with the name of a column of the questions"
+        return None if given is None or column is None else f"'{key}' and 'column' exclude each other; remove one"
+
+    def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """The column of the expectation, unless it stands for the gold answers."""
+        column = self.node.column
+        return () if column is None or column == REFERENCE else ((("column",), column),)
+
+    @abstractmethod
+    def read(self, expected: Any) -> Any:
+        """What a column holds, in the form that `judge` needs.
+
+        Raises:
+            ValueError: it cannot be used; the message says why.
+        """
+
+    @abstractmethod
+    def judge(self, answer: str, expected: Any) -> Expectation:
+        """Whether the answer is as expected."""
+
+    @property
+    def reads(self) -> frozenset[DataPart]:
+        """The references, if a column holds what is expected and it is theirs."""
+        return super().reads | ({"references"} if self.node.column == REFERENCE else set())
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Check each answer."""
+        return Measured([self._measure(sample) for sample in samples])
+
+    def _measure(self, sample: Sample) -> Measurement:
+        expected = getattr(self.node, self.key)
+        if self.node.column is not None:
+            found = find_expectation(sample, self.node.column)
+            if found is None:
+                return Measurement.unscorable(explain_nothing(sample, self.node.column))
+            try:
+                expected = self.read(found)
+            except ValueError as error:
+                return Measurement.error(f"the column '{self.node.column}' {error}")
+        return settle(self.judge(sample.answer or "", expected))
+
+
+def settle(check: Expectation) -> Measurement:
+    """1 if the check holds, else 0, with its reason."""
+    return Measurement.scored(float(check.holds), check.reason, check.details)
+
+
+def find_expectation(sample: Sample, column: str) -> Any:
+    """What a question's column holds; None if there is nothing in it."""
+    if column == REFERENCE and (sample.columns is None or column not in sample.columns):
+        return list(sample.references) or None
+    found = None if sample.columns is None else sample.columns.get(column)
+    is_empty = found is None or (isinstance(found, (str, list, dict)) and not found)
+    return None if is_empty else found
+
+
+def explain_nothing(sample: Sample, column: str) -> str:
+    """Why a question has no expectation."""
+    if column == REFERENCE:
+        return "the query has no reference"
+    names = [] if sample.columns is None else sorted(sample.columns)
+    if column in names:
+        return f"the column '{column}' is empty"
+    there = f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names[:_MOST_NAMES])}" if names else ""
+    return f"the query has no column '{column}'{there}"
+
+
+def read_texts(expected: Any) -> tuple[str, ...]:
+    """One text or several: a list, or text that is a JSON list of texts (as in a CSV file); numbers become text.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    if isinstance(expected, str) and expected.lstrip().startswith('["'):
+        try:
+            expected = json.loads(expected)
+        except ValueError:
+            return (expected,)
+    texts = expected if isinstance(expected, (list, tuple)) else [expected]
+    if not all(isinstance(one, (str, int, float)) and not isinstance(one, bool) for one in texts):
+        raise ValueError("must hold text or a list of texts")
+    return tuple(str(one) for one in texts)
+
+
+def fold(text: str, *, ignore_case: bool) -> str:
+    """`text` with composed characters, so that equal texts are equal; without case if `ignore_case`."""
+    composed = text if text.isascii() else normalize("NFC", text)
+    return normalize("NFC", composed.casefold()) if ignore_case else composed
+
+
+class ContainmentNode(ColumnNode):
+    """The keys of a check for texts in an answer."""
+
+    value: str | tuple[str, ...] | None = Field(
+        default=None, description="The text, or a list of texts, to look for in every answer."
+    )
+    ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
+
+    @field_validator("value")
+    @classmethod
+    def _check_value(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        if value is not None and not (value and all(value)):
+            raise ValueError("must not be empty: every answer contains an empty text")
+        return value
+
+
+T = TypeVar("T", bound=ContainmentNode)
+
+
+class ContainmentMetric(ExpectationMetric[T]):
+    """A check for texts in an answer."""
+
+    def read(self, expected: Any) -> tuple[str, ...]:
+        """The texts of a column."""
+        texts = read_texts(expected)
+        if not all(texts):
+            raise ValueError("holds an empty text, which every answer contains")
+        return texts
+
+    def split(self, answer: str, expected: Any) -> tuple[list[str], list[str]]:
+        """The expected texts that the answer contains, and those that it does not."""
+        texts = (expected,) if isinstance(expected, str) else expected
+        folded = fold(answer, ignore_case=self.node.ignore_case)
+        found, absent = list[str](), list[str]()
+        for text in texts:
+            (found if fold(text, ignore_case=self.node.ignore_case) in folded else absent).append(text)
+        return found, absent
+
+
+_FENCE = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_LONGEST_INTEGER = 4000
+
+
+def read_json(answer: str, *, unfence: bool) -> Any:
+    """The value that an answer is as JSON; `unfence` removes a Markdown code fence around all of it.
+
+    Raises:
+        ValueError: it is not JSON; the message says what is wrong and where.
+    """
+    fenced = _FENCE.fullmatch(answer) if unfence else None
+    text = fenced[1] if fenced else answer
+    if not text.strip():
+        raise ValueError("the answer is empty")
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_int=_read_integer)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _read_integer(text: str) -> int | float:
+    return int(text) if len(text) < _LONGEST_INTEGER else float(text)
+
+
+N = TypeVar("N", bound=MetricNode)
+
+
+class OperationalMetric(AnswerMetric[N]):
+    """A metric that reads what a system reports about an answer. Answers and references can be missing."""
+
+    group: ClassVar[MetricGroup] = "operation"
+    needs: frozenset[Part] = frozenset()
+    reads_contexts = False
+
+    @abstractmethod
+    def read(self, sample: Sample) -> float | str:
+        """The value of a sample; a text says why there is none."""
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Read the value of each sample."""
+        found = map(self.read, samples)
+        return Measured([Measurement.unscorable(v) if isinstance(v, str) else Measurement.scored(v) for v in found])
+
+
+EMPTY_ANSWER = "the answer is empty"
+EMPTY_REFERENCE = "the reference is empty"
+UNDECIDED = "the judge found nothing to judge"
+NO_CONTEXTS = "there are no contexts, or only empty ones"
+
+
+def is_blank(texts: Sequence[str] | str | None) -> bool:
+    """Whether there are no texts, or only white space in them."""
+    return not texts or not any(text.strip() for text in ((texts,) if isinstance(texts, str) else texts))
+
+
+EMPTY_IS_ZERO = "empty answer: 0"
+NO_REFERENCE = "no reference: unscorable"
+FIRST_REFERENCE = "only the first one counts"
+FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
+FAILED_JUDGE = "the judge failed, or its reply could not be read: status error with the reason and the reply, no value"

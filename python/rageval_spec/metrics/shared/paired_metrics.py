@@ -1,0 +1,196 @@
+"""Base classes for metrics that compare answers to one question under several conditions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from rageval_spec.data.findings import Ability, Criterion, Estimate
+from rageval_spec.data.outcomes import Note
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
+from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.reference_metrics import exact_match, token_f1, tokenize_answer
+from rageval_spec.plugin import Measured, Measurement
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.samples import Part, Sample
+
+Rule = Literal["contains", "exact", "token_f1", "judge"]
+
+
+class PairedNode(OptionallyJudgedNode):
+    """The keys of a metric that rates the rightness of answers before it compares them."""
+
+    by: Rule = Field(
+        default="contains",
+        description="How to rate the rightness of an answer. contains: it contains a reference word for word; exact: "
+        "it equals a reference; token_f1: how many words they share; judge: how much of the reference it "
+        "says.",
+    )
+
+
+P = TypeVar("P", bound=PairedNode)
+
+
+class RightnessPair(NamedTuple):
+    """The rightness of a group's answers under two conditions, each in [0, 1]; the mean of several answers."""
+
+    first: float
+    second: float
+
+
+class PairedMetric(ConditionalJudge[P]):
+    """A metric of pairs: one value per group of queries, which the first query of the group has."""
+
+    @property
+    def is_partial(self) -> bool:
+        """True, because only one query of each group has a value."""
+        return True
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """The parts that rightness needs, and those that say which queries belong together."""
+        return frozenset({"answer", "reference", "group", "condition"})
+
+    @property
+    def asks_judge(self) -> bool:
+        """True with `by: judge`."""
+        return self.node.by == "judge"
+
+    def able_to(self) -> Sequence[frozenset[Ability]]:
+        """The ability to say how much of the reference the answer says, or to grade that."""
+        return frozenset[Ability]({"support"}), frozenset[Ability]({"grade"})
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether the answer says what the reference says."""
+        if not self.asks_judge:
+            return ()
+        if self.can("support"):
+            return (REFERENCE_IN_ANSWER,)
+        graded = Criterion(
+            "rightness",
+            "grade",
+            "Does the answer say what the reference answer says?",
+            text="reference",
+            against="answer",
+            shown=("question", "reference", "answer"),
+        )
+        return (graded,)
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Ask the judge how right each answer is, from 0 to 1."""
+        if self.asks_judge:
+            return super().ask(samples)
+        return Measured([_rate(self.node.by, sample.answer or "", sample.references) for sample in samples])
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """Decide empty references, with which no answer is right, and empty answers, which are wrong."""
+        if all(is_blank(reference) for reference in sample.references):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        if is_blank(sample.answer):
+            return Measurement.scored(0.0, EMPTY_ANSWER)
+        return None
+
+    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
+        """The calls that `ask` would make; empty if the metric asks no judge."""
+        return super().estimate_asking(samples) if self.asks_judge else Estimate()
+
+    def rate(self, samples: Sequence[Sample]) -> Measured:
+        """The rightness of each answer, in [0, 1], or why it is unknown."""
+        return super().compute(samples)
+
+    def compare(self, samples: Sequence[Sample], first: str, second: str) -> Measured:
+        """One measurement per group, of its answers under two conditions, at the first of its queries."""
+        groups = _gather(samples, (first, second))
+        whole = [group for group in groups.values() if all(group.places.values())]
+        wanted = sorted(place for group in whole for places in group.places.values() for place in places)
+        rated = self.rate([samples[place] for place in wanted]) if wanted else Measured(())
+        rightness = dict(zip(wanted, rated.measurements, strict=True))
+        measurements = [_stand_aside(sample, (first, second)) for sample in samples]
+        pairs: list[RightnessPair] = []
+        for group in groups.values():
+            for place in group.members:
+                measurements[place] = Measurement.unscorable(
+                    f"the value of group '{group.name}' is at its query {samples[group.members[0]].query_id}"
+                )
+            measurements[group.members[0]] = self._measure_group(group, samples, rightness, pairs)
+        return Measured(measurements, (*rated.notes, *_remark(pairs, first, second)))
+
+    @abstractmethod
+    def measure_pair(self, pair: RightnessPair) -> Measurement:
+        """The value of a group."""
+
+    def _measure_group(
+        self, group: _Group, samples: Sequence[Sample], rightness: Mapping[int, Measurement], pairs: list[RightnessPair]
+    ) -> Measurement:
+        lacking = [condition for condition, places in group.places.items() if not places]
+        if lacking:
+            return Measurement.unscorable(f"group '{group.name}' has no answer under '{lacking[0]}'")
+        for place in group.members:
+            if rightness[place].value is None:
+                reason = f"query {samples[place].query_id}: {rightness[place].reason}"
+                return Measurement(None, rightness[place].status, reason, rightness[place].details)
+        means = [sum(rightness[p].value or 0.0 for p in places) / len(places) for places in group.places.values()]
+        pairs.append(RightnessPair(*means))
+        measured = self.measure_pair(pairs[-1])
+        answers = [
+            {"query_id": samples[p].query_id, "condition": samples[p].condition, "right": rightness[p].value}
+            for p in group.members
+        ]
+        details = {"group": group.name, "right": dict(zip(group.places, means, strict=True)), "answers": answers}
+        return Measurement(measured.value, measured.status, measured.reason, details)
+
+
+class _Group(NamedTuple):
+    name: str
+    members: list[int]
+    places: dict[str, list[int]]
+
+
+def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str, _Group]:
+    """The queries of each group under one of the conditions, in their order."""
+    groups: dict[str, _Group] = {}
+    for place, sample in enumerate(samples):
+        if sample.group is not None and sample.condition in conditions:
+            new = _Group(sample.group, [], {condition: [] for condition in conditions})
+            group = groups.setdefault(sample.group, new)
+            group.members.append(place)
+            group.places[sample.condition].append(place)
+    return groups
+
+
+def _stand_aside(sample: Sample, conditions: tuple[str, str]) -> Measurement:
+    """The measurement of a query under another condition, which has no value."""
+    return Measurement.unscorable(
+        f"its condition '{sample.condition}' is neither {' nor '.join(map(repr, conditions))}"
+    )
+
+
+def _remark(pairs: Sequence[RightnessPair], first: str, second: str) -> tuple[Note, ...]:
+    """A note on how right the answers are under each condition, over the groups that have both."""
+    if not pairs:
+        return ()
+    means = (sum(pair[side] for pair in pairs) / len(pairs) for side in (0, 1))
+    shown = ", ".join(f"{mean:.3f} under '{name}'" for mean, name in zip(means, (first, second), strict=True))
+    return (Note("right_by_condition", f"answers are right: {shown}, over {count_noun(len(pairs), 'group')}"),)
+
+
+def _rate(by: Rule, answer: str, references: Sequence[str]) -> Measurement:
+    if by == "token_f1":
+        right = token_f1(answer, references)
+    else:
+        right = float(exact_match(answer, references) if by == "exact" else holds(answer, references))
+    return Measurement.scored(right, details={"by": by, "right": right})
+
+
+def holds(answer: str, references: Sequence[str]) -> bool:
+    """Whether an answer contains the words of one of the references, in their order and without gaps.
+
+    Case, punctuation and English articles do not matter. A reference that has nothing else is in no answer.
+    """
+    words = f" {' '.join(tokenize_answer(answer))} "
+    return any((wanted := " ".join(tokenize_answer(one))) != "" and f" {wanted} " in words for one in references)

@@ -1,0 +1,313 @@
+"""Estimates what an evaluation would take, before anything is paid for.
+
+That is the calls to models and systems, and the seconds that judges on this machine need, from how much they would
+read and how fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.findings import Estimate, Tokens
+from rageval_spec.data.samples import Sample
+from rageval_spec.data.tables import Collection
+from rageval_spec.pipeline.planning.question_selection import queries_to_ask
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.pipeline.values.answer_values import brief_judges, list_usable
+from rageval_spec.pipeline.values.sample_tables import build_samples
+from rageval_spec.plugin import ChatModel, Speed, System
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.findings import Reader
+
+
+WITHOUT_MODEL = Speed(500_000)
+"""A judge without a model looks up about so many tokens a second."""
+_LONG = 100
+"""From so many seconds on, times are given in minutes, and from so many minutes on in hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalReads:
+    """What one model, or one judge without a model, would read on this machine.
+
+    Attributes:
+        count: how many texts, pairs or samples.
+        tokens: about how many tokens they have together.
+        speed: how fast they are read; None if it is not known.
+        guess: what the speed is if it was not measured: `a guess from the model's size`, or why there is none.
+    """
+
+    reader: Reader
+    count: int
+    tokens: int
+    speed: Speed | None
+    guess: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; None if the speed is not known."""
+        return None if self.speed is None else self.tokens / self.speed.tokens_per_second
+
+    def render(self) -> str:
+        """`about 40 s (1,200 pairs at 30 a second, measured here on 2026-11-22)`."""
+        what = count_noun(self.count, self.reader.unit)
+        if not self.count:
+            return "nothing to read"
+        if self.speed is None or self.seconds is None:
+            return f"unknown: {self.guess} ({what}, about {self.tokens:,} tokens)"
+        rate = self.count / self.seconds if self.seconds else 0.0
+        source = f"measured here on {self.speed.measured_on}" if self.speed.measured_on else self.guess
+        return f"{_describe_seconds(self.seconds)} ({what} at {_round(rate)} a second, {source})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The same in JSON's types."""
+        return {
+            "name": self.reader.name,
+            "unit": self.reader.unit,
+            "count": self.count,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "tokens_per_second": None if self.speed is None else self.speed.tokens_per_second,
+            "measured_on": None if self.speed is None else self.speed.measured_on,
+        }
+
+
+def add_up_reads(parts: SpecPlugins, estimate: Estimate) -> Iterator[LocalReads]:
+    """What is read by each model and by each judge without one."""
+    for reader, texts in estimate.reads.items():
+        yield LocalReads(reader, len(texts), sum(texts.values()), *_find_speed(parts, reader, texts))
+
+
+def _find_speed(parts: SpecPlugins, reader: Reader, texts: Mapping[str, int]) -> tuple[Speed | None, str]:
+    model = parts.models.get(reader.name)
+    if model is None:
+        return WITHOUT_MODEL, "a guess; it needs no model"
+    if not texts:
+        return None, ""
+    name = getattr(model.node, "model", reader.name)
+    if (speed := model.find_speed()) is not None:
+        return speed, f"a guess from the model's size; measure it with: rageval-spec models bench {name}"
+    if model.node.use == "onnx" and not model.inputs():
+        return None, f"'{name}' is not on this machine yet"
+    return (
+        None,
+        f"`use: {model.node.use}` has no measured speed" if model.node.use != "onnx" else "its size is not known",
+    )
+
+
+def _describe_seconds(seconds: float) -> str:
+    if seconds < 1:
+        return "less than 1 s"
+    for unit, size in (("s", 1), ("min", 60)):
+        if seconds < _LONG * size:
+            return f"about {_round(seconds / size)} {unit}"
+    return f"about {_round(seconds / 3600)} h"
+
+
+def _round(number: float) -> str:
+    """A number with two significant digits, but whole from 10 on."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+PLACEHOLDER_ANSWER, PLACEHOLDER_CONTEXT = (
+    "A sentence of an answer that is yet to come. " * 12,
+    "A supposed context. " * 50,
+)
+"""Placeholders for missing answers: 540 characters, with three contexts of 1,000 each. No two are equal."""
+_HINT = "judges in steps may ask less; unreadable replies are retried"
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """The calls that one model would get; `cost` is in US dollars, None if the price is not known."""
+
+    model: str
+    calls: int
+    tokens: Tokens
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCalls:
+    """The calls that are still to be made.
+
+    Attributes:
+        models: the calls to each model.
+        questions: the number of queries that each system would be asked, over all datasets.
+        reused: for each system whose stored answers would be reused, where they come from.
+        least: with `stopping:`, what is to be made if every gate is decided after the first questions; else None.
+        local: what judges on this machine would read.
+        asked_completely: with `stopping:`, why all questions of a dataset are asked, for each of which they are.
+    """
+
+    models: tuple[ModelCalls, ...] = ()
+    questions: Mapping[str, int] | None = None
+    reused: Mapping[str, str] | None = None
+    least: ExpectedCalls | None = None
+    asked_completely: Mapping[str, str] | None = None
+    local: tuple[LocalReads, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """The total in US dollars; None if the price of a model that would be called is not known."""
+        costs = [model.cost for model in self.models if model.calls]
+        return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
+
+    def render(self) -> str:
+        """The estimate as lines of text; "" if there is nothing to ask."""
+        questions, reused = self.questions or {}, self.reused or {}
+        least = self if self.least is None else self.least
+        names = [*(model.model for model in self.models), *questions, *reused]
+        width = max(map(len, names), default=0)
+        lines = [
+            f"  {name:<{width}}  {_describe_questions((least.questions or {}).get(name, 0), questions.get(name, 0))}"
+            + (f" (reuses {reused[name]})" if name in reused else "")
+            for name in dict.fromkeys((*questions, *reused))
+        ]
+        fewest = {model.model: model for model in least.models}
+        lines += [
+            f"  {model.model:<{width}}  {_describe(fewest.get(model.model, model), model)}" for model in self.models
+        ]
+        if not lines:
+            return self._render_local()
+        hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
+        when = ", until every gate is decided" if self.least is not None else ""
+        why = [f"all questions of {name} are asked: {reason}" for name, reason in (self.asked_completely or {}).items()]
+        return "\n".join([f"to ask{when}{hint}:", *lines, *why, ""]) + self._render_local()
+
+    def _render_local(self) -> str:
+        """The judges on this machine, one a line; "" without any."""
+        if not self.local:
+            return ""
+        when = ", if all questions are asked" if self.least is not None else ""
+        width = max(len(one.reader.name) for one in self.local)
+        lines = [f"  {one.reader.name:<{width}}  {one.render()}" for one in self.local]
+        return "\n".join([f"judges on this machine{when}:", *lines, ""])
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate in JSON's types."""
+        models = [
+            {
+                "model": model.model,
+                "calls": model.calls,
+                "input_tokens": model.tokens.input,
+                "output_tokens": model.tokens.output,
+                "cost": model.cost,
+            }
+            for model in self.models
+        ]
+        content = {
+            "models": models,
+            "questions": dict(self.questions or {}),
+            "reused": dict(self.reused or {}),
+            "cost": self.cost,
+            "local": [one.to_json() for one in self.local],
+        }
+        if self.least is None:
+            return content
+        return content | {"least": self.least.to_json(), "asked_completely": dict(self.asked_completely or {})}
+
+
+def expect(
+    parts: SpecPlugins, limit: int | None = None, choose: Callable[[Collection], Collection] = lambda asked: asked
+) -> ExpectedCalls:
+    """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
+
+    A token counts as four characters. Calls that depend on replies that do not exist yet are estimated with placeholder
+    answers. `choose` returns the questions that are asked, from all of a dataset.
+    """
+    metrics = parts.answer_metrics
+    brief_judges(metrics)
+    estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
+    for dataset in parts.datasets.values():
+        estimate |= dataset.estimate()
+        answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
+        asked = choose(queries_to_ask(dataset.foresee(), limit)) if answering else None
+        for name, system in answering.items():
+            assert asked is not None, "there are systems to ask"
+            samples, missing = _add_placeholders(system, asked)
+            if missing:
+                questions[name] = questions.get(name, 0) + missing
+            known[name] = known.get(name, 0) + len(samples) - missing
+            for metric in metrics.values():
+                estimate |= metric.estimate(list_usable(metric, samples))
+    reused = {name: parts.systems[name].describe_reuse(count) for name, count in known.items()}
+    return ExpectedCalls(
+        tuple(add_up(parts, estimate)),
+        questions,
+        {name: of for name, of in reused.items() if of},
+        local=tuple(add_up_reads(parts, estimate)),
+    )
+
+
+def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
+    """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    known = system.find_answers(asked)
+    missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
+    if not system.can_be_asked:
+        missing = missing.clear()
+    supposed = _placeholder_answers(missing).select(tables.ANSWERS)
+    answers = _concatenate(known.select(tables.ANSWERS), supposed)
+    return build_samples(asked, answers), missing.height
+
+
+def _concatenate(known: pl.DataFrame, supposed: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat([known, supposed], how="vertical_relaxed")
+
+
+def _placeholder_answers(queries: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "query_id": query_id,
+            "answer": f"{query_id}: {PLACEHOLDER_ANSWER}",
+            "contexts": [f"{query_id}, {place}: {PLACEHOLDER_CONTEXT}" for place in range(3)],
+        }
+        for query_id in queries["query_id"]
+    ]
+    return tables.answers_table(rows)
+
+
+def add_up(parts: SpecPlugins, estimate: Estimate) -> Iterator[ModelCalls]:
+    """The calls to each model that is asked, with their cost; chat models without calls too."""
+    for name, model in parts.asked_models.items():
+        calls = estimate.calls.get(name, {})
+        if calls or isinstance(model, ChatModel):
+            tokens = Tokens(sum(t.input for t in calls.values()), sum(t.output for t in calls.values()))
+            price = model.price if isinstance(model, ChatModel) else None
+            cost = None if price is None else (tokens.input * price[0] + tokens.output * price[1]) / _MILLION
+            yield ModelCalls(name, len(calls), tokens, cost if calls else 0.0)
+
+
+def _describe_questions(least: int, most: int) -> str:
+    return f"{least:,} to {count_noun(most, 'question')}" if least < most else count_noun(most, "question")
+
+
+def _describe(least: ModelCalls, most: ModelCalls) -> str:
+    """`12 calls, about 900 tokens in and 300 out, about 0.01 USD`; each number is a range if the two differ."""
+    if not most.calls:
+        return "no calls"
+    fewest, price = least.cost or 0.0, "price unknown"
+    if most.cost is not None:
+        price = f"about {_describe_range(f'{fewest:,.2f}', f'{most.cost:,.2f}')} USD"
+    calls = count_noun(most.calls, "call")
+    calls = f"{least.calls:,} to {calls}" if least.calls < most.calls else calls
+    sent, received = (
+        _describe_range(f"{getattr(least.tokens, way):,}", f"{getattr(most.tokens, way):,}")
+        for way in ("input", "output")
+    )
+    return f"{calls}, about {sent} tokens in and {received} out, {price}"
+
+
+def _describe_range(least: str, most: str) -> str:
+    return most if least == most else f"{least} to {most}"

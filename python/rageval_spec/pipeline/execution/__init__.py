@@ -1,0 +1,1 @@
+"""Computes the steps of a plan, loads those that are stored, and decides when to stop."""

@@ -1,0 +1,287 @@
+"""Executes the plan: loads each table from the store or has it computed, until every query has its values.
+
+The engine maps `computation.compute` over the steps; only this side loads from the store and saves to it. A system that
+fails does not stop the others: its values get the status "error" with the reason, and the failure is reported. A
+dataset that cannot be read stops the evaluation, because without it the queries are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.datasets import EvaluatedQueries
+from rageval_spec.data.outcomes import AskedQuestions, Note
+from rageval_spec.data.tables import only_queries
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing
+from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.stopping_decision import Failed, Round, Stopper
+from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult
+from rageval_spec.pipeline.planning.preflight import list_labelled
+from rageval_spec.pipeline.planning.question_selection import list_ids
+from rageval_spec.pipeline.values import ranking_values as values
+from rageval_spec.pipeline.values.answer_values import brief_judges
+from rageval_spec.pipeline.values.ranking_values import drops_self, retrieve
+from rageval_spec.pipeline.values.sample_tables import SampleParts
+from rageval_spec.pipeline.values.step_inputs import OpenedDataset
+from rageval_spec.pipeline.values.system_values import find_run_file, give_up
+from rageval_spec.plugin import AnswerMetric, Metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The result of executing a plan.
+
+    Attributes:
+        values: columns `values.COLUMNS`, with datasets, systems and metrics in the order of the spec.
+        samples: the parts of the samples table, in the same order.
+        evaluated: the queries of each dataset that were evaluated.
+        asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
+        rounds: the last round of each dataset of which not all questions were asked.
+    """
+
+    values: pl.DataFrame
+    notes: tuple[Note, ...]
+    failures: tuple[SystemFailure, ...]
+    timings: tuple[Timing, ...] = ()
+    samples: tuple[SampleParts, ...] = ()
+    evaluated: tuple[EvaluatedQueries, ...] = ()
+    asked: tuple[AskedQuestions, ...] = ()
+    rounds: tuple[Round, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """The result of a part of the work, for example one system on one dataset."""
+
+    made: TaskResult = field(default_factory=TaskResult)
+    notes: Sequence[Note] = ()
+    timing: Timing | None = None
+    samples: SampleParts | None = None
+    evaluated: EvaluatedQueries | None = None
+    asked: AskedQuestions | None = None
+    round: Round | None = None
+
+
+def execute(work: Work) -> Execution:
+    """Compute the values of every metric of every system on every dataset.
+
+    A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
+    answers do not name the documents they were made from.
+
+    Raises:
+        RagevalError: a dataset cannot be read, or the store cannot be written.
+    """
+    brief_judges(work.parts.answer_metrics)
+    outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
+    tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
+    failures = [failure for outcome in outcomes for failure in outcome.made.failures]
+    notes = (note for outcome in outcomes for note in (*outcome.notes, *outcome.made.notes))
+    return Execution(
+        values.concatenate(tables),
+        tuple(dict.fromkeys(notes)),
+        (*failures, *_find_unmeasured(work, tables)),
+        tuple(outcome.timing for outcome in outcomes if outcome.timing is not None),
+        tuple(outcome.samples for outcome in outcomes if outcome.samples is not None),
+        tuple(outcome.evaluated for outcome in outcomes if outcome.evaluated is not None),
+        tuple(outcome.asked for outcome in outcomes if outcome.asked is not None),
+        tuple(outcome.round for outcome in outcomes if outcome.round is not None),
+    )
+
+
+def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
+    work.announce(f"read {dataset}")
+    opened = work.materials.open_whole(dataset)
+    yield _Outcome(notes=opened.notes)
+    runs = RunTables(work, opened)
+    runs.retrieve_missing()
+    yield _Outcome(notes=list(runs.remark_on_sources()))
+    if work.stopper is None or not opened.answering:
+        yield _Outcome(evaluated=list_evaluated(work, opened))
+        yield from _evaluate_systems(work, opened, runs)
+    else:
+        yield from _execute_rounds(work, work.stopper, opened, runs)
+
+
+def _evaluate_systems(work: Work, opened: OpenedDataset, runs: RunTables, progress: str = "") -> Iterator[_Outcome]:
+    systems = list(work.parts.systems)
+    for group in [[system] for system in systems] if work.engine.shares_cores else [systems]:
+        yield from _Group(work, opened, runs, group, progress).evaluate()
+
+
+def _execute_rounds(work: Work, stopper: Stopper, whole: OpenedDataset, runs: RunTables) -> Iterator[_Outcome]:
+    """Ask some questions, then some more, until every gate is decided.
+
+    Each round computes the metrics of gates on its own questions. At the end, all metrics are computed on all questions
+    that were asked; no call is made again.
+    """
+    dataset, materials = whole.collection.name, work.materials
+    order, evaluated = materials.shuffle(dataset), list_evaluated(work, whole)
+    total = len(order)
+    gated = work.narrow(stopper.list_metrics(dataset))
+    edits = {} if stopper.explain_all(dataset) else stopper.compare_data(evaluated)
+    asked, judged = (frozenset(list_ids(table)) for table in (whole.asked.queries, whole.collection.qrels))
+    count, done = 0, Round(evaluated, asked, judged, order, 0, values.concatenate([]), None, edits)
+    for count in stopper.list_counts(dataset, total):
+        if count == total:
+            break
+        materials.drawn[dataset] = (done.count, count)
+        progress = f" ({count:,} of at most {total:,} questions)"
+        outcomes = list(_evaluate_systems(gated, materials.open(dataset), runs, progress))
+        done = done.extend(count, *_sum_up(outcomes))
+        if work.budget.stopped is not None or stopper.is_decided(done):
+            break
+    materials.drawn[dataset] = (0, count)
+    opened = materials.open(dataset)
+    yield _Outcome(evaluated=list_evaluated(work, opened))
+    outcomes = list(_evaluate_systems(work, opened, runs))
+    yield from outcomes
+    done = Round(evaluated, asked, judged, order, count, *_sum_up(outcomes), edits)
+    told = stopper.describe(done, is_interrupted=work.budget.stopped is not None)
+    yield _Outcome(asked=told, round=done if told.is_part else None)
+
+
+def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Failed]]:
+    """All values, and what failed: systems, and metrics of systems."""
+    tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
+    failed = frozenset((failure.system, failure.metric) for one in outcomes for failure in one.made.failures)
+    return values.concatenate(tables), failed
+
+
+def list_evaluated(work: Work, opened: OpenedDataset) -> EvaluatedQueries:
+    """The queries that are evaluated, without a reference to the corpus, so that it can be freed."""
+    import polars as pl
+
+    collection, asked = opened.collection, opened.asked if opened.answering else None
+    qrels = collection.qrels
+    ids = [table["query_id"] for table in (qrels, None if asked is None else asked.queries) if table is not None]
+    reads_questions = asked is not None or any("queries" in system.needs for system in work.parts.systems.values())
+    kept = replace(asked or collection, load_corpus=None, load_qrels=lambda: qrels)
+    every = pl.concat(ids) if ids else pl.Series([], dtype=pl.String)
+    return EvaluatedQueries(kept, every, reads_questions, reads_references=asked is not None)
+
+
+class _Group:
+    """Systems that are evaluated on a dataset at the same time."""
+
+    def __init__(
+        self, work: Work, opened: OpenedDataset, runs: RunTables, systems: Sequence[str], progress: str = ""
+    ) -> None:
+        """`progress` is added to what is announced."""
+        self._work = work
+        self._opened = opened
+        self._dataset = opened.collection.name
+        self._runs = runs
+        self._systems = systems
+        self._progress = progress
+        self._answers: dict[str, TaskResult] = {}
+        self._taken: dict[str, TimedRun] = {}
+        self._errors: dict[str, Exception] = {}
+
+    def evaluate(self) -> Iterator[_Outcome]:
+        """Ask the systems that answer, take the runs of the others, and compute the values of each."""
+        self._ask()
+        tasks = {system: task for system in self._systems if (task := self._prepare(system)) is not None}
+        for verb, group in (("judge", self._answers.keys()), ("evaluate", tasks.keys() - self._answers.keys())):
+            if named := [system for system in tasks if system in group]:
+                self._work.announce(f"{verb} {', '.join(named)} on {self._dataset}{self._progress}")
+        made = dict(zip(tasks, self._work.map(list(tasks.values())), strict=True))
+        for system in self._systems:
+            yield self._finish(system, made.get(system))
+
+    def _ask(self) -> None:
+        asked = [system for system in self._systems if system in self._opened.answering]
+        if asked:
+            self._work.announce(f"ask {', '.join(asked)} on {self._dataset}{self._progress}")
+            tasks = [StepTask(self._work.plan.retrieval(self._dataset, system)) for system in asked]
+            self._answers = dict(zip(asked, self._work.map(tasks), strict=True))
+
+    def _prepare(self, system: str) -> StepTask | None:
+        """The task that computes a system's values; None if its run or its answers could not be made."""
+        step = self._work.plan.evaluation(self._dataset, system)
+        if system in self._answers:
+            table, error = self._answers[system].table, self._answers[system].error
+            if table is not None:
+                return StepTask(step, {system: table})
+            self._errors[system] = error or DataError("the system returned no answers")
+            return None
+        if find_run_file(self._work.materials, self._opened, system) is not None:
+            return StepTask(step)
+        try:
+            self._taken[system] = self._restrict(self._runs.take(system))
+        except Exception as error:
+            self._errors[system] = error
+            return None
+        return StepTask(step, {system: self._taken[system].run})
+
+    def _restrict(self, taken: TimedRun) -> TimedRun:
+        """The run of the questions that were drawn."""
+        qrels = self._opened.collection.qrels
+        return (
+            replace(taken, run=only_queries(taken.run, qrels)) if self._opened.is_drawn and qrels is not None else taken
+        )
+
+    def _finish(self, system: str, made: TaskResult | None) -> _Outcome:
+        if made is None or made.table is None:
+            error = self._errors.get(system) or (made and made.error) or DataError("the system has no values")
+            made = give_up(self._work.materials, self._opened, system, error)
+        answers, run = self._answers.get(system), self._taken.get(system)
+        samples, remarks = self._take_samples(system)
+        made = replace(made, notes=(*made.notes, *remarks))
+        if made.error is not None:  # the failure replaces all other notes
+            return _Outcome(made, samples=samples)
+        if answers is not None:
+            return _Outcome(made, self._tell(system, answers), samples=samples)
+        return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+
+    def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:
+        """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""
+        is_answering = system in self._opened.answering
+        joins_labels = is_answering and bool(list_labelled(self._work.parts.metrics))
+        if (self._work.spec.samples == "none" and not joins_labels) or system in self._errors:
+            return None, ()
+        if is_answering:
+            answers = self._answers[system].table
+            return None if answers is None else SampleParts.of(self._opened.asked, system, answers), ()
+        collection, run = self._opened.collection, self._read_run(system)
+        wants_texts = self._work.spec.samples == "full" and "contexts" not in self._work.spec.redact
+        try:
+            return SampleParts.of_run(collection, system, run, with_texts=wants_texts), ()
+        except RagevalError as error:
+            told = Note("no_texts", f"the samples have no texts: {error}", self._dataset, system, level="warning")
+            unread = replace(collection, load_queries=None, load_corpus=None, load_columns=None)
+            return SampleParts.of_run(unread, system, run, with_texts=False), (told,)
+
+    def _read_run(self, system: str) -> pl.DataFrame:
+        """The run as it was evaluated."""
+        collection, ranking = self._opened.collection, self._work.spec.ranking
+        taken = self._taken.get(system)
+        run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run
+        return run.filter(run["query_id"] != run["doc_id"]) if drops_self(ranking, collection, run) else run
+
+    def _tell(self, system: str, answers: TaskResult) -> Sequence[Note]:
+        """The notes on a system's answers. With a limit, answers to queries beyond it are expected and not noted."""
+        is_part = self._work.limit is not None or self._opened.is_drawn
+        told = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
+        return [replace(note, dataset=self._dataset, system=system) for note in told]
+
+
+def _find_unmeasured(work: Work, tables: Sequence[pl.DataFrame]) -> Iterator[SystemFailure]:
+    """A failure for each metric without a value or an error of any system: the spec should not ask for it."""
+    found = {name for table in tables for name in table["metric"].unique()}
+    for name, metric in work.parts.metrics.items():
+        if name not in found:
+            error = DataError(f"it cannot be computed for any system: {_explain_unmeasured(metric)}")
+            dataset, system = next(iter(work.parts.datasets)), next(iter(work.parts.systems))
+            yield SystemFailure(dataset, system, str(error), error, name)
+
+
+def _explain_unmeasured(metric: Metric[Any]) -> str:
+    if isinstance(metric, AnswerMetric):
+        return "it is a metric of answers, and these systems only retrieve; use http, python, command or file"
+    return "it is a metric of rankings, and the answers of these systems do not name their documents"

@@ -1,0 +1,284 @@
+"""The runs of one dataset's systems, from the store or newly retrieved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.outcomes import Note
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
+from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult, explain
+from rageval_spec.plugin import System
+from rageval_spec.plugin.block_names import names_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.execution.step_computation import Work
+    from rageval_spec.pipeline.planning.plan import PlanStep
+    from rageval_spec.pipeline.values.step_inputs import OpenedDataset
+
+
+_FORMAT = 2
+"""The format of the records beside stored runs. Records of the first format do not name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The time that a system took to retrieve on a dataset.
+
+    Attributes:
+        seconds: the wall time of its own work.
+        total: the same plus the wall time of the systems whose runs it reads, each counted once.
+        documents: the number of documents that it, or a system whose run it reads, searched; 0 if none reads a corpus.
+        queries: the number of queries.
+        stored: True if the run came from the store; the seconds are then those of its original computation.
+        reused: the number of texts whose vectors were in the store; the seconds then say little.
+    """
+
+    dataset: str
+    system: str
+    seconds: float
+    total: float
+    documents: int
+    queries: int
+    stored: bool
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """A run (`query_id, doc_id, score`), its notes, and the time it took.
+
+    `shares` holds the share of each system that contributed to it, itself included, by name.
+    """
+
+    run: pl.DataFrame
+    notes: tuple[Note, ...]
+    timing: Timing
+    shares: Mapping[str, RunShare]
+
+
+Sources = Mapping[str, TimedRun]
+"""The runs that a system reads, by the name of the system that made them."""
+
+
+class RunTables:
+    """Loads runs from the store, or has them retrieved; no run is made twice.
+
+    The opened collection has only the queries to be evaluated. With a limit, the rows of other queries are removed from
+    a run that has them.
+    """
+
+    def __init__(self, work: Work, opened: OpenedDataset) -> None:
+        self._work = work
+        self._parts = work.parts
+        self._store = work.store
+        self._collection = opened.collection
+        self._answering = opened.answering
+        read_again = [] if work.stopper is None else self._all()
+        self._shared = {*read_again, *(source for system in self._all() for source in self._sources(system))}
+        self._taken: dict[str, TimedRun] = {}
+        self._errors: dict[str, Exception] = {}
+        self._made: set[str] = set()
+        self._unsaved: dict[str, TimedRun] = {}
+
+    def retrieve_missing(self) -> None:
+        """Retrieve the runs that belong in the store and are not there. Systems that answer are skipped.
+
+        A system that reads the runs of others comes after them. The systems of a level run at the same time; but if
+        they share the cores of this machine, those that run a model run alone, one after the other. An error is kept
+        and raised when its run is taken.
+        """
+        needed = self._find_needed()
+        for level in self._parts.levels():
+            missing = [step for step in map(self._step, level) if step.system in needed and self._is_missing(step)]
+            steps = list({step.key: step for step in missing}.values())
+            alone = [step for step in steps if self._work.engine.shares_cores and self._runs_a_model(step)]
+            together = [step for step in steps if step not in alone]
+            for group in (together, *([step] for step in alone)):
+                self._retrieve_group(group)
+
+    def take(self, system: str) -> TimedRun:
+        """The run of a system.
+
+        Raises:
+            Exception: any exception of the system; `DataError` if a run that it reads could not be made.
+        """
+        if system in self._errors:
+            raise self._errors[system]
+        if system in self._taken:
+            return self._taken[system]
+        step = self._step(system)
+        found = self._load(step) or self._make(step)
+        if self._work.limit is not None:
+            found = replace(found, run=self._only_asked(found.run))
+        if system in self._shared:
+            self._taken[system] = found
+        return found
+
+    def remark_on_sources(self) -> Iterator[Note]:
+        """The notes on runs that are not evaluated themselves, but that evaluated systems read."""
+        for source in self._parts.sources:
+            step = self._step(source)
+            if step.stored:
+                unsaved = self._unsaved.get(step.key)
+                notes = self._read_notes(step) if unsaved is None else unsaved.notes
+                yield from self._place(notes or (), step)
+
+    def _all(self) -> Sequence[str]:
+        return [*self._parts.sources, *self._parts.systems]
+
+    def _plugin(self, system: str) -> System[Any]:
+        return self._parts.system(system)
+
+    def _step(self, system: str) -> PlanStep:
+        return self._work.plan.retrieval(self._collection.name, system)
+
+    def _sources(self, system: str) -> Sequence[str]:
+        return names_in(self._plugin(system).node, "systems")
+
+    def _runs_a_model(self, step: PlanStep) -> bool:
+        return bool(names_in(self._plugin(str(step.system)).node, "models"))
+
+    def _is_missing(self, step: PlanStep) -> bool:
+        return step.stored and not self._store.has(step.key)
+
+    def _find_needed(self) -> set[str]:
+        """The systems whose runs are needed: the evaluated ones, and the sources of runs that are still to be made."""
+        needed: set[str] = set()
+        waiting = [system for system in self._parts.systems if system not in self._answering]
+        while waiting:
+            system = waiting.pop()
+            needed.add(system)
+            step = self._step(system)
+            if not step.stored or self._is_missing(step):
+                waiting.extend(source for source in self._sources(system) if source not in needed)
+        return needed
+
+    def _retrieve_group(self, steps: Sequence[PlanStep]) -> None:
+        if not steps:
+            return
+        self._work.announce(f"retrieve {', '.join(str(step.system) for step in steps)} on {self._collection.name}")
+        if self._work.engine.shares_cores:
+            for part in sorted({part for step in steps for part in self._plugin(str(step.system)).needs}):
+                getattr(self._collection, part)  # loaded once, before the threads share it
+        ready: list[tuple[PlanStep, Sources]] = []
+        for step in steps:
+            try:
+                ready.append((step, self._take_sources(str(step.system))))
+            except DataError as error:
+                self._fail(step, error)
+        tasks = [self._task(step, sources) for step, sources in ready]
+        for (step, sources), made in zip(ready, self._work.map(tasks), strict=True):
+            if made.error is None:
+                self._save(step, made, self._finish(step, made, sources))
+            else:
+                self._fail(step, made.error)
+
+    def _fail(self, step: PlanStep, error: Exception) -> None:
+        """Keep an error for all systems that share this run."""
+        twins = [name for name in self._all() if (twin := self._step(name)).stored and twin.key == step.key]
+        self._errors.update(dict.fromkeys(twins, error))
+
+    def _save(self, step: PlanStep, made: TaskResult, run: TimedRun) -> None:
+        """Save a run in the store. If that fails, keep it in memory until the end."""
+        notes = [asdict(note) for note in made.notes]
+        try:
+            record = {"format": _FORMAT, "timing": asdict(run.timing), "notes": notes, "shares": run.shares}
+            self._store.save(step.key, run.run, record)
+        except RagevalError as error:
+            warnings.warn(f"the run of {step.system} is used but could not be stored: {error}", StoreWarning, 2)
+            self._unsaved[step.key] = run
+        self._made.add(step.key)
+
+    def _load(self, step: PlanStep) -> TimedRun | None:
+        if not step.stored:
+            return None
+        if (unsaved := self._unsaved.get(step.key)) is not None:
+            return replace(unsaved, notes=self._place(unsaved.notes, step))
+        run = self._store.load(step.key)
+        if run is None:
+            return None
+        record, notes = self._store.record(step.key), self._read_notes(step)
+        try:
+            timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
+            shares = {name: RunShare(*share) for name, share in record["shares"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            notes = None
+        if notes is None or ("format" not in record and self._is_outdated(str(step.system))):
+            self._store.forget(step.key)  # a run without its notes is incomplete
+            return None
+        return TimedRun(run, self._place(notes, step), timing, shares)
+
+    def _is_outdated(self, system: str) -> bool:
+        """Whether a run of the first format is outdated, because of its system or of one whose run that reads."""
+        if self._plugin(system).is_outdated(self._collection):
+            return True
+        return any(self._is_outdated(source) for source in self._sources(system))
+
+    def _read_notes(self, step: PlanStep) -> tuple[Note, ...] | None:
+        """The notes that are stored beside a run, read without its rows; None if there are none."""
+        try:
+            return tuple(_read_note(note) for note in self._store.record(step.key)["notes"])
+        except (KeyError, TypeError):
+            return None
+
+    def _make(self, step: PlanStep) -> TimedRun:
+        """Have a run retrieved, and save it if it belongs in the store."""
+        sources = self._take_sources(str(step.system))
+        (made,) = self._work.map([self._task(step, sources)])
+        if made.error is not None:
+            raise made.error
+        run = self._finish(step, made, sources)
+        if step.stored:
+            self._save(step, made, run)
+        return run
+
+    def _task(self, step: PlanStep, sources: Sources) -> StepTask:
+        return StepTask(step, {name: self._only_asked(source.run) for name, source in sources.items()})
+
+    def _finish(self, step: PlanStep, made: TaskResult, sources: Sources) -> TimedRun:
+        """The new run, with its timing and the shares of the runs that it read."""
+        assert made.table is not None and made.share is not None, "a retrieval without an error has both"
+        shares = {name: share for source in sources.values() for name, share in source.shares.items()}
+        shares |= {str(step.system): made.share}
+        timing = Timing(
+            **self._cell(step),
+            seconds=made.share.seconds,
+            total=sum(share.seconds for share in shares.values()),
+            documents=max(share.documents for share in shares.values()),
+            queries=made.queries,
+            stored=False,
+            reused=sum(share.reused for share in shares.values()),
+        )
+        return TimedRun(made.table, self._place(made.notes, step), timing, shares)
+
+    def _only_asked(self, run: pl.DataFrame) -> pl.DataFrame:
+        assert self._collection.qrels is not None, "nothing is retrieved without judgements"
+        return tables.only_queries(run, self._collection.qrels)
+
+    def _take_sources(self, system: str) -> Sources:
+        runs = {}
+        for source in self._sources(system):
+            if self._step(source).kind == "answer":
+                raise DataError(f"reads the run of '{source}', which gives answers and no run")
+            try:
+                runs[source] = self.take(source)
+            except Exception as error:
+                raise DataError(f"reads the run of '{source}', which could not be made: {explain(error)}") from error
+        return runs
+
+    def _cell(self, step: PlanStep) -> dict[str, str]:
+        return {"dataset": self._collection.name, "system": str(step.system)}
+
+    def _place(self, notes: Sequence[Note], step: PlanStep) -> tuple[Note, ...]:
+        return tuple(replace(note, dataset=self._collection.name, system=step.system) for note in notes)
+
+
+def _read_note(stored: Mapping[str, Any]) -> Note:
+    """A note from its JSON, in which tuples are lists."""
+    return Note(**{**stored, "table": tuple(map(tuple, stored.get("table", ())))})

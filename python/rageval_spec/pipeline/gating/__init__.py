@@ -1,0 +1,1 @@
+"""Gates on aggregates: bounds, baselines, and what each gate came to."""

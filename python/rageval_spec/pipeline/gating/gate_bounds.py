@@ -1,0 +1,497 @@
+"""Checks the bounds of a gate, on the evaluation's own numbers and against a baseline.
+
+The bounds on its own numbers are `min`, `max`, `target`, `at_least` and `min_scored`. `max_drop` says how far a
+number may fall below a baseline; with `alpha`, a drop that is not significant warns at most. With `decide: certain`,
+a whole interval must clear the bound. Where it does not, the number of further queries that would decide is
+estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from rageval_spec.data.bands import BandScale
+from rageval_spec.data.evaluation import Aggregate, Comparison
+from rageval_spec.data.outcomes import BaselineChange, Counted, Drop, DropSeverity, Verdict, rank_outcome, read_drop
+from rageval_spec.history.comparability import describe_changes
+from rageval_spec.pipeline.values.answer_values import lacks_most
+from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.wording import (
+    ADJUSTED,
+    DIGITS,
+    format_interval,
+    format_mean,
+    format_number,
+    format_p_value,
+    format_percent,
+    tell_apart,
+)
+
+_NEGLIGIBLE = 1e-9
+"""A share that is only a rounding error."""
+
+
+class BoundResult(NamedTuple):
+    """The result of one bound: a sentence (`sentence`, then `relation` after a comma) and the number it looked at.
+
+    `counts_as` is what an inconclusive finding counts as. Of a drop from a baseline, `max_drop` is the amount that is
+    allowed, and `severity` how bad the drop is.
+    """
+
+    outcome: Verdict
+    sentence: str
+    relation: str = ""
+    observed: float | None = None
+    counts_as: Counted | None = None
+    max_drop: float | None = None
+    severity: DropSeverity | None = None
+
+
+_Check: TypeAlias = Callable[..., BoundResult]
+
+
+class _Subject(NamedTuple):
+    """The number that `on:` selects, its name, and the number of digits to show."""
+
+    name: str
+    value: float
+    digits: int
+
+
+def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[BoundResult]:
+    """Check `min`, `max` and `target`."""
+    check = _choose_check(gate, cell, cell_name)
+    if isinstance(check, BoundResult):
+        yield check
+        return
+    if gate.min is not None:
+        yield check(gate.min, "minimum", below_is_bad=True, miss="fail")
+    if gate.max is not None:
+        yield check(gate.max, "maximum", below_is_bad=False, miss="fail")
+    if gate.target is not None:
+        yield check(gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
+
+
+def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str) -> _Check | BoundResult:
+    """How the gate checks a bound: `check(bound, kind, below_is_bad=, miss=)`; a finding if it cannot."""
+    if gate.decide == "certain":
+        if cell.interval is not None:
+            return partial(_decide, gate, cell, cell_name)
+        return _lack_bound_interval("decide: certain", cell, cell_name)
+    subject = _subject(gate, cell, cell_name)
+    return _lack_bound_interval(f"on: {gate.on}", cell, cell_name) if subject is None else partial(_compare, subject)
+
+
+def _lack_bound_interval(need: str, cell: Aggregate, cell_name: str) -> BoundResult:
+    if cell.correction is not None:
+        return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs")
+    few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
+    few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
+    lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
+    return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+
+
+def check_level(word: str, scale: BandScale, gate: GateNode, cell: Aggregate, cell_name: str) -> BoundResult:
+    """Whether a value is in the level `word` of its scale, or in a better one."""
+    check = _choose_check(gate, cell, cell_name)
+    if isinstance(check, BoundResult):
+        return check
+    bound = scale.bound_of(word)
+    assert bound is not None, "the spec's check refuses the level without a bound"
+    kind = f"level {word}" + ("" if scale.name == "custom" else f" ({scale.name})") + ", which starts at"
+    finding = check(bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
+    assert finding.observed is not None
+    return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed).word})")
+
+
+def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:
+    digits = 0 if cell.statistic == "sum" else DIGITS
+    if gate.on == "mean" and cell.mean is not None:
+        return _Subject(cell_name, cell.mean, digits)
+    if cell.interval is None:
+        return None
+    name = f"the {gate.on} end of the {format_percent(cell.interval.confidence)} interval of {cell_name}"
+    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits)
+
+
+def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
+    value = subject.value
+    seen, shown = tell_apart(value, bound, digits=subject.digits)
+    missed = value < bound if below_is_bad else value > bound
+    if missed:
+        relation = "below" if below_is_bad else "above"
+    elif value == bound:
+        relation = "exactly"
+    else:
+        relation = "at least" if below_is_bad else "at most"
+    outcome: Verdict = miss if missed else "pass"
+    return BoundResult(outcome, f"{subject.name} is {seen}", f"{relation} the {kind} {shown}", value)
+
+
+def _decide(
+    gate: GateNode, cell: Aggregate, cell_name: str, bound: float, kind: str, *, below_is_bad: bool, miss: Counted
+) -> BoundResult:
+    """Whether the whole interval clears a bound. An undecided target warns at most."""
+    assert cell.mean is not None and cell.interval is not None
+    labels = None if cell.correction is None else cell.correction.labels
+    ends, count = (cell.interval.low, cell.interval.high), cell.scored if labels is None else labels
+    estimate = GateEstimate(cell.mean, *ends, count, is_of_labels=labels is not None)
+    outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
+    seen, shown = tell_apart(cell.mean, bound)
+    sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"
+    relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
+    counts_as = gate.on_inconclusive or "warn"
+    counts_as = "warn" if miss == "warn" and counts_as == "fail" else counts_as
+    return BoundResult(outcome, sentence, relation, cell.mean, counts_as if outcome == "inconclusive" else None)
+
+
+def describe_scored(cell: Aggregate) -> str:
+    """`39 of 40 queries could be scored`."""
+    return f"{cell.scored} of {cell.total} queries could be scored"
+
+
+def check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
+    """Whether enough queries could be scored, for `min_scored`."""
+    asked = cell.total - cell.excused
+    share = cell.scored / asked if asked else 0.0
+    if share < gate.min_scored:
+        seen, required = tell_apart(share, gate.min_scored, format_percent, digits=1)
+        seen += f" of the {asked} that can have a value" if cell.excused else ""
+        required += " (min_scored)"
+        yield BoundResult(
+            "fail", f"only {describe_scored(cell)} for {cell_name} ({seen}); the gate requires {required}"
+        )
+
+
+def check_covered(cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
+    """A warning if a part of production has no scored question, because the weighted mean says nothing about it."""
+    if cell.design is not None and (share := cell.design.uncovered) > _NEGLIGIBLE:
+        yield BoundResult(
+            "warn", f"{cell_name} leaves out {format_percent(share)} of production, which has no scored question"
+        )
+
+
+def describe_weights(gate: GateNode, cell: Aggregate) -> str:
+    """`; weighted, 0.840 if all questions count the same`; "" for a number without weights, or that they do not change.
+
+    If the gate looks at something else than the mean, the plain number is said to be the mean.
+    """
+    if cell.design is None or cell.design.plain is None or cell.mean is None:
+        return ""
+    if math.isclose(cell.design.plain, cell.mean, rel_tol=1e-9):
+        return ""
+    plain = format_number(cell.design.plain)
+    if gate.on != "mean" or gate.baseline is not None:
+        return f"; weighted (if all questions count the same, the mean is {plain})"
+    return f"; weighted, {plain} if all questions count the same"
+
+
+def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
+    """A warning if most queries have no value, excused or not, because the mean describes only the rest.
+
+    There is no warning if the gate sets `min_scored`, which states how few queries are enough.
+    """
+    share = cell.scored / cell.total
+    if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
+        accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
+        seen = f"{cell_name} is {format_mean(cell)}, but only {describe_scored(cell)} ({format_percent(share)})"
+        yield BoundResult("warn", f"{seen}; {accept}")
+
+
+def check_drop(
+    gate: GateNode, comparison: Comparison | None, cell: Aggregate, cell_name: str, lower_is_better: bool
+) -> BoundResult:
+    """Whether a number is at most as far below the gate's baseline as the gate allows.
+
+    If lower values are better, the gate limits a rise. `comparison` is the cell's comparison with the baseline; None
+    if there is none.
+    """
+    if comparison is None:
+        return BoundResult("fail", _no_comparison(gate, cell, cell_name))
+    if refused := [change for change in comparison.changes if change.part not in (gate.accept_changes or ())]:
+        return _refuse(gate, comparison, refused, cell_name)
+    if gate.decide == "certain":
+        return _decide_drop(gate, comparison, cell_name, lower_is_better)
+    change = _change(gate, comparison)
+    if change is None:
+        return _lack_drop_interval(gate, cell_name, f"on: {gate.on}")
+    return _judge_drop(gate, comparison, cell_name, change, change if lower_is_better else -change)
+
+
+def _lack_drop_interval(gate: GateNode, cell_name: str, need: str) -> BoundResult:
+    return BoundResult(
+        "fail", f"{cell_name} has no interval of its difference from {gate.baseline}, which '{need}' needs"
+    )
+
+
+class _Limit(NamedTuple):
+    """A drop that a gate allows: the amount, what a larger drop means, and the amount in words.
+
+    `share` says in brackets what the amount is a share of; "" if it is none.
+    """
+
+    amount: float
+    miss: Counted
+    shown: str
+    share: str = ""
+    severity: DropSeverity | None = None
+
+    @property
+    def told(self) -> str:
+        """`0.020`, or `0.021 (5% of 0.420)`."""
+        return self.shown + self.share
+
+
+def _list_limits(gate: GateNode, comparison: Comparison, size: float) -> list[_Limit]:
+    """What the gate allows, the smallest drop first; `size` is the drop that it is compared with."""
+    drops = {} if gate.severities is None else gate.severities.drops
+    grades: Mapping[DropSeverity, Counted] = {"low": "warn", "medium": "fail", "high": "fail"}
+    limits = [_resolve(drop, comparison, size, grades[word], word) for word, drop in drops.items()]
+    if gate.max_drop is not None:
+        limits = [limit._replace(miss="pass") for limit in limits]
+        limits.append(_resolve(read_drop(gate.max_drop), comparison, size, "fail"))
+    return sorted(limits or [_Limit(0.0, "fail", "")], key=lambda limit: limit.amount)
+
+
+def _resolve(
+    drop: Drop, comparison: Comparison, size: float, miss: Counted, severity: DropSeverity | None = None
+) -> _Limit:
+    base = comparison.baseline_mean or 0.0
+    amount = drop.resolve(base)
+    share = f" ({drop} of {format_number(abs(base))})" if drop.is_share else ""
+    share += ", so no drop is small enough; write the amount as a number" if drop.is_share and base == 0 else ""
+    return _Limit(amount, miss, tell_apart(size, amount)[1], share, severity)
+
+
+def _find_allowed(limits: Iterable[_Limit]) -> float | None:
+    """The largest drop with which the gate does not fail; None if it never fails."""
+    return min((limit.amount for limit in limits if limit.miss == "fail"), default=None)
+
+
+def wait_for_baseline(gate: GateNode, cell_name: str) -> BoundResult:
+    """An inconclusive finding, because no evaluation can be the gate's baseline yet."""
+    branch = (gate.baseline or "").partition(":")[2]
+    absent = f"no evaluation on the branch {branch} has passed" if branch else "there is no earlier evaluation"
+    return _wait(gate, f"{cell_name} has nothing to be compared with yet: {absent}")
+
+
+def _wait(gate: GateNode, sentence: str) -> BoundResult:
+    """An inconclusive finding until there is another baseline; how to record one if the gate does not let it pass."""
+    counts_as = gate.on_inconclusive or "warn"
+    way_out = "; to record a first one that passes, run with --set 'gates=[]'" if counts_as == "fail" else ""
+    return BoundResult("inconclusive", sentence + way_out, counts_as=counts_as)
+
+
+def lack_part(gate: GateNode, cell_name: str, part: str) -> BoundResult:
+    """An inconclusive finding, because the gate's baseline is of before `part` was added to the spec."""
+    return _wait(gate, f"{cell_name} has nothing to be compared with yet: {gate.baseline} has no {part}")
+
+
+def lack_shared_questions(gate: GateNode, cell_name: str) -> BoundResult:
+    """An inconclusive finding, because the questions of the dataset are others than those of the gate's baseline."""
+    return _wait(gate, f"{cell_name} cannot be compared with {gate.baseline}: the questions are not the same")
+
+
+def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[BaselineChange], cell_name: str) -> BoundResult:
+    """An inconclusive finding: the numbers are not of one kind, so their difference says nothing about the system."""
+    parts = ", ".join(dict.fromkeys(change.part for change in comparison.changes))
+    sentence = f"{cell_name} is not comparable with {gate.baseline}: {describe_changes(refused)}"
+    relation = f"to compare all the same, write 'accept_changes: [{parts}]'"
+    return BoundResult(
+        "inconclusive", f"{sentence}; {relation}", "", comparison.difference, gate.on_inconclusive or "warn"
+    )
+
+
+def describe_drop(gate: GateNode) -> str:
+    """The part of a gate's bound in short that is about its baseline: `drop from main ≤ 0.02 (p < 0.05)`."""
+    end = "" if gate.on == "mean" else f"{gate.on} end "
+    significance = "" if gate.alpha is None else f" (p < {gate.alpha!r})"
+    significance = " (whole interval)" if gate.decide == "certain" else significance
+    grades = {} if gate.severities is None else gate.severities.drops
+    graded = ", ".join(f"{word} > {drop}" for word, drop in grades.items())
+    if gate.max_drop is None:
+        from_where = f"{end}drop from {gate.baseline}{significance}"
+        return f"{from_where}: {graded}" if graded else f"no {from_where}"
+    allowed = f"{end}drop from {gate.baseline} ≤ {read_drop(gate.max_drop)}{significance}"
+    return f"{allowed}, {graded}" if graded else allowed
+
+
+def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_is_better: bool) -> BoundResult:
+    """Whether the whole interval of the difference is within the allowed drop.
+
+    A severity is one that the whole interval has. A drop of low severity that is not certain warns at most.
+    """
+    if comparison.interval is None:
+        return _lack_drop_interval(gate, cell_name, "decide: certain")
+    ends, change = (comparison.interval.low, comparison.interval.high), comparison.difference
+    labels = None if comparison.correction is None else comparison.correction.labels
+    estimate = GateEstimate(change, *ends, labels or comparison.queries, is_of_labels=labels is not None)
+    limits = _list_limits(gate, comparison, abs(change))
+    findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
+    worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
+    side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
+    interval = f"{format_interval(comparison.interval)} for the difference"
+    sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
+    sentence += _describe_accepted(comparison)
+    severity = _find_severity(limits, ends[0] if lower_is_better else -ends[1])
+    relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
+    return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
+
+
+def _decide_limit(gate: GateNode, limit: _Limit, estimate: GateEstimate, lower_is_better: bool) -> BoundResult:
+    """Whether the whole interval of a difference is within one limit. An undecided warning warns at most."""
+    bound = limit.amount * (1 if lower_is_better else -1)
+    outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
+    written = f"{'+' if bound > 0 else '-'}{limit.shown}" if limit.share else f"{bound:+g}"
+    said = f"the allowed {written}{limit.share}" if bound else "zero"
+    relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
+    counts_as = gate.on_inconclusive or "warn"
+    counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as
+    return BoundResult(outcome, "", relation, estimate.point, counts_as if outcome == "inconclusive" else None)
+
+
+def _find_severity(limits: Iterable[_Limit], size: float) -> DropSeverity | None:
+    """The worst severity that a drop of this size has."""
+    exceeded = [limit.severity for limit in limits if limit.severity is not None and size > limit.amount]
+    return exceeded[-1] if exceeded else None
+
+
+def _describe_accepted(comparison: Comparison) -> str:
+    return f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
+
+
+def _change(gate: GateNode, comparison: Comparison) -> float | None:
+    if gate.on == "mean":
+        return comparison.difference
+    if comparison.interval is None:
+        return None
+    return comparison.interval.low if gate.on == "lower" else comparison.interval.high
+
+
+def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
+    if cell.statistic == "sum":
+        return f"{cell_name} is a count, which is not compared with {gate.baseline}; use 'min' or 'max'"
+    if cell.correction is not None:
+        labels = f"labels of '{cell.correction.source}' for both answers"
+        return f"{cell_name} could not be compared with {gate.baseline}: too few questions have {labels}"
+    return (
+        f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
+        f"{cell.metric} in both"
+    )
+
+
+def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float) -> BoundResult:
+    """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""
+    limits = _list_limits(gate, comparison, drop)
+    exceeded = [limit for limit in limits if drop > limit.amount]
+    misses = {limit.miss for limit in exceeded}
+    outcome: Counted = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
+    relation = _describe_relation(gate, limits, drop)
+    if outcome != "pass" and gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
+        is_bounded = gate.max_drop is not None or gate.severities is not None
+        outcome = "warn" if is_bounded else "pass"
+        relation = f"{relation}: not significant".removeprefix(": ")
+    sentence = _describe_change(gate, comparison, cell_name, change, relation)
+    return BoundResult(outcome, *sentence, change, None, _find_allowed(limits), _find_severity(limits, drop))
+
+
+def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float) -> str:
+    """The drop beside what the gate allows; "" if nothing dropped or any drop is too much."""
+    if drop <= 0:
+        return ""
+    allowed = next((limit for limit in limits if gate.max_drop is not None and limit.severity is None), None)
+    parts = (
+        [] if allowed is None else [f"{'more than' if drop > allowed.amount else 'within'} the allowed {allowed.told}"]
+    )
+    if severity := _find_severity(limits, drop):
+        told = next(limit.told for limit in limits if limit.severity == severity)
+        parts.append(f"a regression of {severity} severity, which begins at {told}")
+    elif gate.severities is not None and allowed is None:
+        parts.append(f"within {limits[0].told}, where {limits[0].severity} severity begins")
+    return "; ".join(parts)
+
+
+def _describe_change(
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, relation: str
+) -> tuple[str, str]:
+    """The distance from the baseline, and its relation to what the gate allows."""
+    size = _show_size(gate, comparison, change)
+    where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
+    side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
+    evidence = f"on {comparison.queries} shared queries ({ADJUSTED} {format_p_value(comparison.p_adjusted)})"
+    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{_describe_accepted(comparison)}", relation
+
+
+def _show_size(gate: GateNode, comparison: Comparison, change: float) -> str:
+    """The distance, with enough digits to tell it from the allowed drop."""
+    if gate.max_drop is None:
+        return format_number(abs(change))
+    return tell_apart(abs(change), read_drop(gate.max_drop).resolve(comparison.baseline_mean or 0.0))[0]
+
+
+_MOST = 1_000_000
+"""More queries than this are not worth naming."""
+_ROUNDING = 1e-9
+"""So that a whole number that rounding moved up by a little is not raised to the next one."""
+
+
+class GateEstimate(NamedTuple):
+    """A number with its interval, from `queries` queries; or from as many labels, for a number corrected by labels."""
+
+    point: float
+    low: float
+    high: float
+    queries: int
+    is_of_labels: bool = False
+
+
+def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:
+    """`pass` if the whole interval clears the bound, `miss` if none of it does, else `inconclusive`.
+
+    A number that equals the bound clears it.
+    """
+    worst, best = (estimate.low, estimate.high) if below_is_bad else (-estimate.high, -estimate.low)
+    least = bound if below_is_bad else -bound
+    if worst >= least:
+        return "pass"
+    return miss if best < least else "inconclusive"
+
+
+def describe_decision(outcome: Verdict, estimate: GateEstimate, bound: float, limit: str, *, below_is_bad: bool) -> str:
+    """Where the interval lies: `with the whole interval below the minimum 0.850`. `limit` is the bound in words."""
+    if outcome == "inconclusive":
+        return f"with {limit} inside the interval; {_describe_more(estimate, bound)}"
+    is_above = (outcome == "pass") == below_is_bad
+    side = ("at or above" if is_above else "at or below") if outcome == "pass" else ("above" if is_above else "below")
+    return f"with the whole interval {side} {limit}"
+
+
+def count_more(estimate: GateEstimate, bound: float) -> int | None:
+    """How many more queries would decide, if their values varied as those seen do and had the same mean.
+
+    The interval shrinks with the square root of the number of queries, so its end on the bound's side reaches the
+    bound at `queries * (end - point)² / (bound - point)²` queries. None if that is more than a million.
+    """
+    end = estimate.low if bound < estimate.point else estimate.high
+    distance = bound - estimate.point
+    needed = estimate.queries * ((end - estimate.point) / distance) ** 2 if distance else math.inf
+    return max(1, math.ceil(needed * (1 - _ROUNDING)) - estimate.queries) if needed <= _MOST else None
+
+
+def _describe_more(estimate: GateEstimate, bound: float) -> str:
+    more = count_more(estimate, bound)
+    if more is None:
+        noun = "labels" if estimate.is_of_labels else "queries"
+        return f"the two are so close that no number of {noun} would decide"
+    one, several = ("label", "labels") if estimate.is_of_labels else ("query", "queries")
+    return f"at the variance seen, about {_round(more):,} more {one if more == 1 else several} would decide"
+
+
+def _round(count: int) -> int:
+    """Two significant digits, rounded up: the number is an estimate."""
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return math.ceil(count / unit) * unit

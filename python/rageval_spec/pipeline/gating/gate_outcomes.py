@@ -1,0 +1,387 @@
+"""Checks gates against aggregates and baselines, and writes the sentences that explain each outcome.
+
+Baselines are systems of the spec, and earlier evaluations. Numbers are compared without rounding; a sentence shows
+enough digits to see the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rageval_spec.data.bands import BandScale
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
+from rageval_spec.data.outcomes import GateOutcome, Overlap, rank_outcome
+from rageval_spec.history.comparability import Comparability, describe_overlap, find_comparability, list_notes
+from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlaces, find_record
+from rageval_spec.pipeline.gating.gate_bounds import (
+    BoundResult,
+    check_bounds,
+    check_covered,
+    check_drop,
+    check_half,
+    check_level,
+    check_scored,
+    describe_drop,
+    describe_scored,
+    describe_weights,
+    lack_part,
+    lack_shared_questions,
+    wait_for_baseline,
+)
+from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems, share_highest
+from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.data.outcomes import Note
+    from rageval_spec.pipeline.people_labels import LabelledValues
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+
+_MOST_NAMES_SHOWN = 12
+_FEWEST_SHARED = 2
+"""A comparison needs as many questions as an interval does."""
+
+
+class Directed(Protocol):
+    """What a gate must know about a metric; `plugin.Metric` has these properties."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False for a metric whose low values are good; None if neither direction is good."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the metric is meant for only some of the queries."""
+
+
+class EvaluatedParts(Protocol):
+    """What an evaluation evaluated."""
+
+    @property
+    def datasets(self) -> Collection[str]:
+        """The names of its datasets."""
+
+    @property
+    def systems(self) -> Collection[str]:
+        """The names of its systems."""
+
+    @property
+    def metrics(self) -> Collection[str]:
+        """The names of its metrics."""
+
+
+def check_gates(
+    gates: Sequence[GateNode],
+    aggregates: Sequence[Aggregate],
+    metrics: Mapping[str, Directed],
+    comparisons: Mapping[str, Sequence[Comparison]] | None = None,
+    overlaps: Sequence[Overlap] = (),
+    bands: Mapping[str, BandScale] | None = None,
+    slices: Sequence[SliceResult] = (),
+    missing: Collection[str] = (),
+    earlier: Mapping[str, EvaluatedParts] | None = None,
+) -> tuple[GateOutcome, ...]:
+    """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
+
+    Every gate has an outcome: a gate that finds nothing to check fails and says so. `observed` is the mean, or the end
+    of the interval, that the bounds look at; for a gate that only checks a drop it is the difference from the baseline.
+
+    `max_drop` looks at the mean difference over the queries for which both have a value (with `on: lower` or `upper`,
+    at that end of its interval). If lower values are better, it limits a rise. Without `max_drop`, a gate with `alpha`
+    fails on any significant drop, and a gate without `alpha` fails on any drop.
+
+    Args:
+        gates: the gates of the spec, in its order.
+        aggregates: all cells of the evaluation.
+        metrics: the metrics by name, for their direction.
+        comparisons: for each `gate.baseline`, the comparisons of every system with it.
+        overlaps: how many queries of each dataset are the same as in each earlier evaluation.
+        bands: the scale of each metric that has one, for `at_least`.
+        slices: the slices of the evaluation, which gates can name.
+        missing: the baselines of which there is no evaluation yet.
+        earlier: the earlier evaluations by the names that gates use, for the parts that they do not have.
+    """
+    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing, earlier or {})
+    return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
+
+
+class _Checker:
+    def __init__(
+        self,
+        aggregates: Sequence[Aggregate],
+        metrics: Mapping[str, Directed],
+        comparisons: Mapping[str, Sequence[Comparison]],
+        overlaps: Sequence[Overlap],
+        bands: Mapping[str, BandScale],
+        slices: Sequence[SliceResult],
+        missing: Collection[str],
+        earlier: Mapping[str, EvaluatedParts],
+    ) -> None:
+        self.aggregates = aggregates
+        self.metrics = metrics
+        self.comparisons = comparisons
+        self.overlaps = overlaps
+        self.bands = bands
+        self.slices = slices
+        self.missing = missing
+        self.earlier = earlier
+        self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
+
+    def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
+        cells = [aggregate for aggregate in self._list_aggregates(gate) if _concerns(gate, aggregate)]
+        if not cells:
+            yield self._nothing_to_check(index, gate)
+        for cell in cells:
+            yield self._outcome(index, gate, cell)
+
+    def _list_aggregates(self, gate: GateNode) -> Iterable[Aggregate]:
+        """The aggregates of all queries, or those of the slices that the gate names."""
+        if gate.slice is None:
+            return self.aggregates
+        named = (one for one in self.slices if gate.slice in (one.name, one.by))
+        return [aggregate for one in named for aggregate in one.aggregates]
+
+    def _nothing_to_check(self, index: int, gate: GateNode) -> GateOutcome:
+        where = f" of {gate.system}" if gate.system else ""
+        where += f" on {gate.dataset}" if gate.dataset else ""
+        reason = f"the evaluation has no {gate.metric}{where}, so the gate could not be checked"
+        if gate.system is not None and gate.system == gate.baseline:
+            reason = f"the gate on {gate.metric} compares {gate.system} with itself"
+        elif gate.slice is not None and not self._has_slice(gate):
+            reason = self._explain_no_slice(gate)
+        where_to = (gate.dataset or "", gate.system or "", gate.metric)
+        return GateOutcome(index, *where_to, "fail", describe_bound(gate), None, reason, gate.slice)
+
+    def _has_slice(self, gate: GateNode) -> bool:
+        return any(gate.slice in (one.name, one.by) and gate.dataset in (None, one.dataset) for one in self.slices)
+
+    def _explain_no_slice(self, gate: GateNode) -> str:
+        column = str(gate.slice).partition("=")[0]
+        where = f" of {gate.dataset}" if gate.dataset else ""
+        names = dict.fromkeys(
+            one.name for one in self.slices if one.by == column and gate.dataset in (None, one.dataset)
+        )
+        known = [*names][:_MOST_NAMES_SHOWN] + (["..."] if len(names) > _MOST_NAMES_SHOWN else [])
+        there = f"; the slices by '{column}' are {', '.join(known)}" if known else ""
+        return (
+            f"the evaluation has no slice {gate.slice}{where}, so the gate on {gate.metric} could not be checked{there}"
+        )
+
+    def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
+        findings = list(self._findings(gate, cell))
+        findings = findings or [BoundResult("pass", f"{describe_scored(cell)} for {self._cell_name(cell)}")]
+        worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
+        reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
+        reason += describe_weights(gate, cell) + self._describe_overlap(gate, cell)
+        observed = next((finding.observed for finding in findings if finding.observed is not None), None)
+        where = (cell.dataset, cell.system, cell.metric)
+        bound = describe_bound(gate)
+        outcome = GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
+        drop = next((finding for finding in findings if finding.max_drop is not None), None)
+        return replace(
+            outcome,
+            baseline=gate.baseline,
+            max_drop=None if drop is None else drop.max_drop,
+            severity=None if drop is None else drop.severity,
+        )
+
+    def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[BoundResult]:
+        cell_name = self._cell_name(cell)
+        if cell.mean is None:
+            yield BoundResult("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
+            return
+        lower_is_better = self.metrics[cell.metric].higher_is_better is False
+        yield from check_scored(gate, cell, cell_name)
+        yield from check_covered(cell, cell_name)
+        if not self.metrics[cell.metric].is_partial:
+            yield from check_half(gate, cell, cell_name)
+        if (gate.min, gate.max, gate.target) != (None, None, None):
+            yield from check_bounds(gate, cell, cell_name, lower_is_better)
+        if gate.at_least is not None:
+            yield check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
+        if gate.baseline in self.missing:
+            yield wait_for_baseline(gate, cell_name)
+        elif gate.baseline is not None:
+            comparison = self._find_comparison(gate, cell)
+            if new := self._find_new_part(gate, cell):
+                yield lack_part(gate, cell_name, new)
+            elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
+                yield lack_shared_questions(gate, cell_name)
+            else:
+                yield check_drop(gate, comparison, cell, cell_name, lower_is_better)
+
+    def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
+        """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""
+        earlier = self.earlier.get(gate.baseline or "")
+        if earlier is None:
+            return None
+        parts = (
+            ("dataset", cell.dataset, earlier.datasets),
+            ("system", cell.system, earlier.systems),
+            ("metric", cell.metric, earlier.metrics),
+        )
+        return next((f"{kind} '{name}'" for kind, name, names in parts if name not in names), None)
+
+    def _has_other_questions(self, gate: GateNode, cell: Aggregate) -> bool:
+        """Whether the data shares too few questions with the baseline for any comparison."""
+        wanted = (gate.baseline, cell.dataset)
+        return any((one.baseline, one.dataset) == wanted and one.same < _FEWEST_SHARED for one in self.overlaps)
+
+    def _describe_overlap(self, gate: GateNode, cell: Aggregate) -> str:
+        """How many queries were compared, if the data of an earlier evaluation has others."""
+        wanted = (gate.baseline, cell.dataset)
+        told = (describe_overlap(one) for one in self.overlaps if (one.baseline, one.dataset) == wanted)
+        return "" if cell.slice is not None else "".join(f"; {text}" for text in told if text)
+
+    def _cell_name(self, cell: Aggregate) -> str:
+        where = f" on {cell.dataset}" if self.many_datasets else ""
+        where += f" in the slice {cell.slice}" if cell.slice else ""
+        if cell.correction is not None and cell.mean is not None:
+            where += f" (corrected by {count_noun(cell.correction.labels, 'label')})"
+        return f"{cell.metric} of {cell.system}{where}"
+
+    def _find_comparison(self, gate: GateNode, cell: Aggregate) -> Comparison | None:
+        found = self.comparisons.get(gate.baseline or "", ())
+        return next((comparison for comparison in found if comparison.cell == cell.cell), None)
+
+
+def _explain_absence(cell: Aggregate) -> str:
+    correction = cell.correction
+    if correction is None or correction.reason is None:
+        return describe_scored(cell)
+    return f"the labels '{correction.source}' cannot correct it: {correction.reason}"
+
+
+def describe_bound(gate: GateNode) -> str:
+    """A gate's bounds in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
+    end = "" if gate.on == "mean" else f"{gate.on} end "
+    end = "whole interval " if gate.decide == "certain" else end
+    parts = [
+        f"{end}≥ {gate.min!r}" if gate.min is not None else "",
+        f"{end}≤ {gate.max!r}" if gate.max is not None else "",
+        f"{end}target {gate.target!r}" if gate.target is not None else "",
+        f"{end}at least {gate.at_least}" if gate.at_least is not None else "",
+        describe_drop(gate) if gate.baseline is not None else "",
+    ]
+    return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
+
+
+def _join(findings: Iterable[BoundResult]) -> str:
+    """Join all findings into one sentence; findings with the same beginning share it."""
+    relations: dict[str, list[str]] = {}
+    for finding in findings:
+        relations.setdefault(finding.sentence, []).append(finding.relation)
+    sentences = ((sentence, " and ".join(filter(None, said))) for sentence, said in relations.items())
+    return "; ".join(f"{sentence}, {relation}" if relation else sentence for sentence, relation in sentences)
+
+
+def _concerns(gate: GateNode, cell: Aggregate) -> bool:
+    return (
+        cell.metric == gate.metric
+        and gate.system in (None, cell.system)
+        and gate.dataset in (None, cell.dataset)
+        and cell.system != gate.baseline
+    )
+
+
+@dataclass(frozen=True)
+class GateBaseline:
+    """An earlier evaluation that gates compare with, and what else than the systems differs from it."""
+
+    evaluation: Evaluation
+    comparability: Comparability
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """Its values, without those of queries whose question changed since then."""
+        return self.comparability.keep_same(self.evaluation.values)
+
+    def take(self, values: pl.DataFrame) -> GateBaseline:
+        """This baseline with other values, such as the same ones with labels."""
+        return replace(self, evaluation=replace(self.evaluation, values=values))
+
+    def list_notes(self, spec: Spec) -> Iterator[Note]:
+        """What a reader of the comparisons that gates ask for must know."""
+        name = self.comparability.baseline
+        accepted: dict[str, set[str]] = {}
+        for gate in spec.gates:
+            if gate.baseline == name:
+                parts: set[str] = {*(gate.accept_changes or ())}
+                accepted[gate.metric] = accepted.get(gate.metric, parts) & parts
+        yield from list_notes(self.comparability, accepted)
+
+
+def find_baselines(spec: Spec) -> dict[str, Evaluation]:
+    """The earlier evaluations that gates compare with, by the names that the gates use.
+
+    Those that `previous` and `branch:` mean can be absent: then this evaluation is the first, and has to be able to
+    pass.
+
+    Raises:
+        DataError: a baseline does not exist, or cannot be read.
+    """
+    places = SearchPlaces.of(spec)
+    found = {}
+    for name in _list_named(spec):
+        with suppress(NoRecordYetError):
+            found[name] = find_record(name, places).evaluation
+    return found
+
+
+def find_missing(spec: Spec, earlier: Collection[str]) -> frozenset[str]:
+    """The baselines of gates of which there is no evaluation yet; `earlier` has the names of the others."""
+    return frozenset(_list_named(spec)).difference(earlier)
+
+
+def _list_named(spec: Spec) -> list[str]:
+    """The baselines of gates that are not systems of the spec, in the order of the gates."""
+    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
+    return [name for name in names if name not in spec.systems]
+
+
+def relate(evaluation: Evaluation, earlier: Mapping[str, Evaluation]) -> dict[str, GateBaseline]:
+    """Find what differs between an evaluation and each earlier one, by its name."""
+    return {name: GateBaseline(other, find_comparability(evaluation, other, name)) for name, other in earlier.items()}
+
+
+def compare_baselines(
+    spec: Spec,
+    values: pl.DataFrame,
+    earlier: Mapping[str, GateBaseline],
+    metrics: Mapping[str, Metric[Any]],
+    labelled: LabelledValues,
+    designs: Mapping[str, Design] | None = None,
+) -> dict[str, PairedTests]:
+    """Compare every system with each baseline of a gate on all queries.
+
+    Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
+    gate's outcome must not depend on which system comes first, or on metrics without a gate. The clusters and weights
+    of `designs`, today's, count for both sides.
+    """
+    found = {}
+    for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
+        if baseline is None or (baseline not in earlier and baseline not in spec.systems):
+            continue
+        asked = {
+            gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None
+        }
+        settings = (baseline, asked, spec.statistics, spec.limits.threads)
+        if baseline in earlier:
+            before = earlier[baseline].values
+            compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
+            compared = labelled.correct_comparisons(compared, values, before)
+            found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
+        else:
+            compared = compare_systems(values, *settings, has_percentiles=True, designs=designs)
+            found[baseline] = labelled.correct_comparisons(compared, values)
+    shared = share_highest({name: of.comparisons for name, of in found.items()})
+    return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}

@@ -1,0 +1,368 @@
+"""Turns a spec into steps, each named by a key: the hash of everything that it depends on.
+
+Two steps with the same key give the same table, so the store finds tables by key. A key is made from the content of
+the node with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
+and the keys of the steps before it; from the step "evaluate" on, also from the version of this package. Names and
+threads are not part of a key, so renaming costs nothing; if a node names a model or another system, the key of that
+one is used. Keys are computed when they are first read: a spec that only reads prepared runs never hashes them.
+
+The tasks that an engine gets and the results that it returns can be pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from rageval_spec import registry
+from rageval_spec.data.outcomes import Note
+from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.errors import RagevalError
+from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
+from rageval_spec.plugin import Labels, Model, Plugin, System
+from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_READ_EACH_TIME = ("open", "model", "judge", "labels", "retrieve", "answer")
+StepKind = Literal["open", "model", "judge", "labels", "retrieve", "answer", "evaluate", "aggregate", "gate", "report"]
+State = Literal["in the store", "to compute", "read each time"]
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step of an evaluation.
+
+    Attributes:
+        content: the description of the step, in JSON's types; part of the key.
+        inputs: the files whose content is part of the key.
+        after: the steps whose tables this step reads.
+        stored: whether its table is kept in the store.
+    """
+
+    kind: StepKind
+    title: str
+    content: Mapping[str, Any]
+    fingerprint: Fingerprint = field(repr=False, compare=False)
+    inputs: tuple[InputFile, ...] = ()
+    after: tuple[PlanStep, ...] = field(default=(), repr=False)
+    dataset: str | None = None
+    system: str | None = None
+    stored: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle a step without the store's fingerprints: another process computes it but never needs its key."""
+        return {**self.__dict__, "fingerprint": digest_content}
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The fingerprint of each input file."""
+        return tuple(map(self.fingerprint, self.inputs))
+
+    @cached_property
+    def key(self) -> str:
+        """The sha256, in hex, of everything that the step's table depends on."""
+        parts = {
+            "kind": self.kind,
+            "content": self.content,
+            "inputs": self.digests,
+            "after": [step.key for step in self.after],
+        }
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """The steps of an evaluation, in order of execution."""
+
+    name: str
+    spec_digest: str
+    steps: tuple[PlanStep, ...]
+
+    def of(self, kind: StepKind) -> tuple[PlanStep, ...]:
+        """The steps of one kind."""
+        return tuple(step for step in self.steps if step.kind == kind)
+
+    def retrieval(self, dataset: str, system: str) -> PlanStep:
+        """The step that makes a system's run, or its answers, on a dataset."""
+        steps = (*self.of("retrieve"), *self.of("answer"))
+        return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
+
+    def evaluation(self, dataset: str, system: str) -> PlanStep:
+        """The step that computes a system's values on a dataset."""
+        return next(step for step in self.of("evaluate") if (step.dataset, step.system) == (dataset, system))
+
+    def render(self, has: Callable[[str], bool]) -> str:
+        """The plan as text, one line for each step; `has` says whether the store has a key."""
+        lines = [f"{self.name}: {count_noun(len(self.steps), 'step')}"]
+        width = max(len(step.title) for step in self.steps)
+        for step in self.steps:
+            state = f"  {state_of(step, has)}" if step.kind == "retrieve" else ""
+            lines.append(f"  {step.key[:12]}  {step.title:<{width}}{state}".rstrip())
+        waiting = [step for step in self.steps if state_of(step, has) == "to compute" and step.stored]
+        lines.append(f"{count_noun(len(waiting), 'retrieval')} to compute")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self, has: Callable[[str], bool], expected: Mapping[str, Any] | None = None) -> str:
+        """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
+
+        `expected` is the estimate of the calls to models and systems.
+        """
+        content = {
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "spec_digest": self.spec_digest,
+            "steps": [_describe(step, has) for step in self.steps],
+            "to_ask": expected or {},
+        }
+        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+
+
+def make_plan(spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None = None) -> EvaluationPlan:
+    """The steps of a spec's evaluation.
+
+    Args:
+        spec: the validated spec.
+        parts: the plugins, from `build_parts`.
+        fingerprint: returns the sha256 of an input file's content.
+        limit: use only the first `limit` queries of each dataset.
+    """
+    models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
+    judges = _judges(parts, models, fingerprint)
+    named = dict.fromkeys(str(one.node.labels) for one in parts.metrics.values() if one.node.labels is not None)
+    labels = {name: _labels(name, parts.labels[name], fingerprint) for name in named}
+    shared: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": models, "judges": judges, "labels": labels}
+    steps: list[PlanStep] = [*models.values(), *judges.values(), *labels.values()]
+    for dataset in parts.datasets:
+        steps += _dataset_steps(spec, parts, dataset, shared, fingerprint, limit)
+    aggregates = [step for step in steps if step.kind == "aggregate"]
+    for gate in spec.gates:
+        after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
+        title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
+        steps.append(PlanStep("gate", title, gate.content(), fingerprint, after=after))
+    before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
+    for report in parts.reports:
+        title = f"report {report.node.use}"
+        steps.append(PlanStep("report", title, _content("reports", report), fingerprint, after=before))
+    return EvaluationPlan(spec.name, spec.digest, tuple(steps))
+
+
+def state_of(step: PlanStep, has: Callable[[str], bool]) -> State:
+    """Whether a step's table is in the store, must be computed, or is cheap enough to be read each time."""
+    if not step.stored:
+        return "read each time" if step.kind in _READ_EACH_TIME else "to compute"
+    return "in the store" if has(step.key) else "to compute"
+
+
+def _dataset_steps(
+    spec: Spec,
+    parts: SpecPlugins,
+    dataset: str,
+    shared: Mapping[ReferredSection, Mapping[str, PlanStep]],
+    fingerprint: Fingerprint,
+    limit: int | None,
+) -> Iterable[PlanStep]:
+    plugin = parts.datasets[dataset]
+    content = {**number_names(_content("datasets", plugin), plugin.node), "limit": limit}
+    asked = tuple(step for section, steps in shared.items() for name, step in steps.items()
+                  if name in names_in(plugin.node, section))  # fmt: skip
+    opening = PlanStep("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), asked, dataset=dataset)
+    yield opening
+    retrievals: dict[str, PlanStep] = {}
+    evaluations: dict[str, PlanStep] = {}
+    for system in (name for level in parts.levels() for name in level):
+        named: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": shared["models"], "systems": retrievals}
+        retrievals[system] = _retrieval(parts.system(system), system, opening, named, fingerprint)
+        yield retrievals[system]
+        if system in parts.systems:
+            evaluations[system] = _evaluation(spec, parts, retrievals[system], shared, fingerprint)
+            yield evaluations[system]
+    after = tuple(evaluations[system] for system in parts.systems)
+    content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+    if spec.slices:
+        content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
+    corrections = [
+        [name, one.node.labels, one.node.correction] for name, one in parts.metrics.items() if one.node.labels
+    ]
+    if corrections:
+        content["corrections"] = corrections
+    after = (*after, *shared["labels"].values())
+    yield PlanStep("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
+
+
+def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> PlanStep:
+    return PlanStep("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
+
+
+def _labels(name: str, labels: Labels[Any], fingerprint: Fingerprint) -> PlanStep:
+    return PlanStep("labels", f"labels {name}", _content("labels", labels), fingerprint, tuple(labels.inputs()))
+
+
+def _judges(parts: SpecPlugins, models: Mapping[str, PlanStep], fingerprint: Fingerprint) -> dict[str, PlanStep]:
+    """The step of each judge, after the judges that it names."""
+    steps: dict[str, PlanStep] = {}
+    for level in order_by_reference({name: judge.node for name, judge in parts.judges.items()}, "judges"):
+        for name in level:
+            judge = parts.judges[name]
+            named: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": models, "judges": steps}
+            before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
+            content = number_names(_content("judges", judge), judge.node)
+            steps[name] = PlanStep("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
+    return steps
+
+
+def _retrieval(
+    plugin: System[Any],
+    system: str,
+    opening: PlanStep,
+    named: Mapping[ReferredSection, Mapping[str, PlanStep]],
+    fingerprint: Fingerprint,
+) -> PlanStep:
+    dataset = str(opening.dataset)
+    before = [steps[name] for section, steps in named.items() for name in names_in(plugin.node, section)]
+    answers = plugin.answers_on(dataset)
+    return PlanStep(
+        "answer" if answers else "retrieve",
+        f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
+        number_names(_content("systems", plugin), plugin.node),
+        fingerprint,
+        tuple(plugin.inputs_for(dataset)),
+        after=(opening, *before),
+        dataset=dataset,
+        system=system,
+        stored=plugin.stored and not answers,
+    )
+
+
+def _evaluation(
+    spec: Spec,
+    parts: SpecPlugins,
+    retrieval: PlanStep,
+    shared: Mapping[ReferredSection, Mapping[str, PlanStep]],
+    fingerprint: Fingerprint,
+) -> PlanStep:
+    metrics = parts.metrics.values()
+    models = {name: shared["models"][name] for metric in metrics for name in metric.asked_models()}
+    judges = {name: shared["judges"][name] for metric in metrics for name in names_in(metric.node, "judges")}
+    content = {
+        "ranking": spec.ranking.model_dump(mode="json"),
+        "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
+        "package": package_version(),
+    }
+    return PlanStep(
+        "evaluate",
+        f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
+        content,
+        fingerprint,
+        after=(retrieval.after[0], retrieval, *models.values(), *judges.values()),
+        dataset=retrieval.dataset,
+        system=retrieval.system,
+    )
+
+
+def package_version() -> str:
+    """The version of this package, including its kernels."""
+    from importlib.metadata import version
+
+    return version("rageval-spec")
+
+
+def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
+    return {"section": section, **plugin.content()}
+
+
+def _describe(step: PlanStep, has: Callable[[str], bool]) -> dict[str, Any]:
+    return {
+        "kind": step.kind,
+        "title": step.title,
+        "dataset": step.dataset,
+        "system": step.system,
+        "key": step.key,
+        "state": state_of(step, has),
+        "content": step.content,
+        "inputs": [
+            {"key": ".".join(map(str, file.key)), "file": file.path.name, "sha256": digest}
+            for file, digest in zip(step.inputs, step.digests, strict=True)
+        ],
+        "after": [before.key for before in step.after],
+    }
+
+
+@dataclass(frozen=True)
+class StepTask:
+    """A step to compute.
+
+    Attributes:
+        step: a step of kind "retrieve", "answer" or "evaluate".
+        inputs: the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
+            to evaluate. Datasets are not inputs; the process that computes the step opens them.
+    """
+
+    step: PlanStep
+    inputs: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+class RunShare(NamedTuple):
+    """One system's share of a run: its own seconds, the texts that it reused, and the documents that it searched."""
+
+    seconds: float
+    reused: int
+    documents: int
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The result of a task.
+
+    Attributes:
+        table: the run, the answers or the values; None if there is none, and `error` then says why.
+        notes: notes; those on runs and answers need not name the dataset and the system.
+        failures: the metrics, or the system, that gave no values.
+        share: the cost of a retrieval.
+        queries: the number of queries of a retrieval.
+    """
+
+    table: pl.DataFrame | None = None
+    notes: tuple[Note, ...] = ()
+    failures: tuple[SystemFailure, ...] = ()
+    error: Exception | None = None
+    share: RunShare | None = None
+    queries: int = 0
+
+
+@dataclass(frozen=True)
+class SystemFailure:
+    """A system, or one of its metrics, that gave no values. `error` is the exception that it raised."""
+
+    dataset: str
+    system: str
+    message: str
+    error: Exception
+    metric: str | None = None
+
+    def __str__(self) -> str:
+        """`bm25 on golden: the reason`."""
+        what = f"{self.metric} of {self.system}" if self.metric else self.system
+        return f"{what} on {self.dataset}: {self.message}"
+
+    def note(self) -> Note:
+        """The failure as a note for readers of the results."""
+        message = f"{self.metric}: {self.message}" if self.metric else self.message
+        return Note("failed", message, self.dataset, self.system)
+
+
+def explain(error: Exception) -> str:
+    """An error's message, preceded by its type unless it is one of this package's errors."""
+    return str(error) if isinstance(error, RagevalError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,456 @@
+"""Checks that the blocks of a spec fit together, which no block can check by itself.
+
+This includes people's labels: which belong to which metric, and what is wrong with them, as far as it shows before
+anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.data.outcomes import FEWEST_LABELS
+from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Plugin
+from rageval_spec.plugin.block_names import names_in
+from rageval_spec.reading.formats.column_layouts import MOST_SHOWN
+from rageval_spec.spec import load
+from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, find_key
+from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.text.places import KeyPath
+from rageval_spec.wording import count_noun, list_choices, list_names
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import Kinship
+    from rageval_spec.data.labels import Label, LabelScale
+    from rageval_spec.plugin import Metric
+    from rageval_spec.plugin.plugin import FileReading
+    from rageval_spec.reading.production_mix import ProductionMix
+
+
+def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
+    """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
+
+    Raises:
+        SpecError: the spec is wrong; it holds every diagnostic.
+    """
+    return inspect(path, overrides)[0]
+
+
+def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, list[FileReading]]]:
+    """As `validate`. Also returns how the files of each dataset and system are read, by key: `datasets.golden`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds every diagnostic.
+    """
+    spec = load(path, overrides=overrides)
+    parts = build_parts(spec, budget=spec.limits.budget())
+    warnings = check_wiring(spec, parts)
+    readings = {".".join(map(str, key)): _describe_files(plugin) for key, plugin in _list_plugins(parts)}
+    return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec, readings
+
+
+def _describe_files(plugin: Plugin[Any]) -> list[FileReading]:
+    try:
+        return list(plugin.describe_files())
+    except DataError:
+        return []  # told when the file is read
+
+
+def check_wiring(spec: Spec, parts: SpecPlugins) -> tuple[Diagnostic, ...]:
+    """Let every plugin check the blocks and files that it names. Reads only as much of a file as shows its columns.
+
+    Returns the warnings, in the order of the spec.
+
+    Raises:
+        SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
+    """
+    diagnostics = sorted(_find_faults(spec, parts), key=lambda fault: (fault.path, fault.position, fault.message))
+    if any(fault.severity == "error" for fault in diagnostics):
+        raise SpecError(diagnostics)
+    return tuple(diagnostics)
+
+
+def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    for path, plugin in _list_plugins(parts):
+        try:
+            fault = plugin.check()
+        except RagevalError as error:
+            fault = str(error)
+        if fault is not None:
+            yield spec.diagnose(path, fault, "wiring")
+        yield from (_diagnose(spec, path, found) for found in plugin.check_files())
+    list_columns = cache(partial(_list_all_columns, parts))
+    for section, plugins in (("systems", parts.systems), ("judges", parts.judges)):
+        for name, plugin in plugins.items():
+            yield from (_diagnose(spec, (section, name), found) for found in plugin.check_columns(list_columns))
+    yield from _find_unused_calibrations(spec, parts)
+    yield from _find_label_faults(spec, parts)
+    yield from _find_self_judging(spec, parts)
+    yield from _find_unanswered(spec, parts)
+    yield from _find_asked_sources(spec, parts)
+    mixes, faults = _read_mixes(spec)
+    yield from faults
+    yield from _find_unknown_columns(spec, parts)
+    yield from _find_unknown_design_columns(spec, parts, mixes)
+
+
+def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
+    return spec.diagnose((*path, *found.key), found.message, found.code, found.hint, found.severity)
+
+
+def _find_unused_calibrations(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each calibration that was made for other questions than the metrics put to its judge."""
+    if all(judge.node.calibrated is None for judge in parts.judges.values()):
+        return
+    from rageval_spec.judging.calibrated_judge import CalibratedJudge
+    from rageval_spec.plugin.judge_identity import digest_criterion
+
+    calibrated = {name: judge for name, judge in parts.judges.items() if isinstance(judge, CalibratedJudge)}
+    asked: dict[str, list[str]] = {}
+    for name, metric in parts.answer_metrics.items():
+        try:
+            reached = calibrated.keys() & list_asked(metric.judges())
+            wanted = {digest_criterion(criterion) for criterion in metric.criteria()}
+            unfit = [judge for judge in reached if not wanted & calibrated[judge].entries.keys()]
+        except RagevalError:
+            return  # a diagnostic of its own
+        for judge in reached:
+            asked.setdefault(judge, []).extend([name] if judge in unfit else [""])
+    for judge, metrics in asked.items():
+        if all(metrics):
+            made = list_names(sorted({entry.metric for entry in calibrated[judge].entries.values()}))
+            message = f"the calibration was made for {made}, but here '{judge}' judges {list_names(metrics)}"
+            yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
+
+
+def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """What is wrong with the labels of metrics."""
+    if any(metric.node.labels is not None for metric in parts.metrics.values()):
+        yield from find_label_faults(spec, parts)
+
+
+def _find_self_judging(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A warning for each judge whose model writes the answers. Reports also tell of models of one family."""
+    if all(system.generator is None for system in parts.systems.values()):
+        return
+
+    with suppress(RagevalError):  # judges that do not exist are reported elsewhere
+        for found in find_self_judging(parts):
+            if found.kinship == "same":
+                hint = "name a judge with another model, or compare it with people's labels: rageval-spec calibrate"
+                path = ("systems", found.system, "generator")
+                yield spec.diagnose(path, str(found), "self-judging", hint, "warning")
+
+
+def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each metric of answers, if every system of the spec only retrieves."""
+    systems = parts.systems.values()
+    is_asked = any(system.can_answer for system in systems)
+    if any(system.writes_answers for system in systems):
+        return
+    for index, (name, metric) in enumerate(parts.metrics.items()):
+        if isinstance(metric, AnswerMetric) and not (is_asked and "answer" not in metric.needs):
+            message = f"{name} is a metric of answers, but no system of this spec answers"
+            hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
+            yield spec.diagnose(("metrics", index), message, "wiring", hint)
+
+
+def _find_asked_sources(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each system that reads the run of one that is asked: its answers are new each time.
+
+    A stored run would be taken for one of the latest answers.
+    """
+    for name, system in parts.systems.items():
+        for source in names_in(system.node, "systems"):
+            asked = parts.system(source)
+            if asked.can_answer and asked.can_be_asked:
+                message = f"'{name}' reads the run of '{source}', which is asked and gives no run that can be kept"
+                hint = f"evaluate '{source}' by itself, or save its ranking in a file and name it with use: file"
+                yield spec.diagnose(("systems", name), message, "wiring", hint)
+
+
+def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each column of a metric or a slice that no dataset has.
+
+    Columns of files that are too long to be read quickly are not judged.
+    """
+    of_slices = [(path, column) for path, column in _list_slice_columns(spec) if column not in BUILT_IN_COLUMNS]
+    of_metrics = [*_list_metric_columns(parts)]
+    if not of_slices and not of_metrics:
+        return
+    known = _list_all_columns(parts)
+    if known is None:
+        return
+    of = next(iter(parts.datasets)) if len(parts.datasets) == 1 else ""
+    for wanted, others in ((of_metrics, ()), (of_slices, BUILT_IN_COLUMNS)):
+        for path, column in wanted:
+            if column not in known:
+                whose = f"the questions of '{of}' have no" if of else "no dataset has a"
+                hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
+                yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+
+
+def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]:
+    """The mix of production of each dataset that has one, and what is wrong in the files."""
+    if all(node.weights is None for node in spec.designs.values()):
+        return {}, []
+    from rageval_spec.reading.production_mix import DATASET, read_mix
+
+    mixes: dict[str, ProductionMix] = {}
+    faults: dict[Diagnostic, None] = {}
+    for dataset, node in spec.designs.items():
+        try:
+            if node.weights is not None:
+                mixes[dataset] = read_mix(spec.folder / node.weights)
+        except SpecError as error:
+            faults |= dict.fromkeys(error.diagnostics)
+    named = {path[1] for path in spec.places if len(path) == 2 and path[0] == "datasets"} | {*spec.datasets}
+    for mix in {mix.path: mix for mix in mixes.values()}.values():
+        for row in mix.rows:
+            if row.dataset is not None and row.dataset not in named:
+                hint = suggest(row.dataset, sorted(map(str, named)))
+                message = f"the spec has no dataset {row.dataset!r}"
+                faults[mix.diagnose(row.line, DATASET, message, hint)] = None
+    return mixes, [*faults]
+
+
+def _find_unknown_design_columns(
+    spec: Spec, parts: SpecPlugins, mixes: Mapping[str, ProductionMix]
+) -> Iterator[Diagnostic]:
+    """A diagnostic for each column of a cluster, a weight or a mix of production that its dataset does not have."""
+    if not spec.designs:
+        return
+    from rageval_spec.reading.production_mix import SLICE
+
+    found: dict[Diagnostic, None] = {}
+    for name, node in spec.designs.items():
+        if name not in parts.datasets:
+            continue  # --only left it out
+        present = _list_columns(parts.datasets[name])
+        if present is None:
+            continue
+        known = [*present, *BUILT_IN_COLUMNS]
+        for key, column in ((CLUSTER, node.cluster), (WEIGHT, node.weight)):
+            if column is not None and column not in known:
+                hint = suggest(column, known) or _describe_columns(present, ())
+                message = f"the questions of '{name}' have no column {column!r}"
+                found[spec.diagnose(find_key(spec.places, key, name), message, "columns", hint)] = None
+        for column in mixes[name].columns if name in mixes else ():
+            if column != SLICE and column not in known:
+                hint = suggest(column, known) or _describe_columns(present, ())
+                message = f"the questions of '{name}' have no column {column!r}"
+                found[mixes[name].diagnose_header(column, message, hint)] = None
+        if name in mixes and SLICE in mixes[name].columns and not spec.slices:
+            message = "the column 'slice' names slices, but the spec has no 'slices:'"
+            found[mixes[name].diagnose_header(SLICE, message, "add them, or name a column of the questions")] = None
+    yield from found
+
+
+def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:
+    """What a block can name instead; `others` is what it can use besides the columns of the files."""
+    if known:
+        more = ", ..." if len(known) > MOST_SHOWN else ""
+        return f"the columns are {', '.join(map(repr, known[:MOST_SHOWN]))}{more}"
+    return f"slices can use {', '.join(others)}" if others else "add it to the file with the questions"
+
+
+def _list_all_columns(parts: SpecPlugins) -> list[str] | None:
+    """The columns of the questions of all datasets; None if those of one cannot be found quickly."""
+    present = [_list_columns(dataset) for dataset in parts.datasets.values()]
+    if any(columns is None for columns in present):
+        return None
+    return [*dict.fromkeys(name for columns in present for name in columns or ())]
+
+
+def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
+    try:
+        return dataset.list_other_columns()
+    except DataError:
+        return None
+
+
+def _list_metric_columns(parts: SpecPlugins) -> Iterator[tuple[KeyPath, str]]:
+    for index, metric in enumerate(parts.metrics.values()):
+        for key, column in metric.question_columns():
+            yield ("metrics", index, *key), column
+
+
+def _list_slice_columns(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
+    for index, entry in enumerate(spec.slices):
+        if entry.by is not None:
+            yield ("slices", index, "by"), entry.by
+        for place, condition in enumerate(entry.conditions):
+            where: KeyPath = ("where", place) if isinstance(entry.where, tuple) else ("where",)
+            yield ("slices", index, *where, "column"), condition.column
+
+
+def _list_plugins(parts: SpecPlugins) -> Iterator[tuple[KeyPath, Plugin[Any]]]:
+    named: Mapping[str, Mapping[str, Plugin[Any]]] = {
+        "datasets": parts.datasets,
+        "systems": {**parts.sources, **parts.systems},
+        "models": parts.models,
+        "judges": parts.judges,
+        "labels": parts.labels,
+    }
+    for section, plugins in named.items():
+        yield from (((section, name), plugin) for name, plugin in plugins.items())
+    yield from ((("metrics", index), metric) for index, metric in enumerate(parts.metrics.values()))
+
+
+_SCALE = "scale: [1, 5]"
+
+
+def list_labelled(metrics: Mapping[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+    """The metrics that name labels."""
+    return {name: metric for name, metric in metrics.items() if metric.node.labels is not None}
+
+
+def choose_labels(labels: Sequence[Label], name: str, word: str) -> list[Label]:
+    """The labels of a metric: those that name it as tables do; else by its word; and those that name no metric."""
+    criterion = name if any(label.metric == name for label in labels) else word
+    return [label for label in labels if label.metric in ("", criterion)]
+
+
+def find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """What is wrong with the labels of metrics, as far as it shows before anything is asked or paid for."""
+    places = {metric.name: index for index, metric in enumerate(spec.metrics)}
+    for name, metric in list_labelled(parts.metrics).items():
+        path = ("metrics", places[name], "labels")
+        if fault := _find_misuse(spec, metric):
+            yield spec.diagnose(path, *fault)
+            continue
+        source = parts.labels.get(str(metric.node.labels))
+        if source is None:
+            continue  # the reference is dangling, which is told elsewhere
+        try:
+            labels = source.read()
+        except (DataError, OSError):
+            continue  # `check_files` tells it
+        if found := _find_fault(labels, metric, name, source.scale, parts):
+            yield spec.diagnose(path, found[0], "labels", found[1])
+
+
+def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str, str] | None:
+    """Why a metric cannot have labels: the message, the code and the hint."""
+    remove = "remove 'labels:'"
+    if not isinstance(metric, AnswerMetric):
+        return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", "labels", remove
+    if metric.statistic != "mean":
+        return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", "labels", remove
+    if metric.bounds[1] is None:
+        return f"{metric.name} has no highest value, so labels cannot be put on its scale", "labels", remove
+    if spec.stopping is not None:
+        hint = "remove 'labels:' or 'stopping:'"
+        return "'stopping' decides by the judge's values alone, which 'labels' correct", "labels", hint
+    return None
+
+
+def _find_fault(
+    labels: Sequence[Label], metric: Metric[Any], name: str, scale: LabelScale, parts: SpecPlugins
+) -> tuple[str, str | None] | None:
+    """Why labels cannot correct a metric, and what to do."""
+    from rageval_spec.data.labels import average_labels
+
+    own = choose_labels(labels, name, metric.node.use)
+    source = f"'{metric.node.labels}'"
+    if not own:
+        criteria = [*dict.fromkeys(label.metric for label in labels)]
+        return (
+            f"no label of {source} is about {name}; they are about {list_choices(criteria)}",
+            f"write the metric's name into the labels, or name the metric as they do: 'as: {criteria[0]}'",
+        )
+    whole = [label for label in own if label.claim is None]
+    if not whole:
+        return f"all labels of {source} are of claims; a mean needs labels of whole answers", "label whole answers"
+    if len({(label.dataset, label.system, label.query_id, label.answer) for label in whole}) < FEWEST_LABELS:
+        count = count_noun(len({label.item for label in whole}), "answer")
+        return (
+            f"{source} has labels of only {count} for {name}; a corrected mean needs at least {FEWEST_LABELS}",
+            "label more answers, or remove 'labels:' to see the judge's own mean",
+        )
+    for part, names in (("dataset", [*parts.datasets]), ("system", _list_answering(parts))):
+        lacking = next((label for label in whole if not getattr(label, part)), None)
+        if len(names) > 1 and lacking is not None:
+            told = f"{lacking.place}: the label does not say its {part}, and there are several: {', '.join(names)}"
+            return told, f"add a column '{part}'"
+    try:
+        for label in whole:
+            average_labels([label], scale, _SCALE)
+    except DataError as error:
+        return str(error), None
+    return None
+
+
+def _list_answering(parts: SpecPlugins) -> list[str]:
+    return [name for name, system in parts.systems.items() if system.can_answer]
+
+
+class SelfJudging(NamedTuple):
+    """Judges whose model is the one that wrote the answers, or of the same family.
+
+    Attributes:
+        system, judges: their names in the spec.
+        generator, model: what the models are called.
+    """
+
+    system: str
+    generator: str
+    judges: tuple[str, ...]
+    model: str
+    kinship: Kinship
+
+    def __str__(self) -> str:
+        """The fact in a sentence."""
+        if self.kinship == "same":
+            how = f"{self.model}, the model that writes the answers of '{self.system}'"
+        else:
+            how = f"{self.model}, a model of the same family as {self.generator}, which writes those of '{self.system}'"
+        names = list_names([f"'{judge}'" for judge in self.judges])
+        who = f"the judge {names} asks" if len(self.judges) == 1 else f"the judges {names} ask"
+        return f"{who} {how}; models favour answers like their own"
+
+
+def find_self_judging(parts: SpecPlugins) -> Iterator[SelfJudging]:
+    """The judges behind metrics whose model is related to the generator of a system, in the order of the spec."""
+    generators = [(name, one.generator) for name, one in parts.systems.items() if one.generator is not None]
+    if not generators:
+        return
+    from rageval_spec.data.chat import compare_models
+
+    asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    judges: dict[str, list[str]] = {}
+    for name, judge in parts.judges.items():
+        for model in dict.fromkeys(_name_model(parts, model) for model in names_in(judge.node, "models")):
+            if name in asked:
+                judges.setdefault(model, []).append(name)
+    for system, generator in generators:
+        own = _name_model(parts, generator)
+        for model, names in judges.items():
+            if kinship := compare_models(own, model):
+                yield SelfJudging(system, own, tuple(names), model, kinship)
+
+
+def _name_model(parts: SpecPlugins, name: str) -> str:
+    """What a model is called: by its maker if the name is a block of the spec, else the name."""
+    model = parts.models.get(name)
+    called = None if model is None else getattr(model.node, "model", None)
+    return called if isinstance(called, str) else name
+
+
+def list_asked(judges: Iterable[Judge[Any]]) -> set[str]:
+    """The names of judges, and of those that they ask in turn."""
+    waiting, asked = list(judges), set[str]()
+    while waiting:
+        judge = waiting.pop()
+        if judge.context.name not in asked:
+            asked.add(judge.context.name)
+            waiting += [judge.context.judge(name) for name in names_in(judge.node, "judges")]
+    return asked

@@ -1,0 +1,186 @@
+"""Selects the queries of a dataset that are asked and judged, and the order in which they are asked.
+
+Rankings need the judged queries; answers need the ones to ask. A dataset can be narrowed to some of its queries. An
+evaluation that may stop before the last question asks them in a random order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import abc
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.tables import Collection, only_queries
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import Dataset
+from rageval_spec.store.disk import InputFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data import tables
+    from rageval_spec.data.findings import Estimate
+    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+
+
+class PartOfDataset(Dataset[Any]):
+    """Some queries of a dataset. Its documents are all there."""
+
+    def __init__(self, whole: Dataset[Any], query_ids: abc.Collection[str]) -> None:
+        """Open nothing yet."""
+        super().__init__(whole.node, whole.context)
+        self._whole = whole
+        self._query_ids = sorted(set(query_ids))
+        self.version = whole.version  # type: ignore[misc]
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What the whole dataset has."""
+        return self._whole.parts
+
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The columns of the whole dataset."""
+        return self._whole.list_other_columns()
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files of the whole dataset."""
+        return self._whole.inputs()
+
+    def content(self) -> dict[str, Any]:
+        """The identity of the dataset and of its part, so that tables of the whole are never taken for those of it."""
+        digest = hashlib.sha256(json.dumps(self._query_ids).encode()).hexdigest()
+        return {**self._whole.content(), "queries": digest}
+
+    def prepare(self) -> None:
+        """Make what the whole dataset lacks."""
+        self._whole.prepare()
+
+    def estimate(self) -> Estimate:
+        """The calls that making the whole dataset would take."""
+        return self._whole.estimate()
+
+    def foresee(self) -> tables.Collection:
+        """The collection with only these queries; the whole one, if its queries are only supposed."""
+        whole = self._whole.foresee()
+        part = restrict(whole, self._query_ids)
+        return part if list_ids(part.queries, part.qrels) else whole
+
+    def open(self) -> tables.Collection:
+        """The collection with only these queries.
+
+        Raises:
+            DataError: it has none of them.
+        """
+        part = restrict(self._whole.open(), self._query_ids)
+        if not list_ids(part.queries, part.qrels):
+            raise DataError(f"dataset '{self.context.name}' has none of the {len(self._query_ids)} wanted queries")
+        return part
+
+
+def narrow_datasets(parts: SpecPlugins, queries: Mapping[str, abc.Collection[str]]) -> SpecPlugins:
+    """The parts with only these queries of each dataset; datasets that are not named stay whole."""
+    if not queries:
+        return parts
+    return replace(
+        parts,
+        datasets={
+            name: PartOfDataset(dataset, queries[name]) if name in queries else dataset
+            for name, dataset in parts.datasets.items()
+        },
+    )
+
+
+def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
+    """A copy of the collection with only the queries in its qrels: the first `limit` of them, in the qrels' order.
+
+    Raises:
+        DataError: the dataset has no judgements.
+    """
+    qrels = collection.qrels
+    if qrels is None:
+        reason = collection.why_no_qrels or "name a file with qrels"
+        raise DataError(f"dataset '{collection.name}' has no relevance judgements; {reason}")
+    if limit is not None:
+        qrels = only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
+    load_queries = collection.load_queries
+    return replace(
+        collection,
+        load_qrels=lambda: qrels,
+        load_queries=load_queries and (lambda: only_queries(load_queries(), qrels)),
+    )
+
+
+def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
+    """A copy of the collection with only the queries whose answers are evaluated: the first `limit` of them.
+
+    If the dataset has gold answers, these are all of its queries; else the judged ones, if any; else all.
+
+    Raises:
+        DataError: the dataset has no queries.
+    """
+    queries = whole.queries
+    if queries is None or not queries.height:
+        raise DataError(f"dataset '{whole.name}' has no queries to ask")
+    if whole.references is None and has_judgements(whole):
+        assert whole.qrels is not None, "it has judgements"
+        queries = only_queries(queries, whole.qrels)
+    asked = queries if limit is None else queries.head(limit)
+    return replace(whole, load_queries=lambda: asked)
+
+
+def has_judgements(collection: Collection) -> bool:
+    """Whether any document is judged for any query."""
+    return collection.qrels is not None and collection.qrels.height > 0
+
+
+def judged_ids(judged: Collection) -> pl.DataFrame:
+    """The column `query_id` with the queries that rankings are evaluated on, each once, sorted."""
+    assert judged.qrels is not None, "judged_queries refuses a collection without qrels"
+    return judged.qrels.select("query_id").unique().sort("query_id")
+
+
+def asked_ids(asked: Collection) -> pl.DataFrame:
+    """The column `query_id` with the queries that answers are evaluated on, sorted."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
+    return asked.queries.select("query_id").sort("query_id")
+
+
+_SIZE = 16
+
+
+def shuffle(query_ids: Iterable[str], seed: int) -> tuple[str, ...]:
+    """Each id once, in an order that depends only on the ids and the seed.
+
+    Each id has a place of its own, so that questions that are added to a dataset do not change the order of the others.
+    """
+    key = str(seed).encode()
+
+    def place(query_id: str) -> bytes:
+        content = query_id.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=_SIZE, key=hashlib.sha256(key).digest()).digest()
+
+    return tuple(sorted(dict.fromkeys(query_ids), key=place))
+
+
+def restrict(collection: Collection, query_ids: Iterable[str]) -> Collection:
+    """A copy of the collection with only these queries, in the collection's order."""
+    import polars as pl
+
+    wanted = pl.DataFrame({"query_id": list(query_ids)}, schema={"query_id": pl.String})
+    qrels, load_queries = collection.qrels, collection.load_queries
+    judged = None if qrels is None else only_queries(qrels, wanted)
+    return replace(
+        collection,
+        load_qrels=collection.load_qrels and (lambda: judged),
+        load_queries=load_queries and (lambda: only_queries(load_queries(), wanted)),
+    )
+
+
+def list_ids(*tables: pl.DataFrame | None) -> list[str]:
+    """The ids of all queries of these tables, in their order."""
+    return [
+        query_id for table in tables if table is not None for query_id in table["query_id"].unique(maintain_order=True)
+    ]

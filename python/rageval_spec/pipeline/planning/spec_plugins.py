@@ -1,0 +1,193 @@
+"""Builds the plugins of a spec with their nodes, and prepares what must exist before planning.
+
+Prepared are the files of models, and questions that a model writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import registry, signals
+from rageval_spec.plugin import AnswerMetric, ChatModel, Context, Dataset, Judge, Labels, Metric, Model, Report, System
+from rageval_spec.plugin.block_names import names_in, order_by_reference
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.plugin import say_nothing
+from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.spec_file import find_spec_origin
+from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.store import Answers, NoAnswers
+
+if TYPE_CHECKING:
+    from rageval_spec.progress import ProgressDisplay
+
+
+Fingerprint = Callable[[InputFile], str]
+
+
+@dataclass(frozen=True)
+class SpecPlugins:
+    """The plugins of a spec, built with their nodes, by the names that the spec gives them.
+
+    Attributes:
+        sources: systems that are not evaluated, but whose runs the evaluated ones read.
+    """
+
+    datasets: Mapping[str, Dataset[Any]]
+    models: Mapping[str, Model[Any]]
+    judges: Mapping[str, Judge[Any]]
+    labels: Mapping[str, Labels[Any]]
+    sources: Mapping[str, System[Any]]
+    systems: Mapping[str, System[Any]]
+    metrics: Mapping[str, Metric[Any]]
+    reports: tuple[Report[Any], ...]
+
+    def system(self, name: str) -> System[Any]:
+        """The system with this name, evaluated or not."""
+        return self.systems[name] if name in self.systems else self.sources[name]
+
+    @property
+    def answer_metrics(self) -> dict[str, AnswerMetric[Any]]:
+        """The metrics that look at answers."""
+        return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
+
+    @property
+    def asked_models(self) -> dict[str, Model[Any]]:
+        """The models that a dataset, a system, a judge or a metric asks, and those that these models ask in turn.
+
+        Other models of the spec are neither fetched nor listed.
+        """
+        parts = (*self.datasets.values(), *self.sources.values(), *self.systems.values(), *self.judges.values())
+        new = {name for part in parts for name in names_in(part.node, "models")}
+        new.update(name for metric in self.metrics.values() for name in metric.asked_models())
+        asked: set[str] = set()
+        while new := new - asked:
+            asked |= new
+            new = {name for one in new if one in self.models for name in names_in(self.models[one].node, "models")}
+        return {name: model for name, model in self.models.items() if name in asked}
+
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The names of all systems, in levels; the systems of a level read only runs of the levels before it."""
+        everything = {**self.sources, **self.systems}
+        return order_by_reference({name: system.node for name, system in everything.items()})
+
+
+def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
+    return ignore_progress
+
+
+def build_parts(
+    spec: Spec,
+    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    answers: Answers | None = None,
+    fingerprint: Fingerprint | None = None,
+    budget: Budget | None = None,
+    tell: Callable[[str], None] = say_nothing,
+    output: Path | None = None,
+) -> SpecPlugins:
+    """Build the plugins of a spec.
+
+    Args:
+        progress: returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
+        answers: where models store their replies; nowhere by default.
+        fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
+        budget: the limits on calls to endpoints; none by default.
+        tell: called with sentences that the waiting user should see immediately.
+        output: the folder that the results are written to; None if they are not written.
+    """
+    models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
+    origin = find_spec_origin(spec)
+
+    def build(section: registry.Section, name: str, node: Any) -> Any:
+        context = Context(
+            name,
+            spec.folder,
+            spec.limits.threads,
+            progress(name, getattr(registry.load(section, node.use), "counts", None)),
+            models,
+            answers or NoAnswers(),
+            fingerprint or digest_content,
+            judges,
+            budget or Budget(),
+            spec.limits.concurrency,
+            tell,
+            origin,
+            output,
+        )
+        return registry.load(section, node.use)(node, context)
+
+    models.update({name: build("models", name, node) for name, node in spec.models.items()})
+    judges.update({name: apply_calibration(build("judges", name, node)) for name, node in spec.judges.items()})
+    return SpecPlugins(
+        datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        models=models,
+        judges=judges,
+        labels={name: build("labels", name, node) for name, node in spec.labels.items()},
+        sources={name: build("systems", name, node) for name, node in spec.sources.items()},
+        systems={name: build("systems", name, node) for name, node in spec.systems.items()},
+        metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
+        reports=tuple(build("reports", node.use, node) for node in spec.reports),
+    )
+
+
+@contextmanager
+def stop_calls(parts: SpecPlugins) -> Iterator[None]:
+    """If the block raises, end the calls of chat models that are waiting or under way."""
+    try:
+        yield
+    except BaseException:
+        for model in parts.models.values():
+            if isinstance(model, ChatModel):
+                model.stop()
+        raise
+
+
+def apply_calibration(judge: Judge[Any]) -> Judge[Any]:
+    """The judge, or one that reads its scores as the calibration says that its node names. Opens nothing.
+
+    Few judges have a calibration, and importing what reads one takes as long as reading a spec.
+    """
+    if judge.node.calibrated is None:
+        return judge
+    from rageval_spec.judging.calibrated_judge import CalibratedJudge
+
+    return CalibratedJudge(judge)
+
+
+def prepare_models(parts: SpecPlugins, display: ProgressDisplay) -> None:
+    """Download missing models before the plan is made, because their files are part of the keys.
+
+    Raises:
+        RagevalError: a model cannot be downloaded.
+    """
+    for name, model in parts.asked_models.items():
+        display.announce(f"find the model {name}")
+        model.prepare()
+
+
+def prepare_datasets(parts: SpecPlugins, display: ProgressDisplay, budget: Budget, *, keeps_replies: bool) -> None:
+    """Make what datasets lack before the plan is made, because their questions are part of the keys.
+
+    Raises:
+        RagevalError: questions cannot be made, or only some of them.
+        KeyboardInterrupt: it was interrupted; it says what was spent.
+    """
+    with stop_calls(parts), signals.explained(partial(explain_interrupt, parts, budget, keeps_replies=keeps_replies)):
+        for name, dataset in parts.datasets.items():
+            if names_in(dataset.node, "models"):
+                display.announce(f"make the questions of {name}")
+            dataset.prepare()
+
+
+def explain_interrupt(parts: SpecPlugins, budget: Budget, *, keeps_replies: bool) -> str:
+    """What was spent and how to continue; "" if nothing is asked whose replies are stored."""
+    if not budget.calls and not parts.asked_models:
+        return ""
+    rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
+    return "; ".join(filter(None, (budget.describe(), rest)))

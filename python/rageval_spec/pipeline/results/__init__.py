@@ -1,0 +1,1 @@
+"""Values become an evaluation: aggregates, slices, causes, and where the numbers come from."""

@@ -1,0 +1,309 @@
+"""Diagnoses an evaluation: what went wrong with each question, how often, and what to try first.
+
+Only questions of systems that answer are sorted by cause. The causes are counted for all queries and for each slice.
+The advice on a system is a sentence with the numbers that say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, Advice, Cause, CauseCount, Diagnosis
+from rageval_spec.statistics.intervals import find_wilson_interval
+from rageval_spec.statistics.weighted_clusters import find_share, lay_out
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.data.evaluation import Aggregate
+    from rageval_spec.data.outcomes import Interval
+    from rageval_spec.pipeline.execution.execution import Execution
+    from rageval_spec.spec.blocks.gates import NamedMetric
+    from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """A diagnosis (None if there can be none), and the causes by dataset and system: `query_id, cause`."""
+
+    diagnosis: Diagnosis | None = None
+    causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+
+
+def diagnose(
+    spec: Spec,
+    execution: Execution,
+    aggregates: Sequence[Aggregate],
+    slices: pl.DataFrame | None = None,
+    designs: Mapping[str, Design] | None = None,
+) -> Diagnosed:
+    """Sort the questions of all systems that answer.
+
+    There is no diagnosis if no metric of the spec says whether answers are right, or if neither a metric nor judged
+    documents say whether contexts have what was needed.
+
+    Args:
+        spec: its `diagnosis:` names metrics and thresholds.
+        execution: the values, and the answers.
+        aggregates: the means, for the advice.
+        slices: `dataset, query_id, slices` (a list of names), if the spec declares slices.
+        designs: the clusters and weights of each dataset's questions, if the spec has any.
+    """
+    answered = {(part.dataset, part.system): part for part in execution.samples if not part.retrieves}
+    has_judgements = any(part.qrels is not None for part in answered.values())
+    choice = choose_metrics(spec.diagnosis, spec.metrics, has_judgements=has_judgements)
+    if choice is None or not answered:
+        return Diagnosed()
+
+    needs_judged = choice.retrieval == JUDGED_DOCUMENTS
+    judged = {cell: find_judged_contexts(part.answers, part.qrels) for cell, part in answered.items() if needs_judged}
+    causes = find_causes(execution.values, choice, spec.diagnosis, judged)
+    counts = list(count_causes(causes, spec.statistics.confidence, designs=designs))
+    for name, rows in _split_by_slice(causes, slices):
+        counts += count_causes(rows, spec.statistics.confidence, name, designs)
+    words = {metric.name: metric.node.use for metric in spec.metrics}
+    advice = tuple(advise(causes, aggregates, words))
+    of_cells = causes.partition_by("dataset", "system", as_dict=True, maintain_order=True)
+    labels = {
+        (str(dataset), str(system)): rows.select("query_id", "cause") for (dataset, system), rows in of_cells.items()
+    }
+    return Diagnosed(_describe(spec, choice, tuple(counts), advice), labels)
+
+
+def _describe(
+    spec: Spec, choice: DecidingMetrics, counts: tuple[CauseCount, ...], advice: tuple[Advice, ...]
+) -> Diagnosis:
+    return Diagnosis(*choice, spec.diagnosis.wrong_below, spec.diagnosis.right_from, counts, advice)
+
+
+def _split_by_slice(causes: pl.DataFrame, slices: pl.DataFrame | None) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The causes of each slice, in the order in which the slices first occur."""
+    if slices is None:
+        return
+    members = slices.select("dataset", "query_id", slice="slices").explode("slice").drop_nulls("slice")
+    joined = causes.join(members, on=["dataset", "query_id"], how="inner", maintain_order="left_right")
+    for (name,), rows in joined.group_by("slice", maintain_order=True):
+        yield str(name), rows.drop("slice")
+
+
+_KEY = ("dataset", "system", "query_id")
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+
+
+def find_causes(
+    values: pl.DataFrame, choice: DecidingMetrics, node: DiagnosisNode, judged: Mapping[tuple[str, str], pl.DataFrame]
+) -> pl.DataFrame:
+    """The cause of each question of each system that has the metric of correctness.
+
+    Args:
+        values: columns `tables.VALUES`.
+        choice: the metrics that decide.
+        node: the thresholds.
+        judged: for each dataset and system, `find_judged_contexts`; read if `choice.retrieval` says so.
+
+    Returns:
+        `dataset, system, query_id, cause, is_refusal`, in the order of `values`. `is_refusal` says that the answer has
+        no value of faithfulness because it makes no claim.
+    """
+    import polars as pl
+
+    table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
+    found = (
+        _read_judged(judged) if choice.retrieval == JUDGED_DOCUMENTS else _read_metric(values, choice.retrieval, node)
+    )
+    faithful = _read_metric(values, choice.faithfulness, node, with_status=True)
+    table = table.join(found.rename({"decided": "found"}), on=_KEY, how="left", maintain_order="left")
+    table = table.join(faithful.rename({"decided": "faithful"}), on=_KEY, how="left", maintain_order="left")
+    return table.select(*_KEY, cause=_name_cause(), is_refusal=(pl.col("status") == "unscorable").fill_null(False))
+
+
+def _decide(node: DiagnosisNode) -> pl.Expr:
+    """True from `right_from`, False below `wrong_below`, null between them and without a value."""
+    import polars as pl
+
+    value = pl.col("value")
+    return pl.when(value >= node.right_from).then(True).when(value < node.wrong_below).then(False)
+
+
+def _read_metric(
+    values: pl.DataFrame, metric: str | None, node: DiagnosisNode, *, with_status: bool = False
+) -> pl.DataFrame:
+    import polars as pl
+
+    rows = values.filter(pl.col("metric") == (metric or ""))
+    return rows.select(*_KEY, *(["status"] if with_status else []), decided=_decide(node))
+
+
+def _read_judged(judged: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    empty = pl.DataFrame(schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean})
+    frames = [
+        table.select(dataset=pl.lit(dataset), system=pl.lit(system), query_id="query_id", decided="found")
+        for (dataset, system), table in judged.items()
+    ]
+    return pl.concat([empty, *frames])
+
+
+def _name_cause() -> pl.Expr:
+    import polars as pl
+
+    found, right, faithful = pl.col("found"), pl.col("right"), pl.col("faithful")
+    cause = (
+        pl.when(~found & ~right & ~faithful).then(pl.lit("both"))
+        .when(~found & ~right).then(pl.lit("retrieval"))
+        .when(~found & right).then(pl.lit("lucky"))
+        .when(found & (~right | ~faithful)).then(pl.lit("generation"))
+        .when(found & right).then(pl.lit("fine"))
+    )  # fmt: skip
+    return cause.otherwise(pl.lit("undecided"))
+
+
+def count_causes(
+    causes: pl.DataFrame,
+    confidence: float,
+    slice_name: str | None = None,
+    designs: Mapping[str, Design] | None = None,
+) -> Iterator[CauseCount]:
+    """The questions of each dataset and system with each cause that occurs, in the order of `Cause`.
+
+    The shares on a dataset that is in `designs` are weighted, and their intervals are of whole clusters.
+    """
+    for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):
+        found = dict(rows["cause"].value_counts().iter_rows())
+        for cause in CAUSES:
+            if count := found.get(cause, 0):
+                design = (designs or {}).get(str(dataset))
+                interval = find_wilson_interval(count, rows.height, confidence)
+                share = count / rows.height
+                if design is not None:
+                    share, interval = _weigh(rows, cause, design, confidence)
+                yield CauseCount(str(dataset), str(system), cause, count, rows.height, share, interval, slice_name)
+
+
+def _weigh(rows: pl.DataFrame, cause: Cause, design: Design, confidence: float) -> tuple[float, Interval | None]:
+    query_ids = rows["query_id"].to_list()
+    hits = (rows["cause"] == cause).to_numpy().astype(float)
+    return find_share(hits, lay_out(design, query_ids, query_ids), confidence)
+
+
+RETRIEVAL = ("context_recall",)
+CORRECTNESS = ("answer_correctness", "completeness", "token_f1")
+FAITHFULNESS = ("faithfulness",)
+"""The words of the metrics that decide each part, the best first."""
+
+
+class DecidingMetrics(NamedTuple):
+    """The names of the metrics that decide; `retrieval` can be `JUDGED_DOCUMENTS`, `faithfulness` None."""
+
+    retrieval: str
+    correctness: str
+    faithfulness: str | None
+
+
+def choose_metrics(
+    node: DiagnosisNode, metrics: Sequence[NamedMetric], *, has_judgements: bool
+) -> DecidingMetrics | None:
+    """The metrics of a spec that a diagnosis is made from; None if it has none for a part that every cause needs.
+
+    A name in the node comes first, then the first metric of the spec with a fitting word. Without a metric that says
+    what the contexts lack, judged documents do, if a dataset has judgements.
+    """
+    retrieval = node.retrieval or _find(metrics, RETRIEVAL) or (JUDGED_DOCUMENTS if has_judgements else None)
+    correctness = node.correctness or _find(metrics, CORRECTNESS)
+    if retrieval is None or correctness is None:
+        return None
+    return DecidingMetrics(retrieval, correctness, node.faithfulness or _find(metrics, FAITHFULNESS))
+
+
+def _find(metrics: Sequence[NamedMetric], words: Sequence[str]) -> str | None:
+    return next((metric.name for word in words for metric in metrics if metric.node.use == word), None)
+
+
+def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> pl.DataFrame:
+    """For each answer, whether any relevant document is among its contexts: columns `query_id, found`.
+
+    `found` is null if the answer does not name its documents, or if no document is relevant for its query.
+
+    Args:
+        answers: `query_id, context_ids`.
+        qrels: `query_id, doc_id, relevance`; a relevance of 1 or more counts.
+    """
+    import polars as pl
+
+    if qrels is None:
+        return answers.select("query_id", found=pl.lit(None, dtype=pl.Boolean))
+    relevant = qrels.filter(pl.col("relevance") >= 1).select("query_id", "doc_id").unique()
+    named = answers.select("query_id", doc_id="context_ids").explode("doc_id")
+    hits = named.join(relevant, on=["query_id", "doc_id"], how="semi").select("query_id").unique()
+    known = answers.select("query_id", is_known=pl.col("context_ids").is_not_null())
+    is_judged = pl.col("query_id").is_in(relevant["query_id"].unique().implode())
+    found = pl.when(pl.col("is_known") & is_judged).then(pl.col("query_id").is_in(hits["query_id"].implode()))
+    return known.select("query_id", found=found)
+
+
+_HIGH, _LOW = 0.7, 0.5
+_OFTEN = 0.2
+"""The share of questions from which luck is worth a remark."""
+
+
+def advise(causes: pl.DataFrame, aggregates: Sequence[Aggregate], words: Mapping[str, str]) -> Iterator[Advice]:
+    """At most one sentence for each dataset and system.
+
+    Args:
+        causes: the table from `find_causes`.
+        aggregates: the means of all metrics.
+        words: the word of each metric (`conciseness`), by its name.
+    """
+    means = {(a.dataset, a.system, words.get(a.metric, "")): a.mean for a in aggregates if a.mean is not None}
+    for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):
+        of_system = {word: mean for (d, s, word), mean in means.items() if (d, s) == (dataset, system)}
+        sentence = _choose(rows, of_system)
+        if sentence is not None:
+            yield Advice(str(dataset), str(system), sentence)
+
+
+def _choose(rows: pl.DataFrame, means: Mapping[str, float]) -> str | None:
+    found = dict(rows["cause"].value_counts().iter_rows())
+    lacking, generated = found.get("retrieval", 0) + found.get("both", 0), found.get("generation", 0)
+    wrong = lacking + generated
+    if wrong and lacking >= generated:
+        return _blame_retrieval(lacking, wrong, means)
+    if wrong:
+        return _blame_generation(rows, generated, wrong, means)
+    lucky = found.get("lucky", 0)
+    if lucky >= _OFTEN * rows.height:
+        are, their = ("is", "its") if lucky == 1 else ("are", "their")
+        return (
+            f"{lucky} of {rows.height} answers {are} right although {their} contexts lack what was needed: "
+            "test with questions that only your documents can answer"
+        )
+    return None
+
+
+def _blame_retrieval(lacking: int, wrong: int, means: Mapping[str, float]) -> str:
+    start = f"{_count(lacking, wrong)} did not get what {'they' if wrong > 1 else 'it'} needed"
+    if means.get("context_precision", 1.0) < _LOW:
+        return f"{start}, and few contexts are useful: try a reranker or a better retriever first"
+    return f"{start}: improve retrieval first, with more documents, a hybrid of retrievers or a reranker"
+
+
+def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Mapping[str, float]) -> str:
+    import polars as pl
+
+    they, their = ("they", "their") if wrong > 1 else ("it", "its")
+    start = f"{_count(generated, wrong)} had what {they} needed in {their} contexts"
+    refused = rows.filter((pl.col("cause") == "generation") & pl.col("is_refusal")).height
+    if 2 * refused > generated:
+        which = "it refuses" if generated == 1 else f"{refused} of them refuse"
+        return f"{start}, and {which}: loosen the prompt first"
+    if means.get("completeness", 0.0) >= _HIGH and means.get("conciseness", 1.0) < _LOW:
+        return f"{start}, and answers say more than was asked: retrieve fewer documents first"
+    return f"{start}: tighten the prompt or try a stronger model first"
+
+
+def _count(part: int, wrong: int) -> str:
+    return f"{part} of {wrong} wrong answers" if wrong > 1 else "the one wrong answer"

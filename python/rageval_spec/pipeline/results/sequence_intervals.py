@@ -1,0 +1,163 @@
+"""Intervals of an evaluation that stopped early: confidence sequences, which hold although the data chose their size.
+
+They are of the mean over all questions of the dataset, asked or not. Numbers that have no such sequence keep their
+intervals, and a note says which they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection as Container
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.outcomes import AskedQuestions, Note, Stopping
+from rageval_spec.pipeline.execution.stopping_decision import clip, list_values, range_of
+from rageval_spec.pipeline.values.slice_membership import find_slices
+from rageval_spec.spec.blocks.stopping import is_bounded_mean
+from rageval_spec.statistics.sequential_analysis import find_sequence_interval
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+    from rageval_spec.data.outcomes import Cell, Interval
+    from rageval_spec.pipeline.execution.execution import Execution
+    from rageval_spec.pipeline.execution.stopping_decision import Round
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.blocks.spec_node import Spec
+
+
+class SequenceIntervals:
+    """Replaces the intervals of numbers on datasets of which not all questions were asked."""
+
+    def __init__(
+        self,
+        rounds: Sequence[Round],
+        metrics: Mapping[str, Metric[Any]],
+        earlier: Mapping[str, Evaluation],
+        confidence: float,
+        slices: Mapping[tuple[str, str], Container[str]],
+    ) -> None:
+        """Compute nothing yet.
+
+        Args:
+            rounds: the last round of each dataset of which not all questions were asked.
+            metrics: the metrics by name.
+            earlier: the earlier evaluations that gates compare with, by name.
+            confidence: the level of the intervals.
+            slices: the queries of each slice, by dataset and name.
+        """
+        self._rounds = {one.dataset: one for one in rounds}
+        self._metrics = metrics
+        self._earlier = earlier
+        self._confidence = confidence
+        self._slices = slices
+
+    def give_aggregates(self, aggregates: Sequence[Aggregate]) -> tuple[Aggregate, ...]:
+        """The aggregates with their new intervals."""
+        return tuple(replace(one, interval=self._of_mean(one)) if self._applies(one) else one for one in aggregates)
+
+    def give_comparisons(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+        """The comparisons with the new intervals of their differences."""
+        return tuple(
+            replace(one, interval=self._of_difference(one)) if self._applies(one) else one for one in comparisons
+        )
+
+    def list_notes(self, aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> list[Note]:
+        """A note on each dataset that says which of its intervals and tests assume that all sizes were fixed."""
+        notes = []
+        for dataset in self._rounds:
+            names = dict.fromkeys(one.metric for one in aggregates if one.dataset == dataset and one.interval)
+            others = [name for name in names if not is_bounded_mean(self._metrics[name])]
+            unfit = [f"the intervals of {', '.join(others)}"] if others else []
+            unfit += ["the p-values"] if any(one.dataset == dataset for one in comparisons) else []
+            if unfit:
+                message = f"{' and '.join(unfit)} do not take into account that the evaluation stopped early"
+                notes.append(Note("not_sequential", message, dataset))
+        return notes
+
+    def _applies(self, one: Aggregate | Comparison) -> bool:
+        return one.dataset in self._rounds and is_bounded_mean(self._metrics[one.metric])
+
+    def _of_mean(self, one: Aggregate) -> Interval | None:
+        done, metric = self._rounds[one.dataset], self._metrics[one.metric]
+        column = done.read(one.system, one.metric) or {}
+        values = dict(zip(column, list_values([*column.values()]), strict=True))
+        return self._find(one.cell, values, len(done.list_all(metric)), range_of(metric))
+
+    def _of_difference(self, one: Comparison) -> Interval | None:
+        metric = self._metrics[one.metric]
+        pairs = self._rounds[one.dataset].pair(one.cell, metric, one.baseline, self._earlier)
+        low, high = range_of(metric)
+        return self._find(one.cell, pairs.subtract(), pairs.population, (low - high, high - low))
+
+    def _find(
+        self, cell: Cell, values: Mapping[str, float], population: int, bounds: tuple[float, float]
+    ) -> Interval | None:
+        """The interval of the mean of a cell's values; those outside its slice count as questions without a value."""
+        members = values.keys() if cell.slice is None else self._slices[cell.dataset, cell.slice]
+        own = [value if name in members else math.nan for name, value in values.items()]
+        if all(map(math.isnan, own)):
+            return None
+        try:
+            return find_sequence_interval(clip(own, bounds), population, self._confidence, bounds)
+        except ValueError:  # the metric is wrong about its bounds
+            return None
+
+
+def summarize_stopping(spec: Spec, execution: Execution) -> Stopping | None:
+    """How many questions were asked; None if the spec has no `stopping:`."""
+    node = spec.stopping
+    if node is None:
+        return None
+    return Stopping(node.confidence, node.first, node.batch, spec.statistics.seed, execution.asked)
+
+
+def describe_stopping(
+    evaluation: Evaluation,
+    execution: Execution,
+    spec: Spec,
+    metrics: Mapping[str, Metric[Any]],
+    earlier: Mapping[str, Evaluation],
+) -> Evaluation:
+    """The evaluation with notes on how many questions were asked, and with the intervals that hold then.
+
+    A spec without `stopping:` gives the evaluation as it is.
+    """
+    if spec.stopping is None:
+        return evaluation
+    told = [note for one in execution.asked for note in _tell(one)]
+    if execution.rounds:
+        slices = find_slices(spec.slices, execution.evaluated).slices
+        members = {(one.dataset, one.name): frozenset(one.query_ids) for one in slices}
+        given = SequenceIntervals(execution.rounds, metrics, earlier, spec.statistics.confidence, members)
+        told += given.list_notes(evaluation.aggregates, (*evaluation.comparisons, *evaluation.baselines))
+        evaluation = replace(
+            evaluation,
+            aggregates=given.give_aggregates(evaluation.aggregates),
+            comparisons=given.give_comparisons(evaluation.comparisons),
+            baselines=given.give_comparisons(evaluation.baselines),
+            slices=tuple(
+                replace(
+                    one,
+                    aggregates=given.give_aggregates(one.aggregates),
+                    comparisons=given.give_comparisons(one.comparisons),
+                )
+                for one in evaluation.slices
+            ),
+        )
+    return replace(evaluation, notes=(*told, *evaluation.notes))
+
+
+def _tell(asked: AskedQuestions) -> Iterator[Note]:
+    questions = count_noun(asked.total, "question")
+    if asked.ending == "decided":
+        message = f"asked {asked.asked:,} of {questions}, in random order: {asked.reason}"
+        yield Note("stopped_early", message, asked.dataset, count=asked.asked)
+    elif asked.ending == "interrupted":
+        drawn = questions if not asked.is_part else f"the first {asked.asked:,} of {questions}"
+        message = f"a limit was reached while {drawn} were asked, before every gate was decided"
+        yield Note("stopped_early", message, asked.dataset, count=asked.asked, level="warning")
+    elif asked.ending == "all":
+        yield Note("asked_all", f"asked all of {questions}: {asked.reason}", asked.dataset, count=asked.asked)

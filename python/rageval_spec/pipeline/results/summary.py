@@ -1,0 +1,217 @@
+"""Turns values into an evaluation: aggregates, paired tests, gates and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.outcomes import Note, collect_base_values, list_cells
+from rageval_spec.history.saved_evaluations import compare_settings
+from rageval_spec.pipeline.execution.execution import Execution
+from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
+from rageval_spec.pipeline.gating.gate_outcomes import check_gates, compare_baselines, find_missing, relate
+from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
+from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.pipeline.results.diagnosis import diagnose
+from rageval_spec.pipeline.results.provenance import (
+    count_judging,
+    count_replies,
+    describe_calibrations,
+    describe_spec,
+    digest_data,
+    digest_implementations,
+    digest_prompts,
+    find_dataset_origin,
+    note_self_judging,
+    summarize_metrics,
+)
+from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
+from rageval_spec.pipeline.results.sequence_intervals import summarize_stopping
+from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
+from rageval_spec.pipeline.values.answer_values import coverage_notes, uncovered_notes
+from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
+from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
+from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
+from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.planning.plan import EvaluationPlan
+
+
+def judge_values(
+    spec: Spec,
+    parts: SpecPlugins,
+    execution: Execution,
+    earlier: Mapping[str, Evaluation],
+    notes: Sequence[Note] = (),
+    selection: Mapping[str, Any] | None = None,
+    plan: EvaluationPlan | None = None,
+) -> Evaluation:
+    """Aggregate the values, compare every system with the first, and check the gates.
+
+    Args:
+        spec: the spec that was executed.
+        parts: its plugins.
+        execution: the values, from `execute`.
+        earlier: the earlier evaluations, from `find_baselines`.
+        notes: notes to put before the others.
+        selection: settings of the command line, recorded beside those of the spec.
+        plan: the plan that was executed; it knows the digests of the corpora.
+    """
+    is_limited = (selection or {}).get("limit") is not None
+    designed = find_designs(spec, execution.evaluated, is_limited=is_limited)
+    designs = designed.designs
+    draft = _draft(spec, parts, execution, selection, plan, designed)
+    labelled = _attach_labels(spec, parts, execution, draft)
+    metrics, values = parts.metrics, labelled.values
+    draft = replace(draft, values=redact_values(values, spec.redact))
+    first = _find_first(spec, execution)
+    related = relate(draft, earlier)
+    related = {name: one.take(attach_again(labelled, parts, one.evaluation)) for name, one in related.items()}
+    compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
+    compared = labelled.correct_comparisons(compared, values)
+    baselines = compare_baselines(spec, values, related, metrics, labelled, designs)
+    sliced = find_slices(spec.slices, execution.evaluated)
+    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled, designs)
+    gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
+    aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
+    aggregates = labelled.correct_aggregates(aggregates, values)
+    memberships = find_memberships(sliced.slices) if sliced.slices else None
+    diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
+    traits = Traits(_split_by_dataset(memberships), diagnosed.causes)
+    evaluation = replace(
+        draft,
+        aggregates=aggregates,
+        comparisons=adjust_table(compared.comparisons, gated),
+        gates=check_gates(
+            spec.gates,
+            aggregates,
+            metrics,
+            {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+            [overlap for one in related.values() for overlap in one.comparability.overlaps],
+            spec.bands,
+            numbers.results,
+            find_missing(spec, earlier),
+            earlier,
+        ),
+        baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
+        overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
+        diagnosis=diagnosed.diagnosis,
+        slices=numbers.results,
+        weakest=numbers.weakest,
+        stream_samples=partial(_stream_samples, execution.samples, traits, spec),
+        load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
+    )
+    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
+    unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
+    changed = [note for one in related.values() for note in one.list_notes(spec)]
+    coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
+    itself = note_self_judging(parts)
+    told = dict.fromkeys(
+        [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
+    )
+    return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
+
+
+def _draft(
+    spec: Spec,
+    parts: SpecPlugins,
+    execution: Execution,
+    selection: Mapping[str, Any] | None,
+    plan: EvaluationPlan | None,
+    designed: Designed,
+) -> Evaluation:
+    """The evaluation without the numbers that are made of its values, and without gates."""
+    metrics = parts.metrics
+    load_fingerprints = cache(partial(_take_fingerprints, execution))
+    return Evaluation(
+        name=spec.name,
+        spec_digest=spec.digest,
+        datasets=tuple(spec.datasets),
+        systems=tuple(spec.systems),
+        metrics=tuple(metrics),
+        aggregates=(),
+        comparisons=(),
+        gates=(),
+        notes=(),
+        values=redact_values(execution.values, spec.redact),
+        settings={
+            "ranking": spec.ranking.model_dump(mode="json"),
+            "statistics": spec.statistics.model_dump(mode="json"),
+            **(selection or {}),
+        },
+        versions={"rageval-spec": package_version()},
+        failures=tuple(map(str, redact_failures(execution.failures, spec.redact))),
+        models={name: model.describe() for name, model in parts.asked_models.items()},
+        lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
+        units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+        bands=dict(spec.bands),
+        summaries=summarize_metrics(metrics),
+        digests=digest_data(load_fingerprints(), plan),
+        judging=count_judging(parts),
+        replies=count_replies(parts),
+        prompts=digest_prompts(parts),
+        calibrations=describe_calibrations(parts),
+        implementations=digest_implementations(metrics),
+        spec=describe_spec(spec, metrics),
+        stopping=summarize_stopping(spec, execution),
+        labels=digest_labels(parts),
+        origins=_find_origins(spec, execution),
+        load_fingerprints=load_fingerprints,
+        designs=designed.summaries,
+        load_question_designs=lambda: dict(designed.designs),
+    )
+
+
+def _attach_labels(spec: Spec, parts: SpecPlugins, execution: Execution, draft: Evaluation) -> LabelledValues:
+    """The values with people's labels, which are joined by the answers that the systems gave."""
+    stream = partial(stream_samples, execution.samples)
+    return attach_labels(
+        parts, replace(draft, values=execution.values, stream_samples=stream), spec.statistics.confidence
+    )
+
+
+def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
+    """`query_id, slices` of each dataset, from `dataset, query_id, slices`."""
+    if memberships is None:
+        return {}
+    parts = memberships.partition_by("dataset", as_dict=True, include_key=False, maintain_order=True)
+    return {str(dataset): table for (dataset,), table in parts.items()}
+
+
+def _stream_samples(parts: Sequence[SampleParts], traits: Traits, spec: Spec) -> Iterator[pl.DataFrame]:
+    """The samples as far as the spec keeps them."""
+    if spec.samples == "none":
+        return iter(())
+    left_out: set[RedactedColumn] = {*spec.redact, *(("contexts",) if spec.samples == "texts" else ())}
+    blocks = stream_samples(parts, traits)
+    return redact_samples(blocks, sorted(left_out)) if left_out else blocks
+
+
+def _take_fingerprints(execution: Execution) -> Fingerprints:
+    """The fingerprints of all queries, also of those that were not asked: the data are the same without an answer."""
+    evaluated = {one.collection.name: one for one in execution.evaluated}
+    evaluated |= {one.dataset: one.evaluated for one in execution.rounds}
+    return Fingerprints({name: take_fingerprints(one) for name, one in evaluated.items()})
+
+
+def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
+    """Where each dataset comes from, by name, as far as it says so."""
+    opened = {one.collection.name: one.collection for one in execution.evaluated}
+    opened |= {one.dataset: one.evaluated.collection for one in execution.rounds}
+    found = ((name, find_dataset_origin(node, opened[name])) for name, node in spec.datasets.items() if name in opened)
+    return {name: origin for name, origin in found if origin is not None}
+
+
+def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
+    """For each metric, the first system of the spec that has it; retrievers do not have metrics of answers."""
+    pairs = {(cell.metric, cell.system) for cell in list_cells(execution.values)}
+    order = {system: place for place, system in enumerate(spec.systems)}
+    return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))

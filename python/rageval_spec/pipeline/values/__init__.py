@@ -1,0 +1,1 @@
+"""Rankings and answers become values, and slices of queries."""

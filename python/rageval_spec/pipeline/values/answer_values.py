@@ -1,0 +1,388 @@
+"""Computes the metrics of answers, and writes the notes for readers of the numbers.
+
+All metrics of a system are computed at the same time, because they mostly wait for models. Notes say what is missing,
+what was excluded, and what the numbers do not cover.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.evaluation import Aggregate
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.tables import Collection
+from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.planning.plan import explain
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement
+from rageval_spec.threads import map_in_threads
+from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.findings import Criterion
+    from rageval_spec.data.samples import Part, Sample
+    from rageval_spec.kernels import RankingValues
+    from rageval_spec.plugin import Judge, Metric, RankingMetric
+    from rageval_spec.spec.blocks.spec_node import RankingNode
+
+
+MOST_METRICS_AT_ONCE = 16
+_IDS_SHOWN = 3
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
+_NAMES: Mapping[Part, str] = {
+    "answer": "no answer",
+    "contexts": "no contexts",
+    "context_ids": "no ids of its contexts",
+    "reference": "no reference",
+    "reference_contexts": "no reference contexts",
+    "relevant": "no judged documents",
+    "answerable": "nothing that says whether it can be answered ('answerable')",
+    "group": "no group of queries that ask the same ('group')",
+    "condition": "no condition ('condition')",
+}
+
+
+_ADVICE: Mapping[Part, str] = {
+    "answer": "name the system's answers in 'columns.answer'",
+    "contexts": "name them in 'columns.contexts' (file) or 'contexts' of the system",
+    "context_ids": "name them in 'columns.context_ids' (file) or 'context_ids' of the system",
+    "reference": "name the gold answers in 'columns.reference' of the dataset",
+    "reference_contexts": "name them in 'columns.reference_contexts' of the dataset",
+    "answerable": "name it in 'columns.answerable' of the dataset",
+    "group": "name it in 'columns.group' of the dataset",
+    "condition": "name it in 'columns.condition' of the dataset",
+}
+"""What to write in the spec if no query has a part."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The values of one metric of one system on one dataset.
+
+    Attributes:
+        values: columns `query_id, value, status, reason, details`, sorted by `query_id`.
+        error: the exception that the metric raised; None if it returned values.
+        is_broken: True if the metric returned values, but more than half of the queries it was given failed.
+    """
+
+    metric: str
+    values: pl.DataFrame
+    notes: tuple[Note, ...]
+    error: Exception | None = None
+    is_broken: bool = False
+
+
+def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
+    """Tell every judge all the criteria that it will be asked about."""
+    wanted: dict[int, tuple[Judge[Any], list[Criterion]]] = {}
+    for metric in metrics.values():
+        for judge in metric.judges():
+            _, criteria = wanted.setdefault(id(judge), (judge, []))
+            criteria.extend(one for one in metric.criteria() if one not in criteria)
+    for judge, criteria in wanted.values():
+        judge.expect(criteria)
+
+
+def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
+    """Compute every metric, in the order given. If a metric raises, every query gets the status "error"."""
+    unprepared = {name: _prepare(metric) for name, metric in metrics.items()}
+
+    def compute_one(name: str) -> Computed:
+        return compute(name, metrics[name], samples, unprepared[name])
+
+    if metrics:
+        yield from map_in_threads(compute_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric")
+
+
+def _prepare(metric: AnswerMetric[Any]) -> Exception | None:
+    """Prepare a metric. Returns the exception that it raised, which becomes its error on every query, or None."""
+    try:
+        metric.prepare()
+    except Exception as failure:
+        return failure
+    return None
+
+
+def compute(
+    name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
+) -> Computed:
+    """Compute one metric. Samples that it cannot score get their status without a call.
+
+    `unprepared` is the exception that its `prepare` raised, if any. The metric is then not called, and the exception
+    becomes the error of every query.
+    """
+    excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
+    usable = [sample for index, sample in enumerate(samples) if index not in excluded]
+    begun = time.perf_counter()
+    try:
+        if unprepared is not None:
+            raise unprepared
+        with no_exit():
+            measured = metric.compute(usable) if usable else Measured(())
+        metric.context.budget.usage.time(name, len(usable), time.perf_counter() - begun)
+        if len(measured.measurements) != len(usable):
+            raise DataError(f"the metric returned {len(measured.measurements)} values for {len(usable)} queries")
+        error = None
+    except Exception as failure:
+        measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
+    given = iter(measured.measurements)
+    all_of_them = [excluded.get(index) or _check(next(given)) for index in range(len(samples))]
+    asked = [one for index, one in enumerate(all_of_them) if index not in excluded]
+    failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
+    unfinished = [one for one in asked if one.is_unfinished]
+    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
+    labelled = tuple(_label(note, name) for note in notes)
+    return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
+
+
+def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
+    """The samples that a metric is given."""
+    return [sample for sample in samples if _exclude(metric, sample) is None]
+
+
+def _exclude(metric: AnswerMetric[Any], sample: Sample) -> Measurement | None:
+    if sample.is_unfinished:
+        return Measurement.unfinished(sample.error or "")
+    if sample.error is not None and not metric.counts_failures:
+        return Measurement.error(sample.error)
+    lacking = [_NAMES[part] for part in sorted(metric.needs) if _lacks(sample, part)]
+    return Measurement.unscorable(f"the query has {' and '.join(lacking)}") if lacking else None
+
+
+def _lacks(sample: Sample, part: Part) -> bool:
+    return sample.error is None and sample.lacks(part)
+
+
+def _check(measurement: Measurement) -> Measurement:
+    """Turn a missing or non-finite value into an error of that query, never into a 0."""
+    value = measurement.value
+    if measurement.status == "scored" and (value is None or not math.isfinite(value)):
+        return Measurement.error("the value is not a finite number", measurement.details)
+    return measurement if measurement.status == "scored" else replace(measurement, value=None)
+
+
+def _remark(
+    metric: AnswerMetric[Any],
+    measurements: Sequence[Measurement],
+    samples: Sequence[Sample],
+    failed: Sequence[Measurement],
+    unfinished: Sequence[Measurement],
+) -> Iterator[Note]:
+    """Notes on the queries without a value, with the most frequent reason."""
+    queries = count_noun(len(samples), "query", "queries")
+    yield from unfinished_notes(len(unfinished), len(samples), "judged", unfinished[0].reason if unfinished else None)
+    if failed:
+        message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
+        yield Note("failed_queries", message, count=len(failed))
+    reasons: dict[str, list[tuple[str, str]]] = {}
+    for one, sample in zip(measurements, samples, strict=True):
+        if one.status == "unscorable":
+            reason = _generalize(one.reason or "")
+            reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, sample.query_id))
+    if reasons:
+        count = sum(map(len, reasons.values()))
+        told = "; ".join(
+            _count_reason(found, len(reasons)) for found in sorted(reasons.values(), key=len, reverse=True)
+        )
+        message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
+        yield Note("unscorable_queries", message, count=count)
+
+
+def _generalize(reason: str) -> str:
+    """A reason without what it quotes, so that queries with the same kind of reason are counted together."""
+    return reason.partition(": '")[0]
+
+
+def _merge(reasons: Sequence[str]) -> str:
+    """One sentence for reasons that differ only in numbers: `similarity 0.18 to 0.32 is below 0.35`."""
+    columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
+    ends = iter([(min(column, key=float), max(column, key=float)) for column in columns])
+    return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ends))), reasons[0])
+
+
+def _count_reason(found: Sequence[tuple[str, str]], kinds: int) -> str:
+    """`4 because the answer refuses (q07, q12, q31, ...)`; without the count if it is the only reason."""
+    reason, ids = _merge([reason for reason, _ in found]), [query_id for _, query_id in found]
+    shown = ", ".join(ids[:_IDS_SHOWN]) + (", ..." if len(ids) > _IDS_SHOWN else "")
+    return f"{reason} ({shown})" if kinds == 1 else f"{len(ids)} because {reason} ({shown})"
+
+
+def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
+    """What to write in the spec if no query has a part that the metric needs."""
+    for part in sorted(metric.needs):
+        if part in _ADVICE and all(_lacks(sample, part) for sample in samples if sample.error is None):
+            return f"; {_ADVICE[part]}"
+    return ""
+
+
+def _label(note: Note, metric: str) -> Note:
+    return replace(note, message=f"{metric}: {note.message}")
+
+
+def _tabulate(samples: Sequence[Sample], measurements: Sequence[Measurement]) -> pl.DataFrame:
+    import polars as pl
+
+    columns: dict[str, tuple[Any, Callable[[Measurement], Any]]] = {
+        "value": (pl.Float64, lambda m: m.value),
+        "status": (pl.String, lambda m: m.status),
+        "reason": (pl.String, lambda m: None if m.reason is None else _writable(m.reason)),
+        "details": (pl.String, _dump_details),
+    }
+    table = pl.DataFrame(
+        {
+            "query_id": pl.Series([sample.query_id for sample in samples], dtype=pl.String),
+            **{
+                name: pl.Series([read(one) for one in measurements], dtype=kind)
+                for name, (kind, read) in columns.items()
+            },
+        }
+    )
+    return table.sort("query_id")
+
+
+def _dump_details(measurement: Measurement) -> str | None:
+    if measurement.details is None:
+        return None
+    return _writable(json.dumps(measurement.details, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+
+
+def _writable(text: str) -> str:
+    """The text with lone surrogates, which some replies contain, written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+_NEGLIGIBLE = 1e-9
+"""A share that is only a rounding error."""
+
+
+def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
+    """A note if only the first queries were evaluated."""
+    total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
+    if used == total:
+        return []
+    message = f"only the first {used} of {count_noun(total, 'query', 'queries')} were evaluated"
+    return [Note("limited", message, whole.name, count=used)]
+
+
+def difference_notes(whole: Collection) -> list[Note]:
+    """A note for each way in which questions that were made are not as they were ordered."""
+    return [Note("other_than_ordered", f"the generated questions: {told}", whole.name) for told in whole.differences]
+
+
+def lacks_most(cell: Aggregate) -> bool:
+    """Whether fewer than half of the queries have a value, mostly because the others are excused.
+
+    Other reasons for missing values have their own notes, and count against the gate's `min_scored`.
+    """
+    return 0 < 2 * cell.scored < cell.total <= cell.scored + 2 * cell.excused
+
+
+def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
+    """A warning for each mean that covers fewer than half of the queries."""
+    return [
+        Note(
+            "mostly_unscored",
+            f"{cell.metric}: only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; "
+            "the number says nothing about the others",
+            cell.dataset,
+            cell.system,
+            cell.total - cell.scored,
+            "warning",
+        )
+        for cell in aggregates
+        if lacks_most(cell) and not metrics[cell.metric].is_partial
+    ]
+
+
+def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:
+    """A warning for each weighted mean that leaves out a part of production, because none of it could be scored."""
+    return [
+        Note(
+            "uncovered",
+            f"{cell.metric}: {format_percent(cell.design.uncovered)} of production has no scored question; the mean is "
+            "of the rest",
+            cell.dataset,
+            cell.system,
+            level="warning",
+        )
+        for cell in aggregates
+        if cell.design is not None and cell.design.uncovered > _NEGLIGIBLE
+    ]
+
+
+def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> list[Note]:
+    """A warning if queries were not `done` (for example "asked") because the evaluation stopped.
+
+    `reason` says why, and after a semicolon what to do; the note has only its first part.
+    """
+    if not count:
+        return []
+    why = (reason or "the evaluation stopped").partition(";")[0]
+    queries = f"{count} of {count_noun(total, 'query', 'queries')} {_verb(count, 'was')} not {done}"
+    same = f"not {done} "
+    message = f"{queries} {why.removeprefix(same)}" if why.startswith(same) else f"{queries}: {why}"
+    return [Note("stopped", message, count=count, level="warning")]
+
+
+def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Note]:
+    """A warning if the system names contexts, but those of every answer are empty.
+
+    There is no warning if no metric reads contexts.
+    """
+    given = [sample for sample in samples if sample.error is None and sample.contexts is not None]
+    if not given or any(text.strip() for sample in given for text in sample.contexts or ()):
+        return []
+    if not any(metric.needs & {"contexts", "context_ids"} for metric in metrics):
+        return []
+    empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
+    message = (
+        f"{empty} empty, so metrics of contexts measure nothing; check the field that the system's key 'contexts' names"
+    )
+    return [Note("empty_contexts", message, count=len(given), level="warning")]
+
+
+def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:
+    """Notes on queries that are missing from the run, have no relevant document, or are not in the qrels."""
+    queries = count_noun(len(ranked.query_ids), "query", "queries")
+    missing, no_relevant = int(ranked.missing.sum()), int(ranked.no_relevant.sum())
+    notes = []
+    if missing:
+        message = (
+            f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_treatment(ranking.missing, missing)}"
+        )
+        notes.append(Note("missing_queries", message, dataset, system, missing))
+    if no_relevant:
+        message = f"{no_relevant} of {queries} {_verb(no_relevant, 'has')} no relevant document and "
+        message += _treatment(ranking.no_relevant, no_relevant)
+        notes.append(Note("no_relevant_documents", message, dataset, None, no_relevant))
+    if ranked.unjudged_queries:
+        notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
+    return notes
+
+
+def metric_notes(metric: RankingMetric[Any], name: str, table: pl.DataFrame, dataset: str, system: str) -> list[Note]:
+    """A metric's own note on its values, prefixed with `name`."""
+    note = metric.remark_on(table)
+    return [] if note is None else [replace(note, message=f"{name}: {note.message}", dataset=dataset, system=system)]
+
+
+def _unjudged_note(dataset: str, system: str, count: int) -> Note:
+    verb = _verb(count, "is")
+    message = f"{count_noun(count, 'query', 'queries')} of the run {verb} not in the qrels and {verb} ignored"
+    return Note("unjudged_queries", message, dataset, system, count)
+
+
+def _treatment(setting: str, count: int) -> str:
+    return f"{_verb(count, 'is')} left out" if setting == "skip" else _verb(count, "scores") + " 0"
+
+
+def _verb(count: int, singular: str) -> str:
+    plural = {"is": "are", "was": "were", "has": "have", "scores": "score"}
+    return singular if count == 1 else plural[singular]

@@ -1,0 +1,387 @@
+"""A system's answers as samples, and the samples table of an evaluation, block by block.
+
+The answers on a dataset are samples for metrics of answers and a run for ranking metrics. The samples table is built
+when it is read. Until then, the only cost is that the queries, references and answers stay in memory, and of the
+systems that only retrieve the first documents of each run. The other columns of questions are read when somebody
+first looks at one: most evaluations never do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
+from rageval_spec.data.tables import Collection
+from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
+from rageval_spec.pipeline.values.answer_values import unfinished_notes
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.values.step_inputs import Materials
+
+
+NOT_ANSWERED = "the system gave no answer to this query"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers of one system on one dataset.
+
+    Attributes:
+        samples: one sample for each query that was asked, in the order of the dataset.
+        run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
+        notes: notes on the queries without an answer.
+    """
+
+    samples: Sequence[Sample]
+    run: pl.DataFrame | None
+    notes: tuple[Note, ...]
+
+
+def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
+    """Ask a system all queries of its dataset, or read its stored answers: columns `tables.ANSWERS`.
+
+    Raises:
+        DataError: the system's table lacks a column, or answers a query twice.
+        RagevalError: the system cannot answer any query.
+    """
+    dataset, system = str(task.step.dataset), materials.parts.systems[str(task.step.system)]
+    opened = materials.open(dataset)
+    with no_exit():
+        if opened.is_drawn and not system.can_be_asked:
+            answering = materials.read_answers(dataset, str(task.step.system))
+        else:
+            answering = system.answer(opened.asked)
+    answers = answering.answers
+    absent = [column for column in tables.ANSWERS if column not in answers.columns]
+    if absent:
+        raise DataError(f"the answers have no column {', '.join(map(repr, absent))}")
+    if answers["query_id"].is_duplicated().any():
+        twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
+        raise DataError(f"the query {twice!r} is answered twice")
+    if opened.is_drawn and opened.asked.queries is not None:
+        answers = tables.only_queries(answers, opened.asked.queries)
+    return TaskResult(answers, answering.notes)
+
+
+def describe_answers(answers: pl.DataFrame, asked: Collection, *, with_contexts: bool = True) -> Answered:
+    """Turn a system's answers into samples and a run. Without contexts, the samples do not hold their texts."""
+    samples = build_samples(asked, answers if with_contexts else answers.drop("contexts"))
+    return Answered(samples, _rank_answer_contexts(samples), tuple(_remark(samples)))
+
+
+def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
+    """A sample for each query; a query without an answer gets an error."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    queries = asked.queries.select("query_id", question="text")
+    relevant = _read_relevant(asked)
+    blocks = tables.join_blocks(queries, answers.with_columns(is_answered=True), asked.references)
+    columns = ColumnsOf(asked) if asked.load_columns is not None else None
+    rows = (row for block in blocks for row in block.iter_rows(named=True))
+    return [_build(row, relevant.get(row["query_id"]), columns) for row in rows]
+
+
+def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: ColumnsOf | None) -> Sample:
+    """Build a sample from a joined row of query, references and answer; `is_answered` is null without an answer."""
+    error = row.get("error") if row["is_answered"] else NOT_ANSWERED
+    return Sample(
+        row["query_id"],
+        row["question"],
+        answer=None if error else row.get("answer"),
+        contexts=_as_tuple(row.get("contexts")),
+        context_ids=_as_tuple(row.get("context_ids")),
+        references=tuple(row.get("references") or ()),
+        reference_contexts=_as_tuple(row.get("reference_contexts")),
+        relevant=relevant,
+        answerable=row.get("answerable"),
+        group=row.get("group"),
+        condition=row.get("condition"),
+        error=error,
+        is_unfinished=bool(error and row.get(tables.UNFINISHED)),
+        seconds=row.get("seconds"),
+        input_tokens=row.get("input_tokens"),
+        output_tokens=row.get("output_tokens"),
+        cost=row.get("cost"),
+        columns=None if columns is None else columns.of(row["query_id"]),
+    )
+
+
+def _as_tuple(values: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def _read_relevant(asked: Collection) -> dict[str, dict[str, int]]:
+    relevant: dict[str, dict[str, int]] = {}
+    if asked.qrels is not None:
+        for query_id, doc_id, relevance in asked.qrels.select(tables.QRELS).iter_rows():
+            relevant.setdefault(query_id, {})[doc_id] = relevance
+    return relevant
+
+
+def _rank_answer_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
+    """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
+    import polars as pl
+
+    if all(sample.context_ids is None for sample in samples):
+        return None
+    rows = [row for sample in samples for row in _rank(sample)]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rank(sample: Sample) -> Iterator[tuple[str, str, float]]:
+    ids = tuple(dict.fromkeys(sample.context_ids or ()))
+    yield from ((sample.query_id, doc_id, float(len(ids) - place)) for place, doc_id in enumerate(ids))
+
+
+def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
+    unfinished = [sample for sample in samples if sample.is_unfinished]
+    yield from unfinished_notes(len(unfinished), len(samples), "asked", unfinished[0].error if unfinished else None)
+    failed = [sample for sample in samples if sample.error is not None and not sample.is_unfinished]
+    if failed:
+        first = failed[0]
+        queries = count_noun(len(samples), "query", "queries")
+        message = f"{len(failed)} of {queries} got no answer; the first, {first.query_id}: {first.error}"
+        yield Note("unanswered", message, count=len(failed))
+
+
+_OF_ANSWERS = (*tables.ANSWERS, *tables.LATER_ANSWERS, tables.UNFINISHED)
+_KNOWN = ("references", "reference_contexts", "answerable", "group", "condition")
+
+
+@dataclass(frozen=True)
+class SampleParts:
+    """The tables from which one system's samples on one dataset are built.
+
+    Attributes:
+        queries: `query_id, text` of the queries that were asked; `text` is null if the dataset has only judgements.
+        references, qrels, columns: the dataset's references, qrels and other columns of its questions, or None.
+        answers: the system's answers, with the columns `tables.ANSWERS`. Of a system that only retrieves, the ids,
+            scores and texts of the first documents of its run, as contexts.
+        ranks: `query_id, doc_id, rank` of the judged documents that the system retrieved or was given.
+        retrieves: whether the system only retrieves.
+    """
+
+    dataset: str
+    system: str
+    queries: pl.DataFrame
+    references: pl.DataFrame | None
+    qrels: pl.DataFrame | None
+    columns: pl.DataFrame | None
+    answers: pl.DataFrame
+    ranks: pl.DataFrame | None = None
+    retrieves: bool = False
+
+    @classmethod
+    def of(cls, asked: Collection, system: str, answers: pl.DataFrame) -> SampleParts:
+        """The parts of the samples of a system that answers; `asked` holds the queries that it was asked.
+
+        The corpus is not kept.
+        """
+        assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
+        kept = answers.select(name for name in _OF_ANSWERS if name in answers.columns)
+        return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
+
+    @classmethod
+    def of_run(cls, judged: Collection, system: str, run: pl.DataFrame, *, with_texts: bool) -> SampleParts:
+        """The parts of the samples of a system that only retrieves; `judged` holds the judged queries.
+
+        Args:
+            judged: the dataset.
+            system: the system's name.
+            run: its run, best first.
+            with_texts: take the texts of the documents from the corpus, if the dataset has one.
+        """
+        import polars as pl
+
+        ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
+        first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
+        corpus = judged.corpus if with_texts else None
+        if corpus is not None:
+            first = _add_texts(first, corpus)
+        answers = first.group_by("query_id", maintain_order=True).agg(
+            pl.col("doc_id").alias("context_ids"),
+            pl.col("score").alias("scores"),
+            *([] if corpus is None else [pl.col("text").alias("contexts")]),
+        )
+        ranks = None if judged.qrels is None else ranked.join(judged.qrels, on=["query_id", "doc_id"], how="semi")
+        parts = cls(
+            judged.name, system, _list_queries(judged), judged.references, judged.qrels, judged.columns, answers
+        )
+        return replace(
+            parts, ranks=None if ranks is None else ranks.select("query_id", "doc_id", "rank"), retrieves=True
+        )
+
+    def stream(self, traits: Traits) -> Iterator[pl.DataFrame]:
+        """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
+        import polars as pl
+
+        of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
+        queries = self.queries.select("query_id", question="text")
+        answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
+        others = (answers, self._known(), self._relevant(), self.columns, of_slices, of_causes)
+        for block in tables.join_blocks(queries, *others):
+            yield self._complete(block)
+
+    def _complete(self, block: pl.DataFrame) -> pl.DataFrame:
+        """A block of joined rows with all columns and their types."""
+        import polars as pl
+
+        empty = tables.empty_samples()
+        unfinished = pl.col(tables.UNFINISHED) if tables.UNFINISHED in block.columns else pl.lit(False)
+        absent = (pl.lit(None).alias(name) for name in empty.columns if name not in block.columns)
+        block = block.with_columns(*absent, unfinished.fill_null(False).alias(tables.UNFINISHED))
+        if self.retrieves:
+            block = block.with_columns(pl.lit("retrieved").alias("status"), *_fill_lists("context_ids", "scores"))
+        else:
+            error = pl.when(pl.col("is_answered").is_null()).then(pl.lit(NOT_ANSWERED)).otherwise("error")
+            failed = pl.when(tables.UNFINISHED).then(pl.lit("unfinished")).otherwise(pl.lit("failed"))
+            block = block.with_columns(error.alias("error")).with_columns(
+                pl.when(pl.col("error").fill_null("") == "").then("answer").alias("answer"),
+                pl.when(pl.col("error").fill_null("") != "").then(failed).otherwise(_told()).alias("status"),
+            )
+        named = block.with_columns(pl.lit(self.dataset).alias("dataset"), pl.lit(self.system).alias("system"))
+        return named.select(empty.columns).cast(empty.schema).with_columns(_fill_lists("references", "slices"))
+
+    def _known(self) -> pl.DataFrame | None:
+        if self.references is None:
+            return None
+        columns = [name for name in _KNOWN if name in self.references.columns]
+        return self.references.select("query_id", *columns).unique("query_id", keep="last")
+
+    def _relevant(self) -> pl.DataFrame | None:
+        """The judged documents of each query, with their places among those that the system retrieved."""
+        import polars as pl
+
+        if self.qrels is None:
+            return None
+        judged = tables.only_queries(self.qrels, self.queries)
+        ranks = _rank_sample_contexts(self.answers) if self.ranks is None else self.ranks
+        placed = judged.join(ranks, on=["query_id", "doc_id"], how="left", maintain_order="left")
+        documents = pl.struct("doc_id", pl.col("relevance").cast(pl.Int64), pl.col("rank").cast(pl.Int64))
+        return placed.group_by("query_id", maintain_order=True).agg(documents.alias("relevant"))
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an evaluation found out about samples.
+
+    Attributes:
+        slices: by dataset: `query_id, slices: list[str]`, the slices of each query.
+        causes: by dataset and system: `query_id, cause: str`, why a query went wrong.
+    """
+
+    slices: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+
+
+NO_TRAITS = Traits()
+
+
+def stream_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -> Iterator[pl.DataFrame]:
+    """The samples of all parts in blocks, in the order given: columns `tables.SAMPLES`."""
+    for part in parts:
+        yield from part.stream(traits)
+
+
+def _list_queries(judged: Collection) -> pl.DataFrame:
+    """The judged queries in the order of the qrels, with their texts as far as the dataset has them."""
+    import polars as pl
+
+    assert judged.qrels is not None, "nothing is retrieved without judgements"
+    ids = judged.qrels.select("query_id").unique(maintain_order=True)
+    if judged.queries is None:
+        return ids.with_columns(pl.lit(None, dtype=pl.String).alias("text"))
+    texts = judged.queries.select("query_id", "text").unique("query_id", keep="first")
+    return ids.join(texts, on="query_id", how="left", maintain_order="left")
+
+
+def _add_texts(first: pl.DataFrame, corpus: pl.DataFrame) -> pl.DataFrame:
+    """Documents with their texts; "" for one that the corpus does not have."""
+    import polars as pl
+
+    wanted = corpus.join(first.select("doc_id").unique(), on="doc_id", how="semi").unique("doc_id", keep="first")
+    texts = wanted.select("doc_id", tables.document_texts(wanted).alias("text"))
+    return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
+
+
+def _rank_sample_contexts(answers: pl.DataFrame) -> pl.DataFrame:
+    """The first place, from 1, of each document among the contexts of an answer."""
+    import polars as pl
+
+    placed = answers.select(
+        "query_id", "context_ids", pl.int_ranges(1, pl.col("context_ids").list.len() + 1).alias("rank")
+    )
+    rows = placed.filter(pl.col("context_ids").list.len() > 0).explode("context_ids", "rank")
+    return rows.rename({"context_ids": "doc_id"}).unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+
+
+def _told() -> pl.Expr:
+    """The status of a row without an error: a retriever that is asked as systems that answer gives no text."""
+    import polars as pl
+
+    is_retrieval = pl.col("answer").is_null() & pl.col("context_ids").is_not_null()
+    return pl.when(is_retrieval).then(pl.lit("retrieved")).otherwise(pl.lit("answered"))
+
+
+def _fill_lists(*names: str) -> list[pl.Expr]:
+    import polars as pl
+
+    return [pl.col(name).fill_null(pl.lit([])) for name in names]
+
+
+class ColumnsOf:
+    """The other columns of a dataset's questions."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def of(self, query_id: str) -> Mapping[str, Any]:
+        """The columns of one question, as a mapping that finds and parses them at each look-up."""
+        return _Columns(self, query_id)
+
+    def parse(self, query_id: str) -> dict[str, Any]:
+        """The columns of one question; {} if it has none."""
+        texts, places = self._texts
+        place = places.get(query_id)
+        found: dict[str, Any] = {} if place is None else json.loads(texts[place])
+        return found
+
+    @cached_property
+    def _texts(self) -> tuple[pl.Series, Mapping[str, int]]:
+        """All questions' columns as JSON, and the place of each question's."""
+        import polars as pl
+
+        table = self._collection.columns
+        if table is None:
+            return pl.Series([], dtype=pl.String), {}
+        return table["columns"], {query_id: place for place, query_id in enumerate(table["query_id"])}
+
+
+class _Columns(Mapping[str, Any]):
+    __slots__ = ("_all", "_query_id")
+
+    def __init__(self, every: ColumnsOf, query_id: str) -> None:
+        self._all = every
+        self._query_id = query_id
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all.parse(self._query_id)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all.parse(self._query_id))
+
+    def __len__(self) -> int:
+        return len(self._all.parse(self._query_id))
+
+    def __repr__(self) -> str:
+        return repr(self._all.parse(self._query_id))

@@ -1,0 +1,182 @@
+"""What a step needs to be computed, in any process: the parts of a spec, its datasets, and the budget.
+
+In the process of the command, these are the parts that it built. Pickled materials hold only the spec and the store's
+folder; another process builds its own parts from them, once for all tasks that it gets. Models store their replies
+themselves, in the store's file of replies, which several processes can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Any
+from uuid import uuid4
+
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.tables import Collection
+from rageval_spec.pipeline.planning.question_selection import (
+    has_judgements,
+    judged_queries,
+    list_ids,
+    queries_to_ask,
+    restrict,
+    shuffle,
+)
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
+from rageval_spec.plugin import Answering
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.store.store import open_store
+
+_RESTORED: dict[str, Materials] = {}
+_RESTORING = Lock()
+
+
+@dataclass(frozen=True)
+class OpenedDataset:
+    """A dataset as an evaluation sees it.
+
+    Attributes:
+        collection: the dataset, restricted to the queries on which rankings are evaluated.
+        asked: the dataset, restricted to the queries that systems are asked to answer.
+        answering: the names of the systems that answer.
+        is_drawn: whether these are only some of the questions that the evaluation may ask.
+    """
+
+    collection: Collection
+    asked: Collection
+    answering: frozenset[str]
+    notes: tuple[Note, ...]
+    is_drawn: bool = False
+
+    def shuffle(self, seed: int) -> tuple[str, ...]:
+        """The ids of all queries that are asked or judged, in random order."""
+        return shuffle(list_ids(self.asked.queries, self.collection.qrels), seed)
+
+    def draw(self, query_ids: Sequence[str]) -> OpenedDataset:
+        """The same with only these queries."""
+        collection, asked = (restrict(one, query_ids) for one in (self.collection, self.asked))
+        return replace(self, collection=collection, asked=asked, is_drawn=True)
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What a step needs to be computed.
+
+    Attributes:
+        limit: use only the first `limit` queries of each dataset.
+        store: the folder where other processes find the replies of models; None if there is none.
+        drawn: which questions of a dataset to ask at the moment: from one place of the random order up to another; all
+            if it has no entry.
+    """
+
+    spec: Spec
+    parts: SpecPlugins
+    limit: int | None = None
+    budget: Budget = field(default_factory=Budget)
+    store: Path | None = None
+    drawn: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _token: str = field(default_factory=lambda: uuid4().hex)
+    _opened: dict[str, OpenedDataset] = field(default_factory=dict)
+    _parts_drawn: dict[tuple[str, int, int], OpenedDataset] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], Answering] = field(default_factory=dict)
+    _orders: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _opening: Any = field(default_factory=Lock)
+
+    def open_whole(self, dataset: str) -> OpenedDataset:
+        """Open a dataset, once. Only the last one stays in memory.
+
+        Raises:
+            DataError: the dataset cannot be read, or has no queries to evaluate.
+        """
+        with self._opening:
+            if dataset not in self._opened:
+                self._opened.clear()
+                self._opened[dataset] = self._open(dataset)
+            return self._opened[dataset]
+
+    def open(self, dataset: str) -> OpenedDataset:
+        """As `open_whole`, with only those queries that `drawn` says."""
+        whole, drawn = self.open_whole(dataset), self.drawn.get(dataset)
+        if drawn is None:
+            return whole
+        order = self.shuffle(dataset)
+        if drawn == (0, len(order)):
+            return whole
+        with self._opening:
+            if (dataset, *drawn) not in self._parts_drawn:
+                self._parts_drawn.clear()
+                self._parts_drawn[dataset, *drawn] = whole.draw(order[slice(*drawn)])
+            return self._parts_drawn[dataset, *drawn]
+
+    def shuffle(self, dataset: str) -> tuple[str, ...]:
+        """The ids of all queries of a dataset that are asked or judged, in random order."""
+        whole = self.open_whole(dataset)
+        with self._opening:
+            if dataset not in self._orders:
+                self._orders.clear()
+                self._orders[dataset] = whole.shuffle(self.spec.statistics.seed)
+            return self._orders[dataset]
+
+    def read_answers(self, dataset: str, system: str) -> Answering:
+        """The answers of a system that only knows them, such as a file, to all questions; they are read once."""
+        if (dataset, system) not in self._answers:
+            for other in [key for key in [*self._answers] if key[0] != dataset]:
+                self._answers.pop(other, None)
+            asked = self.open_whole(dataset).asked
+            self._answers[dataset, system] = self.parts.systems[system].answer(asked)
+        return self._answers[dataset, system]
+
+    def narrow(self, metrics: Container[str]) -> Materials:
+        """The same with only these metrics. Datasets and what is drawn of them are shared."""
+        return replace(
+            self,
+            spec=replace(self.spec, metrics=tuple(one for one in self.spec.metrics if one.name in metrics)),
+            parts=replace(
+                self.parts, metrics={name: one for name, one in self.parts.metrics.items() if name in metrics}
+            ),
+            _token=uuid4().hex,
+        )
+
+    def _open(self, dataset: str) -> OpenedDataset:
+        whole = self.parts.datasets[dataset].open()
+        answering = frozenset(name for name, system in self.parts.systems.items() if system.answers_on(dataset))
+        needs_no_judgements = len(answering) == len(self.parts.systems) and not has_judgements(whole)
+        collection = whole if needs_no_judgements else judged_queries(whole, self.limit)
+        asked = queries_to_ask(whole, self.limit) if answering else collection
+        notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
+        return OpenedDataset(collection, asked, answering, notes)
+
+    def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:
+        """Pickle the spec and the store's folder, without what is built from them."""
+        held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
+        plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
+        spec = replace(self.spec, **plain | {"places": {}, "warnings": ()})
+        return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store, dict(self.drawn))
+
+
+def _restore(
+    token: str,
+    spec: Spec,
+    limit: int | None,
+    retry_errors: bool,
+    store: Path | None,
+    drawn: Mapping[str, tuple[int, int]],
+) -> Materials:
+    """Restore pickled materials; they are built once for all tasks that come with the same ones."""
+    with _RESTORING:
+        if token not in _RESTORED:
+            _RESTORED.clear()
+            opened = open_store(store)
+            budget = spec.limits.budget(retry_errors=retry_errors)
+            parts = build_parts(spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget)
+            for model in parts.asked_models.values():
+                model.prepare()
+            brief_judges(parts.answer_metrics)
+            _RESTORED[token] = Materials(spec, parts, limit, budget, store)
+        _RESTORED[token].drawn.update(drawn)
+        return _RESTORED[token]

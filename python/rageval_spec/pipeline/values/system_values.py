@@ -1,0 +1,237 @@
+"""Computes all values of one system on one dataset, from its ranking and from its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import kernels
+from rageval_spec.data.outcomes import Note
+from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult, explain
+from rageval_spec.pipeline.planning.question_selection import asked_ids, has_judgements, judged_ids
+from rageval_spec.pipeline.values import answer_values as measuring
+from rageval_spec.pipeline.values import ranking_values as values
+from rageval_spec.pipeline.values.answer_values import context_notes, metric_notes, ranking_notes
+from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_self, self_retrieval_notes
+from rageval_spec.pipeline.values.sample_tables import Answered, describe_answers
+from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
+from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.samples import Sample
+    from rageval_spec.data.tables import Collection
+
+_NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
+
+
+def compute_values(materials: Materials, task: StepTask) -> TaskResult:
+    """Compute every metric that the system can have: columns `values.COLUMNS`, metrics in the spec's order.
+
+    A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
+    answers do not name their documents. If the system fails as a whole, every query gets an error, and `error` of the
+    result says why.
+    """
+    dataset, system = str(task.step.dataset), str(task.step.system)
+    opened = materials.open(dataset)
+    cells = _Cells(materials, opened.collection, system)
+    try:
+        if system in opened.answering:
+            return _evaluate_answers(cells, opened, task.inputs[system])
+        run = task.inputs.get(system)
+        return cells.tabulate(
+            dict(_measure_run(cells, find_run_file(materials, opened, system) if run is None else run))
+        )
+    except Exception as error:
+        return give_up(materials, opened, system, error)
+
+
+def give_up(
+    materials: Materials,
+    opened: OpenedDataset,
+    system: str,
+    error: Exception,
+    known: Mapping[str, pl.DataFrame] = _NOTHING_KNOWN,
+) -> TaskResult:
+    """An error for every query and metric, except for the metrics whose values are `known`."""
+    dataset = opened.collection.name
+    failure = SystemFailure(dataset, system, explain(error), error)
+    ids = asked_ids(opened.asked) if system in opened.answering else judged_ids(opened.collection)
+    table = values.error_values(ids, failure.message)
+    frames = [values.label(known.get(name, table), dataset, system, name) for name in materials.parts.metrics]
+    return TaskResult(values.concatenate(frames), (failure.note(),), (failure,), error)
+
+
+def find_run_file(materials: Materials, opened: OpenedDataset, system: str) -> Path | None:
+    """The file of a system's run, if there is one and only the kernels need its rows; else None.
+
+    Reading a run directly from its file takes a fifth of the time, and none of the memory, that its table takes.
+    """
+    in_python = any(isinstance(metric, TableMetric) for metric in materials.parts.metrics.values())
+    has_fewer = materials.limit is not None or opened.is_drawn
+    if in_python or has_fewer or may_drop_self(materials.spec.ranking, opened.collection):
+        return None
+    return materials.parts.systems[system].run_file(opened.collection.name)
+
+
+@dataclass
+class _Cells:
+    """One system on one dataset, with the notes and failures that its values cause."""
+
+    materials: Materials
+    collection: Collection
+    system: str
+    notes: list[Note] = field(default_factory=list)
+    failures: list[SystemFailure] = field(default_factory=list)
+
+    def remark(self, notes: Sequence[Note]) -> None:
+        """Add notes, completed with the dataset and the system."""
+        self.notes.extend(replace(note, dataset=self.collection.name, system=self.system) for note in notes)
+
+    def fail(self, error: Exception, metric: str | None = None, *, remark: bool = True) -> str:
+        """Add a failure, with a note if `remark`, and return the reason."""
+        failure = SystemFailure(self.collection.name, self.system, explain(error), error, metric)
+        self.failures.append(failure)
+        if remark:
+            self.notes.append(failure.note())
+        return failure.message
+
+    def tabulate(self, tables: Mapping[str, pl.DataFrame]) -> TaskResult:
+        """One table of all metrics, with the notes and failures."""
+        wanted = [name for name in self.materials.parts.metrics if name in tables]
+        frames = [values.label(tables[name], self.collection.name, self.system, name) for name in wanted]
+        return TaskResult(values.concatenate(frames), tuple(self.notes), tuple(self.failures))
+
+
+def _evaluate_answers(cells: _Cells, opened: OpenedDataset, table: pl.DataFrame) -> TaskResult:
+    """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
+    metrics, budget = _list_answer_metrics(cells), cells.materials.budget
+    reads_contexts = any(metric.reads_contexts for metric in metrics.values())
+    answered = describe_answers(table, opened.asked, with_contexts=reads_contexts)
+    no_answers = _explain_no_answers(answered)
+    if no_answers is not None:
+        known = _count_failures(metrics, answered.samples)
+        return give_up(cells.materials, opened, cells.system, no_answers, known)
+    cells.remark([*answered.notes, *context_notes(metrics.values(), answered.samples)])
+    tables = _rank_answers(cells, answered)
+    for computed in measuring.compute_all(metrics, answered.samples):
+        tables[computed.metric] = computed.values
+        cells.remark(computed.notes)
+        if computed.error is not None:
+            cells.fail(computed.error, computed.metric)
+        elif computed.is_broken and budget.stopped is None:
+            error = DataError("more than half of the queries that it was computed for failed")
+            cells.fail(error, computed.metric, remark=False)
+    del answered  # the samples' texts are let go before the values are copied into one table
+    if budget.stopped is not None:
+        told = any(note.code == "stopped" for note in cells.notes)
+        cells.fail(budget.stopped, remark=not told)
+    return cells.tabulate(tables)
+
+
+def _list_answer_metrics(cells: _Cells) -> dict[str, AnswerMetric[Any]]:
+    """The metrics of answers that the system can have: without texts, none that reads them."""
+    parts = cells.materials.parts
+    if parts.systems[cells.system].writes_answers:
+        return parts.answer_metrics
+    return {name: metric for name, metric in parts.answer_metrics.items() if "answer" not in metric.needs}
+
+
+def _explain_no_answers(answered: Answered) -> DataError | None:
+    """The error of a system that answered no query at all: it is broken, which is not the same as answering badly."""
+    samples = answered.samples
+    if not samples or any(sample.error is None for sample in samples):
+        return None
+    asked = count_noun(len(samples), "query", "queries")
+    failed = [sample for sample in samples if not sample.is_unfinished]
+    if not failed:
+        return DataError(f"none of {asked} was asked: {samples[0].error}")
+    return DataError(f"none of {asked} got an answer; the first: {failed[0].error}")
+
+
+def _count_failures(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:
+    """The values of the metrics that count failures."""
+    counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
+    return {computed.metric: computed.values for computed in measuring.compute_all(counting, samples)}
+
+
+def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
+    """The values of ranking and table metrics, by name; if there are none, a note says why."""
+    metrics = cells.materials.parts.metrics
+    wanted = [name for name, metric in metrics.items() if not isinstance(metric, AnswerMetric)]
+    if not wanted:
+        return {}
+    if answered.run is None:
+        lacking = "the answers do not name the documents they were made from (context_ids)"
+    elif not has_judgements(cells.collection):
+        lacking = "the dataset has no relevance judgements"
+    else:
+        return dict(_measure_run(cells, answered.run))
+    cells.remark([Note("no_ranking", f"no {', '.join(wanted)}: {lacking}")])
+    return {}
+
+
+def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The values of ranking and table metrics, by name; `source` is the run, or its file."""
+    ranking, collection, system = cells.materials.spec.ranking, cells.collection, cells.system
+    run = None if source is None or isinstance(source, Path) else source
+    drop_self = run is not None and drops_self(ranking, collection, run)
+    ranked = _evaluate_ranking(cells, source, drop_self=drop_self)
+    if run is not None and may_drop_self(ranking, collection):
+        others = run["query_id"] != run["doc_id"]
+        cells.notes.extend(self_retrieval_notes(ranking, collection, system, run.height - int(others.sum())))
+        run = run.filter(others) if drop_self else run
+    if ranked is not None:
+        _check_shared(ranked)
+        cells.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
+    for name, metric in cells.materials.parts.metrics.items():
+        if isinstance(metric, AnswerMetric):
+            continue
+        if isinstance(metric, RankingMetric) and ranked is not None:
+            table = values.ranking_values(ranking, ranked, metric)
+            cells.notes.extend(metric_notes(metric, name, table, collection.name, system))
+        else:
+            table = _compute(cells, run, name, metric)
+        yield name, table
+
+
+def _check_shared(ranked: kernels.RankingValues) -> None:
+    """Refuse a run without any query of the dataset: that is a mistake, not a system that finds nothing."""
+    if ranked.unjudged_queries and len(ranked.query_ids) and ranked.missing.all():
+        raise DataError(
+            f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
+            f"{len(ranked.query_ids)}; check that the run belongs to this dataset"
+        )
+
+
+def _evaluate_ranking(
+    cells: _Cells, run: pl.DataFrame | Path | None, *, drop_self: bool
+) -> kernels.RankingValues | None:
+    """Compute all ranking metrics in one pass. Missing queries get the values of trec_eval's -c, also if the spec
+    excludes them later.
+    """
+    metrics = [metric for metric in cells.materials.parts.metrics.values() if isinstance(metric, RankingMetric)]
+    if not metrics:
+        return None
+    ranking, qrels = cells.materials.spec.ranking, cells.collection.qrels
+    assert qrels is not None, "judged_queries refuses a collection without qrels"
+    names = dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))
+    options = ranking.options(drop_self=drop_self, missing="zero")
+    return kernels.evaluate_ranking(qrels, run, list(names), options, threads=cells.materials.spec.limits.threads)
+
+
+def _compute(cells: _Cells, run: pl.DataFrame | None, name: str, metric: object) -> pl.DataFrame:
+    try:
+        if not isinstance(metric, TableMetric) or run is None:
+            raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
+        with no_exit():
+            computed = metric.compute(cells.collection, run)
+        return values.check_values(computed, judged_ids(cells.collection))
+    except Exception as error:
+        return values.error_values(judged_ids(cells.collection), cells.fail(error, name))

@@ -1,0 +1,177 @@
+"""What a judge's scores depend on, as plain data: so that what was learned about a judge is used for no other one."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.plugin.block_names import names_in, number_names
+
+if TYPE_CHECKING:
+    from rageval_spec.data.findings import Criterion
+    from rageval_spec.plugin.plugin import Judge, Model
+
+Identity = Mapping[str, Any]
+_CALLING = frozenset(
+    {
+        "api_key", "base_url", "batch", "concurrency", "headers", "patience", "price", "requests_per_minute", "retries",
+        "timeout", "tokens_per_minute", "url",
+    }
+)  # fmt: skip
+"""Keys of models that say where and how they are asked, on which no reply depends."""
+_ELSEWHERE = frozenset({"use", "calibration", "prompts"})
+"""Keys of judges that the identity has in another form."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The blocks that judges name, and what is known of them.
+
+    Attributes:
+        prompts: the sha256 of prompts: "strict.verify"; None to ask the judges themselves.
+        calibrations: the sha256 of the calibration of each judge that has one, by name.
+    """
+
+    judges: Mapping[str, Judge[Any]]
+    models: Mapping[str, Model[Any]]
+    prompts: Mapping[str, str] | None = None
+    calibrations: Mapping[str, str] = field(default_factory=dict)
+
+
+def identify_judge(judge: Judge[Any], around: Surroundings) -> dict[str, Any]:
+    """What a judge's scores depend on, in JSON types.
+
+    Settings at their defaults are left out, so that a key that a later version adds changes nothing. Names of blocks
+    are left out too: renaming a model changes no score.
+
+    Raises:
+        RagevalError: a prompt file of the judge cannot be read.
+        KeyError: the judge names a block that is not there.
+    """
+    name = judge.context.name
+    content: dict[str, Any] = {
+        "use": judge.node.use,
+        "version": judge.version,
+        "settings": _list_settings(judge, _ELSEWHERE),
+        "prompts": _list_prompts(judge, around),
+        "models": [_identify_model(around.models[model]) for model in names_in(judge.node, "models")],
+        "judges": [
+            {**identify_judge(around.judges[other], around), "calibration": around.calibrations.get(other)}
+            for other in names_in(judge.node, "judges")
+        ],
+    }
+    return {"name": name} | {key: value for key, value in content.items() if value}
+
+
+def digest_identity(identity: Identity) -> str:
+    """The sha256 of an identity, whatever its blocks are called."""
+    return _digest(_drop_names(identity))
+
+
+def digest_criterion(criterion: Criterion) -> str:
+    """The sha256 of what a metric asks a judge."""
+    return _digest(dataclasses.asdict(criterion))
+
+
+def explain_difference(now: Identity, before: Identity) -> str | None:
+    """How a judge differs from the one that something was learned about; None if it does not.
+
+    `made with model llama3.1:8b, this spec uses llama3.2:3b`.
+    """
+    return next(_list_differences(now, before), None)
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _drop_names(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {
+            key: value if key in ("settings", "prompts") else _drop_names(value)
+            for key, value in content.items()
+            if key != "name"
+        }
+    return [_drop_names(one) for one in content] if isinstance(content, list) else content
+
+
+def _list_settings(plugin: Any, left_out: frozenset[str]) -> dict[str, Any]:
+    """The keys of a node that differ from their defaults, with numbers in place of the names of blocks."""
+    written = plugin.node.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content = number_names({"node": plugin.node.model_dump(mode="json", by_alias=True)}, plugin.node)["node"]
+    return {key: content[key] for key in written if key not in left_out}
+
+
+def _list_prompts(judge: Judge[Any], around: Surroundings) -> dict[str, str]:
+    if around.prompts is None:
+        return dict(judge.prompt_digests())
+    start = f"{judge.context.name}."
+    return {key.removeprefix(start): digest for key, digest in around.prompts.items() if key.startswith(start)}
+
+
+def _identify_model(model: Model[Any]) -> dict[str, Any]:
+    settings = _list_settings(model, _CALLING | {"use"})
+    return {"name": model.context.name, "use": model.node.use, "version": model.version, "settings": settings}
+
+
+def _list_differences(now: Identity, before: Identity) -> Iterator[str]:
+    if now["use"] != before.get("use"):
+        yield f"made for a judge of the kind {before.get('use')}, but this one is {now['use']}"
+        return
+    yield from _list_model_differences(now.get("models", ()), before.get("models", ()))
+    yield from _compare_prompts(now.get("prompts", {}), before.get("prompts", {}))
+    yield from _compare_settings(now.get("settings", {}), before.get("settings", {}), "")
+    if now.get("version") != before.get("version"):
+        yield "made with another version of this kind of judge, which scores differently; calibrate again"
+    yield from _list_member_differences(now.get("judges", ()), before.get("judges", ()))
+    if digest_identity(now) != digest_identity(before):
+        yield "made for a judge with other settings"
+
+
+def _list_model_differences(now: Sequence[Identity], before: Sequence[Identity]) -> Iterator[str]:
+    if len(now) != len(before):
+        yield f"made with {len(before)} models, but this judge asks {len(now)}"
+    for mine, its in zip(now, before, strict=False):
+        old, new = (dict(one.get("settings", {})) for one in (its, mine))
+        old_model, new_model = old.pop("model", None), new.pop("model", None)
+        if old_model != new_model:
+            yield f"made with model {_show(old_model)}, this spec uses {_show(new_model)}"
+        if mine["use"] != its.get("use"):
+            yield f"made with a model of the kind {its.get('use')}, but '{mine['name']}' is {mine['use']}"
+        yield from _compare_settings(new, old, f" of the model '{mine['name']}'")
+
+
+def _compare_prompts(now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
+    changed = sorted(key for key in {*now, *before} if now.get(key) != before.get(key))
+    if changed:
+        noun = "prompt" if len(changed) == 1 else "prompts"
+        yield f"made with another {noun}: {', '.join(changed)} changed"
+
+
+def _compare_settings(now: Mapping[str, Any], before: Mapping[str, Any], of: str) -> Iterator[str]:
+    for key in sorted({*now, *before}):
+        if now.get(key) != before.get(key):
+            yield f"made with {key} {_show(before.get(key))}{of}, this spec has {_show(now.get(key))}"
+
+
+def _list_member_differences(now: Sequence[Identity], before: Sequence[Identity]) -> Iterator[str]:
+    if len(now) != len(before):
+        yield f"made for a judge that asks {len(before)} judges, but this one asks {len(now)}"
+    for mine, its in zip(now, before, strict=False):
+        if (told := explain_difference(_without_calibration(mine), _without_calibration(its))) is not None:
+            yield f"{told} (for its judge '{mine['name']}')"
+        if mine.get("calibration") != its.get("calibration"):
+            yield f"its judge '{mine['name']}' had another calibration, or none"
+
+
+def _without_calibration(identity: Identity) -> Identity:
+    return {key: value for key, value in identity.items() if key != "calibration"}
+
+
+def _show(value: Any) -> str:
+    return "the default" if value is None else str(value) if isinstance(value, (str, int, float)) else json.dumps(value)

@@ -1,0 +1,1 @@
+"""One module a file format: from a path to rows with their places."""

@@ -1,0 +1,327 @@
+"""JSON Lines (one object per line) or, in a file whose name ends in `.json`, the rows of one JSON document.
+
+A document's rows are read with their lines, and with what the document says about itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.formats.column_layouts import Kind, RecordColumn, Records, choose_keys, with_absent
+from rageval_spec.reading.formats.row_shapes import (
+    RowShape,
+    ShapeError,
+    ask_last_turn,
+    complete_row,
+    find_remarks,
+    find_shape,
+    holds_conversation,
+    take_rows,
+)
+from rageval_spec.reading.formats.text_files import format_of, refuse_line, text_lines
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+VARIABLES = "vars"
+"""A key whose object is merged into its row, as promptfoo writes it."""
+NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
+"""Text that polars also gives for values that are neither text nor a whole number."""
+
+
+def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and object of each line, or of each row of a JSON document. Blank lines are skipped.
+
+    An object's `vars` (promptfoo) are merged into it; its own keys win. Its question can be the last turn of a
+    conversation.
+
+    Raises:
+        DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
+    """
+    empty = True
+    for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
+        yield number, ask_last_turn(merge_variables(found))
+        empty = False
+    if empty:
+        raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
+
+
+def merge_variables(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the entries of its `vars` (promptfoo) beside its own keys, which win."""
+    variables = row.get(VARIABLES)
+    return {**variables, **row} if isinstance(variables, dict) else row
+
+
+def is_list(path: Path) -> bool:
+    """Whether a file's name says that it may hold a list of objects instead of one object per line."""
+    return format_of(path) == "json"
+
+
+def read_remarks(path: Path) -> dict[str, Any]:
+    """What a JSON document says about itself beside its rows, such as its version; nothing for JSON Lines.
+
+    Raises:
+        DataError: it is not JSON.
+    """
+    if not is_list(path):
+        return {}
+    try:
+        return read_document(path).remarks
+    except NotOneDocumentError:
+        return {}
+
+
+def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
+    """Read columns of a JSON Lines file. All are String; an id of `1.0` becomes `1`.
+
+    polars reads the whole file at once. If it fails, or may have read a list as text, the rows are read one by one,
+    which either succeeds or finds the faulty line. The first object decides which of a column's known keys is used, so
+    it must have the required ones.
+
+    Raises:
+        DataError: no objects, a line that is not an object, a missing required key, a value of the wrong type.
+    """
+    line, first = next(json_objects(path))
+    keys = choose_keys(f"{path}:{line}", [column for column in columns if column.required], list(first))
+    for column in columns:
+        if not column.required:
+            keys[column] = next((name for name in column.known if name in first), column.known[0])
+    frame = None if is_list(path) or VARIABLES in first or holds_conversation(first) else _scan(path, keys)
+    if frame is None:
+        frame = _parse(path, keys)
+    for column, key in keys.items():
+        if column.mapped and frame[column.name].null_count() == frame.height:
+            raise DataError(f"{path}: no line has the key '{key}'; correct '{column.key}'")
+    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_object(path, row)}")
+
+
+def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
+    """A JSON value as text, or None for null.
+
+    Raises:
+        DataError: a value that the kind does not allow, such as a list, or text with half a surrogate pair; `place`
+            and `what` begin the message.
+    """
+    if isinstance(value, str):
+        return _whole_text(place, what, value)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float) and (kind != "id" or value.is_integer()):
+        return str(int(value)) if kind == "id" else repr(value)
+    wanted = {"id": "text or an integer", "text": "text", "number": "a number"}[kind]
+    shown = json.dumps(value, ensure_ascii=False)
+    raise DataError(f"{place}: {what} must be {wanted}, not {shown[:60]}{'...' if len(shown) > 60 else ''}")
+
+
+def _whole_text(place: str, what: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{place}: {what} has half a surrogate pair, \\u{ord(text[error.start]):x}") from error
+    return text
+
+
+def _scan(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
+    import polars as pl
+
+    schema = dict.fromkeys(keys.values(), pl.String)
+    chosen = [pl.col(key).alias(column.name) for column, key in keys.items()]
+    try:
+        frame = pl.scan_ndjson(path, schema=schema).select(chosen).collect()
+    except (pl.exceptions.PolarsError, OSError):
+        return None
+    return None if any(_doubtful(frame[column.name], column) for column in keys) else frame
+
+
+def _doubtful(values: pl.Series, column: RecordColumn) -> bool:
+    """Whether polars may have converted a non-text value to text: a list, a Boolean, half a surrogate pair (as NUL)."""
+    if values.str.contains("\0", literal=True).any():
+        return True
+    if column.required and column.kind == "text" and values.null_count():
+        return True  # a later row may have a conversation in the place of a question
+    if column.kind == "id":
+        return bool(values.str.contains(NOT_AN_ID).any())
+    if column.kind == "text":
+        bracketed = values.filter(values.str.starts_with("[") | values.str.starts_with("{"))
+        return any(_is_container(text) for text in bracketed)
+    return False
+
+
+def _is_container(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parse(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame:
+    import polars as pl
+
+    values: dict[str, list[str | None]] = {column.name: [] for column in keys}
+    for number, found in json_objects(path):
+        for column, key in keys.items():
+            values[column.name].append(text_of(f"{path}:{number}", f"'{key}'", column.kind, found.get(key)))
+    return pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
+
+
+def _json_object(place: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{place}:{error.colno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise DataError(f"{place}: the JSON has too many lists and objects inside one another") from error
+    except ValueError as error:
+        raise DataError(f"{place}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{place}: each line must be a JSON object in braces, not {text.strip()[:60]}")
+    return value
+
+
+def _line_of_object(path: Path, row: int) -> int:
+    return next(line for index, (line, _) in enumerate(json_objects(path)) if index == row)
+
+
+def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    is_first = True
+    for number, text in text_lines(path):
+        if text and not text.isspace():
+            if is_first:
+                refuse_line(path, number, text)
+            is_first = False
+            yield number, _json_object(f"{path}:{number}", text)
+
+
+def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        rows = read_document(path).rows
+    except NotOneDocumentError:  # JSON Lines under another name
+        rows = _line_objects(path)
+    yield from rows
+
+
+class NotOneDocumentError(DataError):
+    """A file has several JSON documents, one per line."""
+
+
+class JsonDocument(NamedTuple):
+    """A parsed document.
+
+    Attributes:
+        rows: the line number of each row, and the row. Reading them raises `DataError` for a row that is no object.
+        remarks: what else the document says at its top, such as its version.
+    """
+
+    rows: Iterator[tuple[int, dict[str, Any]]]
+    remarks: dict[str, Any]
+
+
+def read_document(path: Path) -> JsonDocument:
+    """The rows and the remarks of a JSON file.
+
+    The rows are a list of objects, alone or under a key such as `test_cases`; a list of values for each column; or
+    `columns` with names and `data` with lists. Any other object is a single row.
+
+    Raises:
+        NotOneDocumentError: the file has one JSON object per line.
+        DataError: it is not JSON, or has no rows; with `file:line:column`.
+    """
+    text = "\n".join(line for _, line in text_lines(path, longest=None))
+    try:
+        whole = json.loads(text, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text.lstrip().startswith("{"):
+            raise NotOneDocumentError(f"{path}: one JSON object per line") from error
+        raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise DataError(f"{path}: the JSON has too many lists and objects inside one another") from error
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from error
+    try:
+        shape = find_shape(whole)
+    except ShapeError as error:
+        raise DataError(f"{path}:1: {error}") from error
+    return JsonDocument(_place_rows(path, text, whole, shape), find_remarks(shape, whole))
+
+
+def refuse_constant(word: str) -> NoReturn:
+    """Refuse NaN and infinity, which JSON does not have.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{word} is not a JSON number; write null")
+
+
+def _place_rows(path: Path, text: str, whole: Any, shape: RowShape) -> Iterator[tuple[int, dict[str, Any]]]:
+    value, start = whole, _skip_space(text, 0)
+    for key in shape.path:
+        value, start = value[key], _find_member(text, start, key)
+    line, counted = 1, 0
+    rows = take_rows(shape, value)
+    for offset in _offsets(text, start, shape):
+        line, counted = line + text.count("\n", counted, offset), offset
+        try:
+            row = complete_row(shape, whole, next(rows))
+        except ShapeError as error:
+            raise DataError(f"{path}:{line}: {error}") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}:{line}: expected a list of JSON objects, not {json.dumps(row)[:60]}")
+        yield line, row
+
+
+def _offsets(text: str, start: int, shape: RowShape) -> Iterator[int]:
+    """Where each row begins in valid JSON; `start` is the offset of the value with the rows."""
+    if shape.kind == "single":
+        yield start
+        return
+    inner = {"columns": shape.column, "split": "data"}.get(shape.kind)
+    at = start if inner is None else _find_member(text, start, inner)
+    if text[at] == "[":
+        yield from (offset for offset, _ in _items(text, at))
+    else:
+        yield from (offset for _, offset, _ in _members(text, at))
+
+
+def _find_member(text: str, start: int, wanted: str) -> int:
+    """The offset of the value of a key. Of a key that is repeated, JSON keeps the last."""
+    return [offset for key, offset, _ in _members(text, start) if key == wanted][-1]
+
+
+def _members(text: str, start: int) -> Iterator[tuple[str, int, Any]]:
+    """Key, offset of the value, and value of an object in valid JSON."""
+    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
+    while text[at] != "}":
+        key, at = decoder.raw_decode(text, at)
+        offset = _skip_space(text, _skip_space(text, at) + 1)
+        value, at = decoder.raw_decode(text, offset)
+        yield key, offset, value
+        at = _skip_comma(text, at)
+
+
+def _items(text: str, start: int) -> Iterator[tuple[int, Any]]:
+    """Offset and value of each item of a list in valid JSON."""
+    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
+    while text[at] != "]":
+        value, end = decoder.raw_decode(text, at)
+        yield at, value
+        at = _skip_comma(text, end)
+
+
+def _skip_comma(text: str, at: int) -> int:
+    at = _skip_space(text, at)
+    return _skip_space(text, at + 1) if text[at] == "," else at
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at

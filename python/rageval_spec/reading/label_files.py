@@ -1,0 +1,443 @@
+"""Reads labels and preferences that people gave, from tables, Label Studio and review pages.
+
+A table (CSV, TSV, JSON, Parquet, Excel) has a row for each judgement. A preference is a choice between two answers: a
+row for each choice, with both answers in the order shown. Label Studio's JSON export has tasks with the annotations
+that people made. The file that a review page saves has the labels of one person on one sheet.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rageval_spec.data.labels import Choice, Label, Preference
+from rageval_spec.errors import DataError
+from rageval_spec.reading.formats.column_layouts import guess_names, list_names, read_parts, require_columns
+from rageval_spec.reading.formats.text_files import format_of
+from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
+from rageval_spec.reading.rows import read_rows
+from rageval_spec.wording import list_choices
+
+Form: TypeAlias = Literal["csv", "json", "xlsx", "label_studio"]
+Rows: TypeAlias = list[tuple[str, dict[str, Any]]]
+
+LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "id", "qid", "question_id", "item", "sample"),
+    "value": ("value", "label", "rating", "score", "grade", "verdict"),
+    "annotator": ("annotator", "rater", "reviewer", "labeler", "labeller", "worker", "user"),
+    "metric": ("metric", "criterion", "aspect"),
+    "dataset": ("dataset",),
+    "system": ("system", "model"),
+    "answer": ("answer_digest",),
+    "claim": ("claim",),
+    "time": ("time", "created_at", "timestamp"),
+    "comment": ("comment", "note"),
+    "reason": ("reason",),
+    "probability": ("probability", "selection_probability"),
+    "adjudicated": ("adjudicated", "is_adjudicated"),
+    "saw_judge": ("saw_judge",),
+}
+"""The columns that each part of a label is read from: the first that a file has."""
+SETTING = "columns: {{{part}: {name}}}"
+"""How a message shows a column to be named in a spec; it has the fields `part` and `name`."""
+_NEEDED_FOR_LABELS = ("query_id", "value")
+_YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+
+
+def read_columns(columns: Sequence[str]) -> dict[str, str]:
+    """The columns that a command line names as `part=name`.
+
+    Raises:
+        UsageError: there is no such part, or no name.
+    """
+    return read_parts(columns, LABEL_COLUMNS, "a label", "value=rating")
+
+
+def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> list[Label]:
+    """The labels of all files, in their order. Rows without a value are skipped: nobody judged them yet.
+
+    Args:
+        paths: CSV, TSV, JSON, JSON lines or Parquet files, plain, `.gz` or `.zst`; Excel workbooks; JSON exports of
+            Label Studio.
+        columns: the file's column for a part of a label, where it is not among `LABEL_COLUMNS`.
+
+    Raises:
+        DataError: a file cannot be read or has no labels; a column is missing; a person judged one item twice.
+    """
+    labels: list[Label] = []
+    for path in paths:
+        labels += read_label_file(path, columns)
+    refuse_duplicates(labels)
+    return labels
+
+
+def read_label_file(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    form: Form | None = None,
+    *,
+    sheet: str | None = None,
+    separator: str | None = None,
+    setting: str = "--column {part}={name}",
+) -> list[Label]:
+    """The labels of one file, in its order.
+
+    Args:
+        path: the file.
+        columns: the file's column for a part of a label, where it is not among `LABEL_COLUMNS`.
+        form: the file's format; by default what its name says. A JSON file may be an export of Label Studio, or
+            what a review page saved.
+        sheet: the sheet of a workbook; by default the first.
+        separator: what separates the fields of a CSV file; by default a comma, or a tab if the name ends in `.tsv`.
+        setting: how a message shows a column to be named; it has the fields `part` and `name`.
+
+    Raises:
+        DataError: the file cannot be read or has no labels; a column is missing.
+    """
+    rows = _read_rows(path, form, sheet, separator)
+    names = _find_label_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns or {}, setting)
+    values = ((row, place, _read_value(row.get(names["value"]), place)) for place, row in rows)
+    labels = [_make(row, names, value, place) for row, place, value in values if value is not None]
+    if not labels:
+        raise DataError(f"{path}: no row has a value, so there are no labels")
+    return labels
+
+
+def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str | None) -> Rows:
+    form = form or ("xlsx" if format_of(path) in SUFFIXES else None)
+    if form == "xlsx":
+        return [*read_sheet(path, sheet)]
+    rows = [*read_rows(path, "json" if form == "label_studio" else form, separator)]
+    if form == "label_studio" or (form is None and rows and is_task(rows[0][1])):
+        return [*flatten_tasks(rows)]
+    if form in (None, "json") and rows and is_review_file(rows[0][1]):
+        return [*flatten_review(rows)]
+    return rows
+
+
+def _find_label_columns(path: Path, present: Sequence[str], columns: Mapping[str, str], setting: str) -> dict[str, str]:
+    require_columns(path, columns, present)
+    known = {
+        part: next(name for name in names if name in present)
+        for part, names in LABEL_COLUMNS.items()
+        if any(name in present for name in names)
+    }
+    absent = next((part for part in _NEEDED_FOR_LABELS if part not in known and part not in columns), None)
+    if absent is not None:
+        raise DataError(_explain_absence(path, absent, present, setting))
+    return {**known, **columns}
+
+
+def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str) -> str:
+    if "row" in present and any(name.endswith("]") for name in present):
+        return (
+            f"{path}: this is a form of 'review select', not a file of labels; import it first: rageval-spec review "
+            f"import {shlex.quote(str(path))} -o labels.csv"
+        )
+    taken = {name for names in LABEL_COLUMNS.values() for name in names}
+    free = [name for name in present if name not in taken]
+    guess = guess_names([part], free).get(part, free[0] if free else "COLUMN")
+    known = " or ".join(f"'{name}'" for name in LABEL_COLUMNS[part][:2])
+    return (
+        f"{path}: no column has the {part.replace('_', ' ')} (it is read from {known}, among others); the columns are "
+        f"{list_names(present)}. Name it: {setting.format(part=part, name=guess)}"
+    )
+
+
+def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, place: str) -> Label:
+    def text(part: str) -> str:
+        found = row.get(names[part]) if part in names else None
+        return "" if found is None else _write_text(found)
+
+    query_id, claim = text("query_id"), text("claim")
+    if not query_id:
+        raise DataError(f"{place}: the label has a value and no {names['query_id']}")
+    if claim and not claim.isdecimal():
+        raise DataError(f"{place}: {names['claim']} is '{claim}'; a claim is a number from 0")
+    parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment", "reason")
+    return Label(
+        query_id=query_id,
+        value=value,
+        claim=int(claim) if claim else None,
+        probability=_read_probability(text("probability"), place),
+        place=place,
+        adjudicated=_read_mark(text("adjudicated"), names.get("adjudicated", ""), place),
+        saw_judge=_read_mark(text("saw_judge"), names.get("saw_judge", ""), place),
+        is_yes_no=_is_yes_no(row.get(names["value"])),
+        **{part: text(part) for part in parts},
+    )
+
+
+def _read_probability(text: str, place: str) -> float | None:
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= 1:
+        raise DataError(
+            f"{place}: the probability is '{text}'; it must be above 0 and at most 1. It says how likely the answer "
+            "was to be chosen for labelling; rename the column if it means something else"
+        )
+    return found
+
+
+def _write_text(found: object) -> str:
+    """A field as text. Workbooks hold whole numbers as floats, and an id of 12 must not become `12.0`."""
+    return str(int(found) if isinstance(found, float) and found.is_integer() else found).strip()
+
+
+def _read_mark(text: str, name: str, place: str) -> bool:
+    mark = {"": 0.0, "0": 0.0, "1": 1.0, **_YES_NO}.get(text.casefold())
+    if mark is None:
+        raise DataError(f"{place}: {name} is '{text}'; write yes or no")
+    return bool(mark)
+
+
+def _is_yes_no(found: object) -> bool:
+    return isinstance(found, bool) or (isinstance(found, str) and found.strip().casefold() in _YES_NO)
+
+
+def _read_value(found: object, place: str) -> float | str | None:
+    """A number, a class, or None for an empty field."""
+    if isinstance(found, bool):
+        return float(found)
+    if found is None or (isinstance(found, str) and not found.strip()):
+        return None
+    if not isinstance(found, str | int | float):
+        raise DataError(f"{place}: the value is {type(found).__name__}; it must be a number or a text")
+    text = str(found).strip()
+    try:
+        number = _YES_NO.get(text.casefold(), None)
+        number = float(text) if number is None else number
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        raise DataError(f"{place}: the value is {text}; it must be a finite number or the name of a class")
+    return number
+
+
+def refuse_duplicates(labels: Sequence[Label]) -> None:
+    """Make sure that each person judged each item once on each criterion, and that it was adjudicated at most once.
+
+    Raises:
+        DataError: a label is there twice; the message has both places.
+    """
+    first: dict[tuple[object, ...], Label] = {}
+    for label in labels:
+        who = None if label.adjudicated else label.annotator
+        known = first.setdefault((label.item, label.metric, who), label)
+        if known is not label:
+            what = f"{label.query_id} on {label.metric}" if label.metric else label.query_id
+            said = f"'{who}' judged {what}" if who else f"the same annotator judged {what}"
+            said = f"{what} was adjudicated" if label.adjudicated else said
+            raise DataError(f"{label.place}: {said} already at {known.place}; keep one of the two")
+
+
+_VALUES: Mapping[str, str] = {"choices": "choices", "rating": "rating", "number": "number"}
+"""The types of results that hold a value, and the key of the value."""
+_TEXT = "textarea"
+_OTHER_TYPES = "labels of answers come from Choices, Rating and Number, and comments from TextArea"
+_CRITERIA = ("metric", "criterion", "aspect")
+
+
+def is_task(row: Mapping[str, Any]) -> bool:
+    """Whether an object is a task of an export."""
+    return isinstance(row.get("annotations"), list) and isinstance(row.get("data"), dict)
+
+
+def flatten_tasks(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a place and a row for each value that a person gave.
+
+    A row has what the task's `data` has, and `value`, `metric`, `annotator`, `time`, `comment` and `adjudicated`. The
+    criterion is the task's own (`metric`) if an annotation has one value, else the `name` of the control. Text boxes
+    are the comment on all values of their annotation. An annotation that is marked as ground truth is adjudicated.
+    Skipped tasks, drafts and predictions are left out.
+
+    Raises:
+        DataError: an object is not a task, a result is of a type that holds no label, or several choices were made.
+    """
+    for place, task in rows:
+        if not is_task(task):
+            raise DataError(
+                f"{place}: this is not a task of Label Studio with 'data' and 'annotations'; export the project as JSON"
+            )
+        where = f"{place}: task {task['id']}" if "id" in task else place
+        for annotation in task["annotations"]:
+            if isinstance(annotation, dict) and not annotation.get("was_cancelled"):
+                yield from _flatten(where, task["data"], annotation)
+
+
+def _flatten(
+    place: str, data: Mapping[str, Any], annotation: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = annotation.get("result")
+    results = [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
+    results = [{**one, "type": str(one.get("type"))} for one in results]
+    values = {
+        str(one.get("from_name")): _read_studio_value(place, one) for one in results if one.get("type") in _VALUES
+    }
+    other = next((one for one in results if one.get("type") not in (*_VALUES, _TEXT)), None)
+    if other is not None:
+        raise DataError(f"{place}: '{other.get('from_name')}' is of the type {other.get('type')}; {_OTHER_TYPES}")
+    own = next((data[name] for name in _CRITERIA if data.get(name)), None) if len(values) == 1 else None
+    for name, value in values.items():
+        yield (
+            place,
+            {
+                **data,
+                "value": value,
+                "metric": name if own is None else own,
+                "annotator": _name_person(annotation.get("completed_by")),
+                "time": annotation.get("created_at"),
+                "comment": "\n".join(_list_texts(results)),
+                "adjudicated": bool(annotation.get("ground_truth")),
+            },
+        )
+
+
+def _read_studio_value(place: str, result: Mapping[str, Any]) -> Any:
+    held = result.get("value")
+    found = held.get(_VALUES[str(result["type"])]) if isinstance(held, dict) else None
+    if not isinstance(found, list):
+        return found
+    if len(found) > 1:
+        raise DataError(
+            f"{place}: '{result.get('from_name')}' has the choices {list_choices([*map(str, found)])}; "
+            'a label is one: write choice="single" in the labelling configuration'
+        )
+    return found[0] if found else None
+
+
+def _list_texts(results: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for result in results:
+        held = result.get("value")
+        if result.get("type") == _TEXT and isinstance(held, dict):
+            texts = held.get("text")
+            yield from map(str, texts if isinstance(texts, list) else [texts or ""])
+
+
+def _name_person(person: Any) -> str:
+    """Who annotated: an id, or an object with an e-mail address."""
+    if isinstance(person, dict):
+        person = person.get("email") or person.get("id")
+    return "" if person is None else str(person)
+
+
+FORMAT = "rageval-labels"
+VERSION = 1
+
+
+def is_review_file(row: Mapping[str, Any]) -> bool:
+    """Whether an object is what a review page saved."""
+    return row.get("format") == FORMAT
+
+
+def flatten_review(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a place (`ann.json:1: label 3`) and a row for each label, with its `annotator` and its `sheet`.
+
+    Raises:
+        DataError: an object is not such a file, has another version, or has no labels.
+    """
+    for place, saved in rows:
+        if not is_review_file(saved):
+            raise DataError(f"{place}: this is not a file that a review page saved")
+        if saved.get("version") != VERSION:
+            raise DataError(
+                f"{place}: the file has version {saved.get('version')}, and this version of rageval-spec reads "
+                f"version {VERSION}; update rageval-spec"
+            )
+        labels = saved.get("labels")
+        if not isinstance(labels, list):
+            raise DataError(f"{place}: the file has no list 'labels'")
+        if not labels:
+            raise DataError(f"{place}: the file has no labels yet")
+        for number, label in enumerate(labels, 1):
+            if not isinstance(label, dict):
+                raise DataError(f"{place}: label {number} is not an object")
+            own = {"annotator": saved.get("annotator"), "sheet": saved.get("sheet")}
+            yield f"{place}: label {number}", {**label, **own}
+
+
+PREFERENCE_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "id", "qid", "question_id", "question", "instruction", "prompt"),
+    "first": ("first", "response_a", "answer_a", "response_1", "answer_1", "a"),
+    "second": ("second", "response_b", "answer_b", "response_2", "answer_2", "b"),
+    "verdict": ("verdict", "choice", "winner", "preference", "label", "value"),
+    "annotator": ("annotator", "rater", "reviewer", "judge", "worker"),
+    "metric": ("metric", "criterion", "aspect"),
+}
+"""The columns that each part of a choice is read from: the first that a file has."""
+_MEANINGS = {"query_id": "query id", "first": "first answer", "second": "second answer", "verdict": "verdict"}
+_NEEDED_FOR_PREFERENCES = ("query_id", "first", "second", "verdict")
+_CHOICES: Mapping[str, Choice] = {
+    **dict.fromkeys(("first", "1", "a", "answer_a", "response_a", "model_a"), "first"),
+    **dict.fromkeys(("second", "2", "b", "answer_b", "response_b", "model_b"), "second"),
+    **dict.fromkeys(("tie", "0", "draw", "equal", "both", "neither", "same", "n"), "tie"),
+}  # fmt: skip
+
+
+def read_preferences(paths: Sequence[Path], columns: Sequence[str] = ()) -> list[Preference]:
+    """The choices of all files, in their order. Rows without a verdict are skipped: nobody judged them yet.
+
+    Args:
+        paths: CSV, TSV, JSON, JSON lines or Parquet files, plain, `.gz` or `.zst`.
+        columns: the file's column for a part of a choice, as `part=name`, where it is not among `PREFERENCE_COLUMNS`.
+
+    Raises:
+        DataError: a file cannot be read or has no choices; a column is missing; a verdict says neither first, second
+            nor tie.
+        UsageError: a column is not `part=name`.
+    """
+    named = read_parts(columns, PREFERENCE_COLUMNS, "a choice", "verdict=winner")
+    return [preference for path in paths for preference in _read_file(path, named)]
+
+
+def _read_file(path: Path, columns: Mapping[str, str]) -> list[Preference]:
+    rows = [*read_rows(path)]
+    names = _find_preference_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns)
+    found = [one for place, row in rows if (one := _read_row(row, names, place)) is not None]
+    if not found:
+        raise DataError(f"{path}: no row has a verdict")
+    return found
+
+
+def _find_preference_columns(path: Path, present: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    require_columns(path, columns, present)
+    known = {
+        part: next((name for name in names if name in present), None) for part, names in PREFERENCE_COLUMNS.items()
+    }
+    chosen = {part: name for part, name in {**known, **columns}.items() if name is not None}
+    absent = next((part for part in _NEEDED_FOR_PREFERENCES if part not in chosen), None)
+    if absent is not None:
+        raise DataError(
+            f"{path}: no column has the {_MEANINGS[absent]} (it is read from "
+            f"{' or '.join(repr(name) for name in PREFERENCE_COLUMNS[absent][:2])}, among others); the columns are "
+            f"{list_names(present)}. Name it: --column {absent}=COLUMN"
+        )
+    return chosen
+
+
+def _read_row(row: Mapping[str, Any], names: Mapping[str, str], place: str) -> Preference | None:
+    verdict = row.get(names["verdict"])
+    if verdict is None or not str(verdict).strip():
+        return None
+    texts = {part: "" if (value := row.get(name)) is None else str(value) for part, name in names.items()}
+    if not texts["query_id"].strip():
+        raise DataError(f"{place}: the query id is empty")
+    return Preference(
+        texts["query_id"], texts["first"], texts["second"], _read_choice(verdict, place),
+        texts.get("annotator", ""), texts.get("metric", ""), place,
+    )  # fmt: skip
+
+
+def _read_choice(verdict: object, place: str) -> Choice:
+    said = str(int(verdict)) if isinstance(verdict, float) and verdict.is_integer() else str(verdict)
+    choice = _CHOICES.get(said.strip().lower())
+    if choice is None:
+        raise DataError(f"{place}: the verdict is {said!r}; write 'first', 'second' or 'tie'")
+    return choice

@@ -1,0 +1,1 @@
+"""What programs recorded, wherever it was written: questions, answers, documents, messages, steps."""

@@ -1,0 +1,431 @@
+"""Reads answers in the formats of different systems, and what an agent did for an answer.
+
+Answers have texts, contexts as texts or objects, ids and numbers. Steps of agents are thoughts, calls of tools and
+what they gave, and documents that the agent retrieved. Known are chat messages with calls of tools, LangChain's
+`intermediate_steps`, DeepEval's `tools_called`, records of thought, action and observation, and any list of objects
+with a name, an input and an output.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.data.samples import Turn, list_calls, read_turns
+from rageval_spec.data.traces import Document, Step, StepKind
+from rageval_spec.recorded.json_path import list_keys, name_kind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "passage", "chunk", "body")
+ID_KEYS = ("doc_id", "document_id", "_id", "id", "docid")
+SCORE_KEYS = ("score", "similarity", "relevance_score")
+_SHOWN = 60
+_LATER = frozenset({"trace", "steps"})
+"""Fields of an answer that earlier versions did not store."""
+
+
+class UnusableReplyError(ValueError):
+    """A reply is not an answer; the message says why."""
+
+
+class BrokenTextError(UnusableReplyError):
+    """A text contains half a surrogate pair, which files and reports cannot store."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One query's answer: a row of the answers' table less its query.
+
+    Attributes:
+        seconds: how long it took. Like the other fields, it is None if unknown.
+        cost: in US dollars.
+        error: why there is no answer.
+        steps: what an agent did, as `agent_steps.dump_steps` writes it.
+        trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
+    """
+
+    answer: str | None = None
+    contexts: tuple[str, ...] | None = None
+    context_ids: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+    seconds: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    error: str | None = None
+    trace: str | None = None
+    steps: str | None = None
+
+    def pack(self) -> bytes:
+        return json.dumps(self.to_dict()).encode("ascii")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, as JSON types. Fields that were added later are left out if they are None."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        known = ((key, value) for key, value in values if value is not None or key not in _LATER)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in known}
+
+    @classmethod
+    def unpack(cls, content: bytes) -> AnswerRow | None:
+        """The packed row; None if the content is something else, for example because the store is damaged."""
+        try:
+            found = json.loads(content)
+            if set(found) | _LATER != {field.name for field in fields(cls)}:
+                return None
+            values: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
+            }
+            return cls(**values)
+        except (ValueError, TypeError):
+            return None
+
+
+class Contexts(NamedTuple):
+    """The texts that an answer is based on, with the ids and scores of their documents if known."""
+
+    texts: tuple[str, ...]
+    ids: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+
+
+def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
+    """The answers' table of pairs of a query's id and its row."""
+    from rageval_spec.data.tables import answers_table
+
+    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in rows)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a field of a file is empty: null, an empty text, or the NaN that data frames write for null."""
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def read_text(value: Any, what: str) -> str:
+    """A text. A number or a boolean is written as in JSON.
+
+    Raises:
+        UnusableReplyError: it is null, a list or an object.
+        BrokenTextError: it contains half a surrogate pair.
+    """
+    if value is None:
+        raise UnusableReplyError(f"{what} is null")
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        raise UnusableReplyError(f"{what} must be text, not {name_kind(value)}: {_show(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        half = ord(value[error.start])
+        raise BrokenTextError(f"{what} has half a surrogate pair, \\u{half:x}, so it is not valid text") from None
+    return str(value)
+
+
+def read_contexts(value: Any, what: str = "contexts") -> Contexts:
+    """Contexts: a text, a list of texts, or a list of objects with a text and optionally an id and a score.
+
+    Raises:
+        UnusableReplyError: they are something else, or only some items have an id or a score.
+    """
+    items = [value] if isinstance(value, (str, Mapping)) else value
+    if not isinstance(items, (list, tuple)):
+        raise UnusableReplyError(f"{what} must be a list of texts or of objects, not {name_kind(value)}")
+    objects = [item for item in items if not isinstance(item, str)]
+    if not objects:
+        return Contexts(tuple(read_text(item, f"{what}[{place}]") for place, item in enumerate(items)))
+    if len(objects) < len(items):
+        raise UnusableReplyError(f"{what} has both texts and objects; make all of them the same")
+    read = [_as_mapping(item, f"{what}[{place}]") for place, item in enumerate(items)]
+    texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
+    ids = _all_or_none(read, ID_KEYS, what)
+    scores = _all_or_none(read, SCORE_KEYS, what)
+    return Contexts(
+        texts,
+        None if ids is None else tuple(read_id(found, f"{what}[{place}].id") for place, found in enumerate(ids)),
+        None
+        if scores is None
+        else tuple(read_amount(found, f"{what}[{place}].score", low=-math.inf) for place, found in enumerate(scores)),
+    )
+
+
+def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:
+    """A list of ids, or a single one. Each is text or a whole number.
+
+    Raises:
+        UnusableReplyError: they are something else.
+    """
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(read_id(item, f"{what}[{place}]") for place, item in enumerate(items))
+
+
+def read_id(value: Any, what: str) -> str:
+    """An id as text; `7.0` is `7`.
+
+    Raises:
+        UnusableReplyError: it is neither text nor a whole number, or is empty.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+        raise UnusableReplyError(f"{what} must be text or a whole number, not {_show(value)}")
+    text = read_text(str(value), what)
+    if not text.strip():
+        raise UnusableReplyError(f"{what} is empty")
+    return text
+
+
+def read_count(value: Any, what: str) -> int:
+    """A whole number of at least 0, also as text.
+
+    Raises:
+        UnusableReplyError: it is something else, such as NaN.
+    """
+    number = read_amount(value, what)
+    if not number.is_integer() or number > 2**53:
+        raise UnusableReplyError(f"{what} must be a whole number, not {_show(value)}")
+    return int(number)
+
+
+def read_amount(value: Any, what: str, low: float = 0.0) -> float:
+    """A finite number of at least `low`, also as text.
+
+    Raises:
+        UnusableReplyError: it is something else, such as NaN.
+    """
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, (Real, str)) else float(value)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < low:
+        least = "" if low == -math.inf else f" of at least {low:g}"
+        raise UnusableReplyError(f"{what} must be a number{least}, not {_show(value)}")
+    return number
+
+
+def _as_mapping(item: Any, what: str) -> Mapping[str, Any]:
+    if isinstance(item, Mapping):
+        return item
+    raise UnusableReplyError(f"{what} must be text or an object, not {name_kind(item)}")
+
+
+def _text_of(item: Mapping[str, Any], what: str) -> str:
+    key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
+    if key is None:
+        wanted = " or ".join(repr(key) for key in TEXT_KEYS[:3])
+        raise UnusableReplyError(f"{what} has no {wanted}; it has {list_keys(list(item))}")
+    return read_text(item[key], f"{what}.{key}")
+
+
+def _all_or_none(items: Sequence[Mapping[str, Any]], keys: Sequence[str], what: str) -> list[Any] | None:
+    """The values of the first key that any item has, or None."""
+    key = next((key for key in keys if any(item.get(key) is not None for item in items)), None)
+    if key is None:
+        return None
+    absent = next((place for place, item in enumerate(items) if item.get(key) is None), None)
+    if absent is not None:
+        raise UnusableReplyError(f"{what}[{absent}] has no {key!r}, although others have one")
+    return [item[key] for item in items]
+
+
+def _show(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=True)
+    except (ValueError, TypeError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+_KINDS: Mapping[str, StepKind] = {
+    "retrieval": "retrieval", "retriever": "retrieval", "retrieve": "retrieval", "search": "retrieval",
+    "rerank": "rerank", "reranker": "rerank", "tool": "tool", "tool_call": "tool", "function": "tool",
+    "action": "tool", "llm": "model", "model": "model", "generation": "model", "thought": "model", "chain": "agent",
+    "agent": "agent", "guardrail": "guardrail", "observation": "other",
+}  # fmt: skip
+_NAMES = ("name", "tool", "tool_name", "function")
+_INPUTS = ("input", "tool_input", "input_parameters", "inputParameters", "arguments", "args", "parameters", "query")
+_OUTPUTS = ("output", "result", "observation", "tool_output", "response", "content", "text")
+_DOCUMENTS = ("documents", "docs", "results", "hits", "sources", "chunks", "contexts")
+_ACTION = re.compile(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
+_RETRIEVING = re.compile(r"search|retriev|lookup", re.IGNORECASE)
+
+
+def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:
+    """The steps of an answer, in order.
+
+    Raises:
+        UnusableReplyError: the value is no list of steps.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise UnusableReplyError(f"{what} must be a list of steps, not text") from error
+    turns = read_turns(value)
+    if turns is not None:
+        return tuple(_read_conversation(turns))
+    if not isinstance(value, (list, tuple)):
+        raise UnusableReplyError(f"{what} must be a list of steps, not {name_kind(value)}")
+    return tuple(_join_observations([_read_step(item, f"{what}[{place}]") for place, item in enumerate(value)]))
+
+
+def dump_steps(steps: Sequence[Step]) -> str | None:
+    """The steps as JSON text, which `load_steps` reads; None if there are none."""
+    rows = [step.to_row() for step in steps]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"), default=str) if rows else None
+
+
+def load_steps(text: str | None) -> tuple[Step, ...]:
+    """The steps that `dump_steps` wrote; () for any other text."""
+    try:
+        return () if text is None else tuple(map(Step.from_row, json.loads(text)))
+    except (ValueError, TypeError, AttributeError):
+        return ()
+
+
+def list_retrieved(steps: Sequence[Step]) -> tuple[Document, ...]:
+    """The documents with texts that the steps retrieved, each once, in order."""
+    found: dict[tuple[str | None, str | None], Document] = {}
+    for step in steps:
+        if step.kind in ("retrieval", "rerank", "tool"):
+            for document in step.documents or ():
+                if document.text is not None:
+                    found.setdefault((document.doc_id, document.text), document)
+    return tuple(found.values())
+
+
+def _read_conversation(turns: Sequence[Turn]) -> Iterator[Step]:
+    """A step for each call of a tool, with what the tool said; the texts of a conversation are no steps."""
+    steps: list[Step] = []
+    open_calls: list[tuple[str | None, int]] = []
+    for turn in turns:
+        for name, given, identity in list_calls(turn):
+            open_calls.append((identity, len(steps)))
+            steps.append(Step(_guess_kind(name, "tool"), _mend(name), _mend(given)))
+        if turn["role"] == "tool" and open_calls:
+            named = (call for call in open_calls if call[0] == turn.get("tool_call_id"))
+            call = next(named, open_calls[0])
+            open_calls.remove(call)
+            said = _mend(turn["content"])
+            steps[call[1]] = _with_documents(replace(steps[call[1]], output=said), _parse(said))
+    yield from steps
+
+
+def _read_step(item: Any, what: str) -> Step:
+    if isinstance(item, str):
+        return Step("other", output=_mend(item))
+    if isinstance(item, (list, tuple)) and len(item) == 2:  # LangChain: the action, and what was observed
+        action = _read_step(item[0], what)
+        return _with_documents(replace(action, output=_as_text(item[1])), item[1])
+    if not isinstance(item, Mapping):
+        raise UnusableReplyError(f"{what} must be an object, not {name_kind(item)}")
+    function = item.get("function")
+    fields = {**item, **function} if isinstance(function, Mapping) else item
+    said = fields.get("kind", fields.get("type"))
+    name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), "")
+    default: StepKind = "tool" if name and any(key in fields for key in _INPUTS) else "other"
+    kind = _guess_kind(said, _guess_kind(name, default)) if isinstance(said, str) else _guess_kind(name, default)
+    output = _first(fields, _OUTPUTS)
+    listed = _first(fields, _DOCUMENTS)
+    seconds = fields.get("seconds")
+    step = Step(
+        kind,
+        _mend(name) or (said if isinstance(said, str) and said not in _KINDS else "") or _name_kind(said),
+        _as_text(_first(fields, _INPUTS)),
+        _as_text(output),
+        seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
+        error=_as_text(fields.get("error")),
+    )
+    return _with_documents(step, output if listed is None else listed)
+
+
+def _name_kind(said: Any) -> str:
+    return str(said) if said in ("thought", "action", "observation") else ""
+
+
+def _guess_kind(word: str, default: StepKind) -> StepKind:
+    if word.lower() in _KINDS:
+        return _KINDS[word.lower()]
+    return "retrieval" if default == "tool" and _RETRIEVING.search(word) else default
+
+
+def _join_observations(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, with each action and the observation after it as one: `Search[Ada]` is a call of the tool Search."""
+    waiting: Step | None = None
+    for step in steps:
+        if waiting is not None:
+            if step.name == "observation":
+                yield _complete(replace(waiting, output=step.output), step)
+                waiting = None
+                continue
+            yield waiting
+            waiting = None
+        action = _ACTION.fullmatch(step.output or "") if step.name == "action" else None
+        if action is not None:
+            waiting = Step(_guess_kind(action["name"], "tool"), action["name"], action["input"])
+        else:
+            yield step
+    if waiting is not None:
+        yield waiting
+
+
+def _complete(step: Step, observation: Step) -> Step:
+    """A call with what it gave; the text that a retrieval gave is a document."""
+    if observation.documents is not None:
+        return replace(step, documents=observation.documents)
+    is_text = step.kind == "retrieval" and (step.output or "").strip()
+    return replace(step, documents=(Document(text=step.output),)) if is_text else step
+
+
+def _with_documents(step: Step, value: Any) -> Step:
+    """The step with its documents, if the value is a list of them; else unchanged."""
+    items = value if isinstance(value, (list, tuple)) else ()
+    documents = [_read_document(item, step.kind) for item in items]
+    if not documents or None in documents:
+        return step
+    kind = "retrieval" if step.kind in ("tool", "other") else step.kind
+    return replace(step, kind=kind, output=None, documents=tuple(one for one in documents if one is not None))
+
+
+def _read_document(item: Any, kind: StepKind) -> Document | None:
+    if isinstance(item, str):
+        return Document(text=_mend(item)) if kind in ("retrieval", "rerank") else None
+    if not isinstance(item, Mapping):
+        return None
+    text = next((item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
+    name = next((item[key] for key in ID_KEYS if isinstance(item.get(key), (str, int))), None)
+    score = next((item[key] for key in SCORE_KEYS if isinstance(item.get(key), (int, float))), None)
+    if text is None and (name is None or kind not in ("retrieval", "rerank")):
+        return None
+    return Document(_as_text(text), None if name is None else _mend(str(name)), None if score is None else float(score))
+
+
+def _parse(text: str | None) -> Any:
+    if text is None or text.lstrip()[:1] != "[":
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return _mend(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _mend(text: str) -> str:
+    """The text with halves of surrogate pairs as escapes: files cannot store them."""
+    return text.encode("utf-8", "backslashreplace").decode()

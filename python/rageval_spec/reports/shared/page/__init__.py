@@ -1,1 +1,0 @@
-"""The page of the report `html`: its data, its parts, and the shell that shows them."""

@@ -1,0 +1,391 @@
+"""Checks what people entered, makes labels of it, and adds them to a file of labels.
+
+All that is wrong is found at once. What the file has stays: its columns, its rows, and their order.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.errors import DataError
+from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of
+from rageval_spec.reading.label_files import LABEL_COLUMNS, read_label_file
+from rageval_spec.review.criteria import VERDICTS, ReviewCriterion
+from rageval_spec.review.entries import FormEntry
+from rageval_spec.review.form_rows import ANNOTATOR, ROW
+from rageval_spec.review.tasks import KEY
+from rageval_spec.wording import neutralize
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.review.form_rows import FormToken
+
+
+_YES_NO: Mapping[str, str] = {
+    "yes": "yes", "y": "yes", "true": "yes", "1": "yes", "no": "no", "n": "no", "false": "no", "0": "no",
+}  # fmt: skip
+_MOST_SHOWN = 40
+_Identity: TypeAlias = tuple[object, str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a field: where it stands, and what to write instead."""
+
+    place: str
+    column: str
+    message: str
+
+    def __str__(self) -> str:
+        """The place, the column and the message in a line."""
+        return f"{self.place}, column '{self.column}': {self.message}"
+
+
+@dataclass(frozen=True)
+class CheckedEntries:
+    """What the entries of forms come to.
+
+    Attributes:
+        labels: in the order of the entries, each once.
+        written: the values of the labels as they are written into a file: `yes`, `4`, `supported`.
+        problems: everything that is wrong, in the order of the entries.
+        empty: the number of fields that nobody filled in.
+        repeated: the number of labels that were there several times.
+    """
+
+    labels: tuple[Label, ...]
+    written: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    empty: int
+    repeated: int
+
+
+def check_entries(
+    entries: Iterable[FormEntry], annotator: str = "", evaluation: Evaluation | None = None
+) -> CheckedEntries:
+    """Make labels of entries.
+
+    Args:
+        entries: what people entered.
+        annotator: who judged, where an entry does not say it.
+        evaluation: what was judged; if it is given, each answer and claim must be in it, unchanged.
+    """
+    known = None if evaluation is None else _Known(evaluation)
+    labels: dict[_Identity, tuple[Label, str]] = {}
+    problems: list[Problem] = []
+    empty = repeated = 0
+    for entry in entries:
+        if entry.value is None:
+            empty += 1
+            continue
+        value, wrong = _check(entry, annotator, known)
+        if wrong or entry.token is None or value is None:
+            problems += wrong
+            continue
+        label = _make(entry, entry.token, value, annotator)
+        identity = identify(label)
+        first = labels.setdefault(identity, (label, value))[0]
+        if first is not label:
+            repeated += 1
+            if first.value != label.value:
+                problems.append(Problem(entry.place, entry.column, _explain_conflict(label, first)))
+    return CheckedEntries(
+        tuple(label for label, _ in labels.values()),
+        tuple(value for _, value in labels.values()),
+        tuple(dict.fromkeys(problems)),
+        empty,
+        repeated,
+    )
+
+
+def identify(label: Label) -> _Identity:
+    """What a label is the only one of: an item, a metric and an annotator; adjudicated labels have no annotator."""
+    return (label.item, label.metric, None if label.adjudicated else label.annotator)
+
+
+def _explain_conflict(label: Label, first: Label) -> str:
+    return f"'{label.annotator}' judged the same thing differently at {first.place}; keep one of the two"
+
+
+def _check(entry: FormEntry, annotator: str, known: _Known | None) -> tuple[str | None, list[Problem]]:
+    """The value as it is written into a file, and what is wrong with the entry."""
+    wrong: list[Problem] = []
+    value = _read_value(entry)
+    if entry.token is None:
+        wrong.append(Problem(entry.place, ROW, _LOST))
+    elif entry.is_edited:
+        wrong.append(Problem(entry.place, ROW, _EDITED))
+    elif (problem := _find_place(entry, entry.token, known)) is not None:
+        wrong.append(problem)
+    if value is None:
+        wrong.append(Problem(entry.place, entry.column, f"'{_cut(entry.value)}' is not on the scale; {_offer(entry)}"))
+    if not (entry.annotator or annotator):
+        wrong.append(Problem(entry.place, ANNOTATOR, "write who judged, or say it for all rows: --annotator NAME"))
+    return value, wrong
+
+
+_LOST = (
+    "it is not known what this row is about, because its token is missing or damaged; copy the cell from the form as "
+    "it was sent"
+)
+_EDITED = (
+    "the question, the answer or the claim in this row was changed, and a label belongs to the text that was judged; "
+    "restore the texts, and judge them again if they were changed before"
+)
+
+
+def _find_place(entry: FormEntry, token: FormToken, known: _Known | None) -> Problem | None:
+    """What is wrong with where an entry belongs."""
+    if token.metric and entry.criterion is not None and (token.metric != entry.metric or not _is_of_claims(entry)):
+        return Problem(
+            entry.place, entry.column, f"this row asks about a claim for {token.metric}; leave the cell empty"
+        )
+    if not token.metric and _is_of_claims(entry):
+        return Problem(entry.place, entry.column, "this row asks about the whole answer; leave the cell empty")
+    message = None if known is None else known.explain(entry, token)
+    return None if message is None else Problem(entry.place, entry.column, message)
+
+
+def _is_of_claims(entry: FormEntry) -> bool:
+    return entry.criterion is not None and entry.criterion.kind == "claims"
+
+
+def _read_value(entry: FormEntry) -> str | None:
+    """The value as the criterion names it; None if it is not on the scale."""
+    value = entry.value
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
+    kinds = [entry.criterion] if entry.criterion is not None else _guess_criteria()
+    return next((found for kind in kinds if (found := _match(text, kind)) is not None), None)
+
+
+def _match(text: str, criterion: ReviewCriterion) -> str | None:
+    if criterion.kind == "yes_no":
+        return _YES_NO.get(text)
+    if criterion.kind == "claims":
+        text = text.replace(" ", "_").replace("-", "_")
+    elif text.removesuffix(".0").removesuffix(",0") in criterion.choices:
+        text = text.removesuffix(".0").removesuffix(",0")
+    return text if text in criterion.choices else None
+
+
+def _guess_criteria() -> Sequence[ReviewCriterion]:
+    """What a value can be if its scale is not known."""
+    rating = ReviewCriterion("", "rating", "", low=-999, high=999)
+    return (ReviewCriterion("", "claims", ""), rating, ReviewCriterion("", "yes_no", ""))
+
+
+def _offer(entry: FormEntry) -> str:
+    choices = (*VERDICTS, "yes", "no", "a grade") if entry.criterion is None else entry.criterion.choices
+    return f"write one of {', '.join(choices)}, or leave the cell empty"
+
+
+def _cut(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def _make(entry: FormEntry, token: FormToken, value: str, annotator: str) -> Label:
+    numbers = {"yes": 1.0, "no": 0.0}
+    return Label(
+        query_id=token.query_id,
+        metric=entry.metric,
+        value=value if value in VERDICTS else numbers[value] if value in numbers else float(value),
+        annotator=_clean(entry.annotator or annotator),
+        dataset=token.dataset,
+        system=token.system,
+        answer=token.answer_digest,
+        claim=token.claim,
+        time=entry.time,
+        comment=_clean(entry.comment),
+        reason=token.reason,
+        probability=token.probability,
+        place=entry.place,
+        adjudicated=entry.is_adjudicated,
+        saw_judge=entry.saw_judge,
+        is_yes_no=value in numbers,
+    )
+
+
+def _clean(text: str) -> str:
+    """What a person wrote, made visible, and not a formula for a spreadsheet."""
+    return neutralize(make_visible(text, keep="\n\t"))
+
+
+class _Known:
+    """The answers and claims of an evaluation."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        rows = evaluation.select_samples(*KEY, "answer").iter_rows()
+        self._answers = {tuple(key): digest_answer(answer or "") for *key, answer in rows}
+        self._evaluation = evaluation
+        self._claims: set[tuple[object, ...]] | None = None
+
+    def explain(self, entry: FormEntry, token: FormToken) -> str | None:
+        """Why an entry does not belong to the evaluation; None if it does."""
+        digest = self._answers.get((token.dataset, token.system, token.query_id))
+        if digest is None:
+            return f"the results have no answer of {token.system} to {token.query_id}; name those that were judged"
+        if digest != token.answer_digest:
+            return (
+                f"the answer of {token.system} to {token.query_id} has changed since; name the results that were judged"
+            )
+        if token.claim is not None and (*self._name(token), entry.metric, token.claim) not in self._list_claims():
+            return f"the results have no claim {token.claim} of {entry.metric} for {token.query_id}"
+        return None
+
+    def _name(self, token: FormToken) -> tuple[str, str, str]:
+        return token.dataset, token.system, token.query_id
+
+    def _list_claims(self) -> set[tuple[object, ...]]:
+        if self._claims is None:
+            columns = (*KEY, "metric", "claim")
+            blocks: Iterator[Iterable[tuple[object, ...]]] = (
+                block.select(columns).iter_rows() for block in self._evaluation.iterate_findings()
+            )
+            self._claims = {row for block in blocks for row in block}
+        return self._claims
+
+
+COLUMNS = (
+    "dataset", "system", "query_id", "metric", "claim", "value", "annotator", "comment", "time", "answer", "reason",
+    "probability",
+)  # fmt: skip
+"""The parts of a label, in the order of a new file; `adjudicated` and `saw_judge` only if a label is so."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A file of labels with others added.
+
+    Attributes:
+        content: the file, as CSV in UTF-8.
+        labels: the number of its labels; `added` of them are new, and `replaced` have another value than before.
+        problems: the labels that the file has with another value, and that were not to be replaced.
+    """
+
+    content: bytes
+    labels: int
+    added: int
+    replaced: int
+    problems: tuple[Problem, ...]
+
+
+def merge_labels(
+    labels: Sequence[Label], written: Sequence[str], path: Path | None = None, *, replace: bool = False
+) -> Merged:
+    """Add labels to those of a file.
+
+    A label that the file has with the same value is not added again; its comment is, if it is another.
+
+    Args:
+        labels: the labels, each once.
+        written: their values as the file shows them.
+        path: the file, in CSV or TSV; None for a new one.
+        replace: whether a label takes the place of one that the same person gave the same thing with another value.
+
+    Raises:
+        DataError: the file is not CSV or TSV, or not a file of labels.
+    """
+    old = _Old() if path is None else _read_old(path)
+    known = {identify(label): (label, row) for label, row in old.labels}
+    problems, added, replaced = [], 0, 0
+    for label, value in zip(labels, written, strict=True):
+        found = known.get(identify(label))
+        if found is None:
+            old.add(label, value)
+            added += 1
+            continue
+        before, row = found
+        if before.value != label.value:
+            if not replace:
+                problems.append(_explain(label, before))
+                continue
+            row[old.name("value")] = value
+            row[old.name("time")] = label.time
+            replaced += 1
+        row[old.name("comment")] = _join(row.get(old.name("comment"), ""), label.comment)
+    return Merged(old.write(), len(old.labels) + added, added, replaced, tuple(problems))
+
+
+def _explain(label: Label, before: Label) -> Problem:
+    return Problem(
+        label.place,
+        label.metric,
+        f"'{label.annotator}' judged the same thing differently at {before.place}; keep one of the two, or write "
+        "the new value over the old: --replace",
+    )
+
+
+def _join(first: str, second: str) -> str:
+    """Two comments as one; the second only if the first does not have it."""
+    return "\n".join(filter(None, [first, second if second not in first else ""]))
+
+
+class _Old:
+    """A file of labels: its header, its rows, and the labels with their rows."""
+
+    def __init__(
+        self,
+        header: Sequence[str] = (),
+        rows: Sequence[dict[str, str]] = (),
+        labels: Sequence[tuple[Label, dict[str, str]]] = (),
+        separator: str = ",",
+    ) -> None:
+        self.labels = labels
+        self._separator = separator
+        self._rows = [*rows]
+        self._names = {
+            part: next((name for name in names if name in header), names[0]) for part, names in LABEL_COLUMNS.items()
+        }
+        self._header = [*header]
+
+    def name(self, part: str) -> str:
+        """The column of a part; it is added to the header if it is new."""
+        name = self._names[part]
+        if name not in self._header:
+            self._header.append(name)
+        return name
+
+    def add(self, label: Label, value: str) -> None:
+        """Add a row for a label."""
+        texts: Mapping[str, str] = {
+            "dataset": label.dataset,
+            "system": label.system,
+            "query_id": label.query_id,
+            "metric": label.metric,
+            "claim": "" if label.claim is None else str(label.claim),
+            "value": value,
+            "annotator": label.annotator,
+            "comment": label.comment,
+            "time": label.time,
+            "answer": label.answer,
+            "reason": label.reason,
+            "probability": "" if label.probability is None else repr(label.probability),
+        }
+        marks = {"adjudicated": label.adjudicated, "saw_judge": label.saw_judge}
+        more = {part: "yes" for part, is_marked in marks.items() if is_marked}
+        self._rows.append({self.name(part): text for part, text in {**texts, **more}.items()})
+
+    def write(self) -> bytes:
+        """The file."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, delimiter=self._separator, lineterminator="\n")
+        writer.writerow(self._header)
+        writer.writerows([row.get(name, "") for name in self._header] for row in self._rows)
+        return stream.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _read_old(path: Path) -> _Old:
+    if path.suffix.lower() != ".csv":
+        raise DataError(f"{path}: labels are added to a .csv file; name one, or write a new file: -o labels.csv")
+    separator = separator_of(path)
+    rows = {f"{path}:{line}": row for line, row in delimited_objects(path, separator)}
+    labels = [(label, rows[label.place]) for label in read_label_file(path)]
+    return _Old(header_of(path, separator), [*rows.values()], labels, separator)

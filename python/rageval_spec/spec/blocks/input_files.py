@@ -1,0 +1,160 @@
+"""Checks that the files that a spec names exist."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import RagevalError
+from rageval_spec.kernels.inputs import name_special
+from rageval_spec.plugin import Context, Dataset, Plugin, Report, System
+from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.spec.blocks.plugin_blocks import PluginBlock
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place, quote
+from rageval_spec.store.disk import InputFile
+
+_MOST_SIBLINGS = 10_000
+
+
+def check_inputs(spec: Spec) -> list[Diagnostic]:
+    """A diagnostic for every missing file that the spec names, at the key that names it."""
+    return find_missing(_build_blocks(spec), spec.places, spec.folder, list(spec.datasets))
+
+
+def find_missing(
+    blocks: Iterable[PluginBlock], places: Mapping[KeyPath, TextPlace], folder: Path, datasets: list[str]
+) -> list[Diagnostic]:
+    """As `check_inputs`, for the given blocks of a spec that can have errors elsewhere."""
+    diagnostics: dict[Diagnostic, None] = {}
+    for block in blocks:
+        for ask in _list_questions(block.plugin, datasets):
+            try:
+                for file in ask():
+                    place = nearest_place(places, (*block.path, *file.key)) or block.place
+                    if found := check_file(file, folder):
+                        diagnostics[place.diagnose(*found)] = None
+            except (RagevalError, OSError, ValueError) as error:
+                diagnostics[_place_of_files(block, places).diagnose(str(error), "input")] = None
+    return list(diagnostics)
+
+
+def _place_of_files(block: PluginBlock, places: Mapping[KeyPath, TextPlace]) -> TextPlace:
+    """The place of the key that names a block's files, if known: for a model, its key `model`."""
+    key = ("model",) if block.section == "models" else ()
+    return nearest_place(places, (*block.path, *key)) or block.place
+
+
+def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
+    """A diagnostic for every system that needs a part that a dataset does not have."""
+    known = list(blocks)
+    datasets = [(block, block.plugin) for block in known if isinstance(block.plugin, Dataset)]
+    systems = [(block, block.plugin) for block in known if isinstance(block.plugin, System)]
+    for (block, system), (dataset, plugin) in product(systems, datasets):
+        for part in sorted(system.needs - plugin.parts):
+            message = f"{block.node.use} needs a dataset's {part}, but the dataset {quote(dataset.name)} has none"
+            has_key = part in type(dataset.node).model_fields
+            hint = f"add '{part}:' to the dataset" if has_key else f"add {part}.jsonl to the dataset's folder"
+            yield block.place.diagnose(message, "lacking-part", hint)
+
+
+def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
+    """A diagnostic for every report that would overwrite an earlier one, or another file of the results."""
+    first: dict[str, TextPlace] = {}
+    for block in blocks:
+        if not isinstance(block.plugin, Report):
+            continue
+        name = block.node.path or block.plugin.filename
+        if name is None:
+            continue
+        path = os.path.normpath(name)
+        if path in RESULTS_FILES and not (block.plugin.is_part_of_results and path == block.plugin.filename):
+            message = f"{quote(name)} is a file that every evaluation writes to the folder of its results"
+            yield block.place.diagnose(message, "duplicate-path", "give this report another 'path:'")
+        earlier = first.setdefault(path, block.place)
+        if earlier is not block.place:
+            message = f"this report and the one {earlier.where} both write {quote(name)}"
+            yield block.place.diagnose(message, "duplicate-path", "give this one another 'path:', or remove it")
+
+
+def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
+    for section, key, node in _list_nodes(spec):
+        name = key if isinstance(key, str) else node.use
+        plugin = registry.load(section, node.use)(node, Context(name, spec.folder))
+        place = nearest_place(spec.places, (section, key))
+        if place is not None:
+            yield PluginBlock(section, (section, key), name, place, node, plugin)
+
+
+def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]:
+    named: dict[registry.Section, Mapping[str, Any]] = {
+        "datasets": spec.datasets,
+        "systems": {**spec.systems, **spec.sources},
+        "models": spec.models,
+        "judges": spec.judges,
+        "labels": spec.labels,
+    }
+    for section, nodes in named.items():
+        yield from ((section, name, node) for name, node in nodes.items())
+    yield from (("metrics", index, metric.node) for index, metric in enumerate(spec.metrics))
+    yield from (("reports", index, node) for index, node in enumerate(spec.reports))
+
+
+def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[], Sequence[InputFile]]]:
+    """The calls that list the files of a plugin. Each can fail on its own."""
+    if isinstance(plugin, System):
+        return [partial(plugin.inputs_for, dataset) for dataset in datasets]
+    return [plugin.inputs]
+
+
+def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
+    """The message, the code and the hint for a missing file; None if the file exists."""
+    shown = quote(_show(file.path, folder))
+    if file.path.is_dir() if file.kind == "folder" else file.path.is_file():
+        return None
+    if file.path.is_dir():
+        return f"{shown} is a folder, but a file is needed", "missing-file", file.hint
+    if file.path.is_file():
+        return f"{shown} is a file, but a folder is needed", "missing-file", file.hint
+    if (kind := name_special(file.path)) is not None:
+        return f"{shown} is {kind}, but a {file.kind} is needed", "missing-file", "write its content to a regular file"
+    if file.path.exists():
+        return None
+    if file.path.is_symlink():
+        return f"{shown} is a broken link", "missing-file", file.hint
+    missing = _first_missing(file.path)
+    if missing != file.path:
+        message = f"there is no {shown}, because there is no folder {quote(_show(missing, folder))}"
+        return message, "missing-file", _suggest_sibling(missing) or file.hint
+    return f"there is no {file.kind} {shown}", "missing-file", file.hint or _suggest_sibling(file.path)
+
+
+def _first_missing(path: Path) -> Path:
+    """The topmost missing folder of a path, or the path itself."""
+    missing = path
+    for parent in path.parents:
+        if parent.exists():
+            break
+        missing = parent
+    return missing
+
+
+def _suggest_sibling(path: Path) -> str | None:
+    """The most similar name in the folder of a missing path."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_SIBLINGS)]
+    except OSError:
+        return None
+    return suggest(path.name, sorted(names))
+
+
+def _show(path: Path, folder: Path) -> str:
+    """The path as it is written in a spec in `folder`."""
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

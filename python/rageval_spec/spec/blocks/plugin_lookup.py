@@ -1,0 +1,210 @@
+"""Finds the plugin that the `use:` of a block names, and explains unknown words.
+
+Specs with the keys that earlier releases used instead of `columns:` are still read, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.plugin import MetricInfo, Node, Plugin
+from rageval_spec.plugin.dataset import DatasetNode
+from rageval_spec.spec.blocks.error_explanation import describe, place_of
+from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS
+from rageval_spec.spec.text.places import TextPlace, cut, quote
+from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar
+
+
+def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> type[Plugin[Any]] | Diagnostic:
+    """The plugin class that a block's `use:` names, or a diagnostic."""
+    if not isinstance(node, YamlMapping):
+        return _explain_no_block(section, node, place)
+    if "use" not in node.entries:
+        return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
+    entry = node.entries["use"]
+    use = entry.value
+    where = place_of(entry.key_place, use)
+    if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
+        return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
+    if use.value in registry.builtin_words(section) or use.value in registry.words(section):
+        try:
+            return load_plugin(section, use.value)
+        except UsageError as error:
+            return where.diagnose(str(error), "plugin")
+    singular = registry.name_one(section)
+    return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
+
+
+def _explain_no_block(section: registry.Section, node: YamlNode, place: TextPlace) -> Diagnostic:
+    is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
+    expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
+    hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
+    return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
+
+
+def _suggest_block(section: registry.Section, text: str) -> str:
+    """The block to write instead of a text."""
+    words = registry.words(section)
+    if section == "models" and text in DEFAULT_MODELS:
+        return f"'{text}' needs no declaration; remove it, or write {{use: onnx, model: {text}}}"
+    if text in words:
+        return f"write {{use: {text}}}"
+    if section == "models" and "onnx" in words:
+        return f"write {{use: onnx, model: {cut(text)}}}"
+    if section == "systems" and "file" in words and ("/" in text or "." in text):
+        return f"write {{use: file, path: {cut(text)}}}"
+    return suggest(text, words) or _list_words(section)
+
+
+def load_plugin(section: registry.Section, word: str) -> type[Plugin[Node]]:
+    """The plugin class of a word, typed."""
+    plugin: type[Plugin[Node]] = registry.load(section, word)
+    return plugin
+
+
+def _suggest_word(section: registry.Section, word: str) -> str:
+    others = [other for other in registry.SECTIONS if other != section and word in registry.words(other)]
+    if others:
+        return f"it is a word of '{others[0]}:'; {_list_words(section)}"
+    if section == "metrics" and any(_measures(word)):
+        if not any(measure in registry.words(section) for measure in _measures(word)):
+            return "specs do not support it; use `rageval-spec score` or `rageval_spec.evaluate`"
+        return f"write a measure with its cutoff without 'use:': - {cut(word)}"
+    if section == "systems" and word in DEFAULT_MODELS:
+        return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
+    if section == "metrics" and (meant := suggest_metric(word)):
+        return meant
+    if meant := _find_known_as(section, word):
+        return f"did you mean '{meant}'?"
+    return suggest_model(section, word) or suggest(word, registry.words(section)) or _list_words(section)
+
+
+def suggest_model(section: registry.Section, word: str) -> str | None:
+    """What to write if a judge is called by the name of a model or of who serves it, such as `openai`."""
+    model = _find_known_as("models", word) if section == "judges" else None
+    if model is None:
+        return None
+    return f"it is a model; declare it under 'models:' with 'use: {model}', and write {{use: claims, model: NAME}} here"
+
+
+def suggest_metric(text: str) -> str | None:
+    """The metric that other tools call by this name, or the percentile that a cutoff was meant to be."""
+    word, _, cutoff = text.partition("@")
+    plugins = {word: _load("metrics", word) for word in registry.words("metrics")}
+    if cutoff.isdecimal() and (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
+        return f"did you mean '{word}@p{cutoff}'?"
+    infos = {word: getattr(plugin, "info", None) for word, plugin in plugins.items()}
+    names = {word: info.aliases for word, info in infos.items() if isinstance(info, MetricInfo)}
+    meant = next((word for word, aliases in names.items() if _fold(text) in map(_fold, aliases)), None)
+    meant = meant or _find_known_as("metrics", text)
+    return None if meant is None else f"did you mean '{meant}'?"
+
+
+def _find_known_as(section: registry.Section, text: str) -> str | None:
+    """The word of the plugin that other tools call by this name."""
+    plugins = ((word, _load(section, word)) for word in registry.words(section))
+    return next((word for word, plugin in plugins if plugin and _fold(text) in plugin.known_as), None)
+
+
+def _fold(text: str) -> str:
+    return text.lower().replace("-", "_").replace(" ", "_")
+
+
+def _load(section: registry.Section, word: str) -> type[Plugin[Node]] | None:
+    """The plugin class of a word, or None if it cannot be loaded."""
+    try:
+        return load_plugin(section, word)
+    except UsageError:
+        return None
+
+
+def _measures(text: str) -> Iterator[str]:
+    from rageval_spec import kernels
+
+    try:
+        yield kernels.parse_measure(text).name
+    except UsageError:
+        return
+
+
+def _list_words(section: registry.Section) -> str:
+    words = registry.words(section)
+    if not words:
+        return f"this installation has no {section}"
+    if section == "metrics":
+        return "to list the metrics, run `rageval-spec metrics`"
+    if len(words) == 1:
+        return f"the only word of '{section}:' is {words[0]}"
+    return f"the words of '{section}:' are {', '.join(words)}"
+
+
+COLUMNS = "columns"
+
+
+def adopt_former_keys(tree: YamlMapping) -> list[Diagnostic]:
+    """Move the content of former keys to `columns:`, in place. Returns a warning for each such key."""
+    datasets = tree.entries.get("datasets")
+    if datasets is None or not isinstance(datasets.value, YamlMapping):
+        return []
+    found: dict[Diagnostic, None] = {}
+    for name, entry in datasets.value.entries.items():
+        if isinstance(entry.value, YamlMapping):
+            block, diagnostics = _adopt(entry.value, _former_columns(entry.value))
+            datasets.value.entries[name] = YamlEntry(entry.key_place, block)
+            found.update(dict.fromkeys(diagnostics))
+    return list(found)
+
+
+def _former_columns(block: YamlMapping) -> Mapping[str, str]:
+    plugin = find_plugin("datasets", block, block.place)
+    node_type = getattr(plugin, "node_type", None)
+    if isinstance(node_type, type) and issubclass(node_type, DatasetNode):
+        return node_type.former_columns
+    return {}
+
+
+def _adopt(block: YamlMapping, former: Mapping[str, str]) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The block with `columns:`. Aliases can share its content, so it is copied rather than changed."""
+    if not former.keys() & block.entries.keys():
+        return block, []
+    entries = {key: entry for key, entry in block.entries.items() if key not in former}
+    diagnostics: list[Diagnostic] = []
+    for key, file in former.items():
+        if key not in block.entries:
+            continue
+        old = block.entries[key]
+        part = file if file == "corpus" or file in block.entries else ""
+        diagnostics.append(_warn(old.key_place, key, part))
+        value = _nest(old, part) if part else old.value
+        present = entries.get(COLUMNS)
+        if present is not None:
+            value, twice = _merge(present.value, value)
+            diagnostics += [_refuse_twice(place, key, name) for name, place in twice]
+        entries[COLUMNS] = YamlEntry(old.key_place if present is None else present.key_place, value)
+    return YamlMapping(block.place, entries, block.size, block.height), diagnostics
+
+
+def _nest(entry: YamlEntry, part: str) -> YamlMapping:
+    return YamlMapping(entry.value.place, {part: YamlEntry(entry.key_place, entry.value)})
+
+
+def _merge(first: YamlNode, second: YamlNode) -> tuple[YamlNode, list[tuple[str, TextPlace]]]:
+    """Merge two mappings. Also returns the keys that both have, with their places in the second."""
+    if not isinstance(first, YamlMapping) or not isinstance(second, YamlMapping):
+        return first, []
+    twice = [(key, entry.key_place) for key, entry in second.entries.items() if key in first.entries]
+    return YamlMapping(first.place, {**second.entries, **first.entries}), twice
+
+
+def _warn(place: TextPlace, key: str, part: str) -> Diagnostic:
+    inside = f"{COLUMNS}: {{{part}: {{...}}}}" if part else f"{COLUMNS}: {{...}}"
+    return place.diagnose(f"{quote(key)} is now part of '{COLUMNS}'", "former-key", f"write {inside}", "warning")
+
+
+def _refuse_twice(place: TextPlace, key: str, name: str) -> Diagnostic:
+    message = f"{quote(name)} is defined under both {quote(key)} and '{COLUMNS}'"
+    return place.diagnose(message, "duplicate-key", f"keep only the one under '{COLUMNS}'")

@@ -1,0 +1,289 @@
+"""`--set PATH=VALUE` replaces a value of a spec, and a Python dict becomes the tree of one.
+
+A path is keys and indexes separated by dots: `gates.0.min=0.5`, `systems.bm25.k1=1.2`. The value is YAML. An empty
+value (`gates=`) is null. Diagnostics point into the argument. From Python, overrides can also be a dict:
+`{"systems.bm25.k1": 1.2}`.
+
+A dict gives the tree that a YAML file with the same content gives, or diagnostics that name key paths.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from rageval_spec.diagnostics import NOWHERE, Diagnostic, suggest
+from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, default_blocks
+from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, quote
+from rageval_spec.spec.text.yaml_tree import (
+    LARGEST,
+    MAX_DEPTH,
+    MAX_VALUES,
+    UNUSABLE,
+    ScalarValue,
+    YamlEntry,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    read_yaml,
+)
+
+Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
+"""`PATH=VALUE` texts, or a dict of paths and values."""
+OPTION = "--set"
+ARGUMENT = "overrides"
+_INDEX = re.compile(r"(\w+)\[(\d+)\]")
+_LISTS = {
+    "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
+    "metrics": "metrics=[ndcg@10]",
+    "reports": "reports=[terminal]",
+}
+"""Sections that are lists, with an example of how to replace all of one."""
+
+
+def override(tree: YamlMapping, overrides: Overrides, option: str = OPTION) -> tuple[YamlMapping, list[Diagnostic]]:
+    """Apply all overrides in order. Returns a new tree, and diagnostics; the given tree is not changed.
+
+    `option` is what the user knows the texts by, which diagnostics name as their file.
+    """
+    diagnostics: list[Diagnostic] = []
+    for read in _readers(overrides, option):
+        try:
+            steps, value, faults = read()
+            diagnostics += faults
+            if value is not None:
+                tree = _set_entry(tree, steps, value, steps)
+        except _RefusedError as refused:
+            diagnostics.append(refused.diagnostic)
+    return tree, diagnostics
+
+
+def _readers(overrides: Overrides, option: str) -> Iterator[Callable[[], _Override]]:
+    if isinstance(overrides, Mapping):
+        yield from (partial(_read_item, str(path), value) for path, value in overrides.items())
+        return
+    texts = [overrides] if isinstance(overrides, str) else overrides
+    yield from (
+        partial(_read_text, SourceText(option, text, first_line=line)) for line, text in enumerate(texts, start=1)
+    )
+
+
+def _read_text(source: SourceText) -> _Override:
+    """Read `PATH=VALUE`."""
+    steps, value_start = _split(source)
+    value, faults = read_yaml(source, value_start)
+    if value is None and not faults:
+        value = YamlScalar(source.place(value_start), None, "")
+    return _Override(steps, value, faults)
+
+
+def _read_item(path: str, value: Any) -> _Override:
+    """Read a path and a Python value. Messages begin with `overrides.` and the path."""
+
+    place = name_place((ARGUMENT, path), ARGUMENT)
+    if "=" in path:
+        _refuse(place, "a path must not contain '='", "write the value behind the colon: {path: value}")
+    steps = [step._replace(place=place) for step in _split(SourceText(OPTION, f"{path}="), place)[0]]
+    return _Override(steps, *read_value(value, (ARGUMENT, path), ARGUMENT))
+
+
+class _Step(NamedTuple):
+    """One key or index of an override's path."""
+
+    text: str
+    place: TextPlace
+
+
+class _Override(NamedTuple):
+    """An override's path and value, and the faults of the value, which is None if it cannot be read at all."""
+
+    steps: list[_Step]
+    value: YamlNode | None
+    faults: list[Diagnostic]
+
+
+class _RefusedError(Exception):
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+
+def _refuse(place: TextPlace, message: str, hint: str | None) -> NoReturn:
+    raise _RefusedError(place.diagnose(message, "override", hint))
+
+
+def _split(source: SourceText, whole: TextPlace | None = None) -> tuple[list[_Step], int]:
+    """The steps of the path and where the value starts. Faults point to `whole` if it is given."""
+    path, equals, _ = source.text.partition("=")
+    if not equals:
+        _refuse(
+            whole or source.place(0, len(source.text)),
+            "an override must have the form PATH=VALUE",
+            "for example, gates.0.min=0.5",
+        )
+    steps, start = [], 0
+    for text in path.split("."):
+        place = whole or source.place(start, start + len(text))
+        if bracketed := _INDEX.fullmatch(text.strip()):
+            _refuse(place, f"{quote(text)} is not a key", f"write {bracketed[1]}.{bracketed[2]}")
+        if not text.strip():
+            _refuse(place, "a key is missing in the path", "separate keys and indexes with single dots")
+        steps.append(_Step(text.strip(), place))
+        start += len(text) + 1
+    if len(steps) > MAX_DEPTH:
+        _refuse(whole or source.place(0, len(path)), f"the path has more than {MAX_DEPTH} levels", None)
+    return steps, len(path) + 1
+
+
+def _set(node: YamlNode, steps: Sequence[_Step], value: YamlNode, whole: Sequence[_Step]) -> YamlNode:
+    if not steps:
+        return value
+    if isinstance(node, YamlMapping):
+        return _set_entry(node, steps, value, whole)
+    if isinstance(node, YamlSequence):
+        index = _index(node, steps[0])
+        items = list(node.items)
+        items[index] = _set(items[index], steps[1:], value, whole)
+        return YamlSequence(node.place, items)
+    if node.value is None:
+        return _set_entry(YamlMapping(node.place), steps, value, whole)
+    owner = ".".join(step.text for step in whole[: len(whole) - len(steps)])
+    message = f"{quote(owner)} is {quote(node.text)}, which has no keys"
+    return _refuse(steps[0].place, message, f"replace the whole value: {owner}=...")
+
+
+def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole: Sequence[_Step]) -> YamlMapping:
+    key, rest = _match_key(node, steps)
+    entry = node.entries.get(key)
+    depth = len(whole) - len(steps)
+    child = entry.value if entry else YamlMapping(steps[0].place)
+    if entry is None and rest and not depth and key in _LISTS:
+        message = f"the spec has no {quote(key)}, so it has no entry {rest[0].text}"
+        _refuse(steps[0].place, message, f"add '{key}:' to the spec, or set all of it: {_LISTS[key]}")
+    if entry is None and rest and depth == 1 and whole[0].text in NAMED_SECTIONS:
+        child = _declare(node, whole[0].text, steps[0]._replace(text=key))
+    key_place = entry.key_place if entry and rest else steps[0].place
+    return YamlMapping(node.place, {**node.entries, key: YamlEntry(key_place, _set(child, rest, value, whole))})
+
+
+def _declare(section: YamlMapping, name: str, step: _Step) -> YamlMapping:
+    """The block of a model or judge that needs no declaration. Any other undeclared name is refused."""
+    defaults = default_blocks(name)
+    if step.text not in defaults:
+        known = [*dict.fromkeys([*section.entries, *defaults])]
+        hint = suggest(step.text, known) or f"there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
+        _refuse(step.place, f"there is no {quote(step.text)} under {name}", hint)
+    place = step.place
+    entries = {key: YamlEntry(place, YamlScalar(place, text, text)) for key, text in defaults[step.text].items()}
+    return YamlMapping(place, entries)
+
+
+def _match_key(node: YamlMapping, steps: Sequence[_Step]) -> tuple[str, Sequence[_Step]]:
+    """The next key of the path, and the rest. An existing key that contains dots wins over its first part."""
+    for count in range(len(steps), 1, -1):
+        joined = ".".join(step.text for step in steps[:count])
+        if joined in node.entries:
+            return joined, steps[count:]
+    return steps[0].text, steps[1:]
+
+
+def _index(node: YamlSequence, step: _Step) -> int:
+    count = len(node.items)
+    fewer = "its only entry is 0" if count else "it is empty"
+    there = f"its entries are 0 to {count - 1}" if count > 1 else fewer
+    if not (step.text.isascii() and step.text.isdigit()):
+        _refuse(step.place, f"{quote(step.text)} is not an index of a list", there)
+    if len(step.text) > 6 or int(step.text) >= count:
+        _refuse(step.place, f"the list has no entry {step.text}", there)
+    return int(step.text)
+
+
+_TYPES = "text, a number, True, False, None, a list or a dict"
+
+
+def read_value(value: Any, path: KeyPath, name: str) -> tuple[YamlNode, list[Diagnostic]]:
+    """The tree of a Python value, and the diagnostics.
+
+    Tuples are lists, paths are text, and numpy's scalars are numbers. The place of a value is its key path.
+
+    Args:
+        value: dicts, lists and scalars.
+        path: the value's own key path; () for a whole spec.
+        name: what messages on a value without a key path begin with.
+    """
+    reader = _Reader(name)
+    return reader.read(value, path, 0), reader.diagnostics
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.diagnostics: list[Diagnostic] = []
+        self._count = 0
+
+    def read(self, value: Any, path: KeyPath, depth: int) -> YamlNode:
+        self._count += 1
+        place = name_place(path, self.name)
+        if depth > MAX_DEPTH:
+            return self._refuse(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
+        if self._count > MAX_VALUES:
+            return self._refuse(place, f"the spec has more than {MAX_VALUES:,} values", "too-large")
+        if isinstance(value, Mapping):
+            return self._read_mapping(value, path, place, depth)
+        if isinstance(value, (list, tuple)):
+            return YamlSequence(place, [self.read(one, (*path, index), depth + 1) for index, one in enumerate(value)])
+        return self._read_scalar(_simplify(value), place)
+
+    def _read_mapping(self, value: Mapping[Any, Any], path: KeyPath, place: TextPlace, depth: int) -> YamlMapping:
+        entries: dict[str, YamlEntry] = {}
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                self._refuse(place, f"a key must be text, not {cut(repr(key))}", "key", "write it in quotes")
+            elif unusable := UNUSABLE.search(key):
+                self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
+            elif self._count <= MAX_VALUES:
+                entries[key] = YamlEntry(name_place((*path, key), self.name), self.read(inner, (*path, key), depth + 1))
+        return YamlMapping(place, entries)
+
+    def _read_scalar(self, value: Any, place: TextPlace) -> YamlScalar:
+        if isinstance(value, str) and (unusable := UNUSABLE.search(value)):
+            return self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a value", "character")
+        if isinstance(value, float) and not math.isfinite(value):
+            return self._refuse(place, f"{value} is not a number that a spec can use", "number")
+        if isinstance(value, (int, float)) and abs(value) > LARGEST:
+            return self._refuse(place, "this number is too large", "number", f"the largest whole number is {LARGEST}")
+        if value is not None and not isinstance(value, (str, int, float)):
+            kind = type(value).__name__
+            return self._refuse(
+                place, f"{quote(kind)} is not a type that a spec can contain", "type", f"write {_TYPES}"
+            )
+        return YamlScalar(place, value, _spell(value))
+
+    def _refuse(self, place: TextPlace, message: str, code: str, hint: str | None = None) -> YamlScalar:
+        self.diagnostics.append(place.diagnose(message, code, hint))
+        return YamlScalar(place, None, "", faulty=True)
+
+
+def name_place(path: KeyPath, name: str) -> TextPlace:
+    """The place of a value that is in no text: its key path, or `name` for the whole spec."""
+    return TextPlace(cut(".".join(map(str, path))) if path else name, NOWHERE, "")
+
+
+def _simplify(value: Any) -> Any:
+    """Paths as text, and numpy's scalars as Python's."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_scalar else value
+
+
+def _spell(value: ScalarValue) -> str:
+    """The value as YAML writes it."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,426 @@
+"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with all diagnostics.
+
+It also finds where the gates of a spec are written, as code hosts name files: by their path in the repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.kernels.inputs import name_special
+from rageval_spec.plugin import System
+from rageval_spec.plugin.plugin import SpecOrigin
+from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
+from rageval_spec.spec.blocks.error_explanation import describe
+from rageval_spec.spec.blocks.gates import GateNode, NamedMetric, name_metrics, resolve_gates
+from rageval_spec.spec.blocks.history_block import check_history, expand_history
+from rageval_spec.spec.blocks.input_files import find_lacking_parts, find_missing, find_shared_files
+from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
+from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
+from rageval_spec.spec.blocks.question_weights import check_weight_keys, resolve_weight_keys
+from rageval_spec.spec.blocks.references import add_defaults, check_references
+from rageval_spec.spec.blocks.slices import check_slices
+from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, VERSION, Spec, SpecNode
+from rageval_spec.spec.blocks.stopping import StoppingNode, check_stopping
+from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
+from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, nearest_place
+from rageval_spec.spec.text.variables import fill_in_variables, warn_of_credentials
+from rageval_spec.spec.text.yaml_tree import (
+    MAX_CHARACTERS,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    is_number_elsewhere,
+    is_word_for_boolean,
+    read_yaml,
+    spell_number,
+    walk_scalars,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.data.bands import BandScale
+
+
+STDIN = "-"
+_MOST_BYTES = 4 * MAX_CHARACTERS
+_MOST_DIAGNOSTICS = 100
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def load(
+    path: Path | str,
+    *,
+    overrides: Overrides = (),
+    option: str = OPTION,
+    environment: Mapping[str, str] | None = None,
+    check_files: bool = True,
+) -> Spec:
+    """Read a spec from a file.
+
+    Args:
+        path: the file; "-" is standard input, with paths relative to the current folder.
+        overrides: `path=value` strings, as for `--set` on the command line, or a dict of paths and values.
+        option: what diagnostics call these strings.
+        environment: where `${VAR}` is looked up; by default the environment of the process.
+        check_files: whether a missing file that the spec names is an error.
+
+    Raises:
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
+    """
+    name = "<stdin>" if str(path) == STDIN else str(path)
+    folder = Path() if str(path) == STDIN else Path(path).parent
+    text = _decode(_read_bytes(path, name), name)
+    return loads(
+        text,
+        path=name,
+        folder=folder,
+        overrides=overrides,
+        option=option,
+        environment=environment,
+        check_files=check_files,
+    )
+
+
+def loads(
+    text: str,
+    *,
+    path: str = "<text>",
+    folder: Path = Path(),
+    overrides: Overrides = (),
+    option: str = OPTION,
+    environment: Mapping[str, str] | None = None,
+    check_files: bool = True,
+) -> Spec:
+    """Read a spec from its text.
+
+    Args:
+        path: the spec's name in messages.
+        folder: where relative paths start.
+        overrides, option, environment, check_files: as in `load`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
+    """
+    root, diagnostics = _read_root(SourceText(path, text.removeprefix("\ufeff")))
+    tree, faults = override(root, overrides, option)
+    return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
+
+
+def load_dict(
+    content: Mapping[str, Any],
+    *,
+    path: str = "spec",
+    folder: Path = Path(),
+    overrides: Overrides = (),
+    environment: Mapping[str, str] | None = None,
+) -> Spec:
+    """Read a spec from a dict with the content that a YAML file would have. Diagnostics name key paths.
+
+    Args:
+        content: dicts, lists, text, numbers, booleans and None.
+        path: the spec's name in messages that concern all of it, and its default name.
+        folder, overrides, environment: as in `loads`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by key path.
+    """
+    from rageval_spec.spec.overrides import read_value
+
+    root, diagnostics = read_value(content, (), path)
+    if not isinstance(root, YamlMapping):
+        message = f"a spec is a dict with the keys {', '.join(_required_keys())}; found {type(content).__name__}"
+        raise _spec_error([root.place.diagnose(message, "type")])
+    tree, faults = override(root, overrides, ARGUMENT)
+    return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files=True)
+
+
+def load_tree(
+    tree: YamlMapping,
+    *,
+    path: str,
+    folder: Path = Path(),
+    overrides: Overrides = (),
+    environment: Mapping[str, str] | None = None,
+) -> Spec:
+    """Read a spec from a tree instead of a text. The places of its values say where they come from.
+
+    Args:
+        tree: the tree. Its variables are filled in, in place.
+        path: the spec's name in messages.
+        folder, overrides, environment: as in `loads`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
+    """
+    return _load_tree(*override(tree, overrides), path, folder, environment, check_files=True)
+
+
+def _load_tree(
+    tree: YamlMapping,
+    diagnostics: list[Diagnostic],
+    path: str,
+    folder: Path,
+    environment: Mapping[str, str] | None,
+    check_files: bool,
+) -> Spec:
+    diagnostics += adopt_former_keys(tree)
+    filled = fill_in_variables(tree, os.environ if environment is None else environment)
+    checked = check_tree(tree, filled.secrets, folder)
+    places = list_places(tree, tree.place)
+    diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_defaults(checked, places, folder)]
+    diagnostics += check_references(checked, tree, places)
+    metrics, duplicates = name_metrics(checked)
+    gates, dangling = resolve_gates(checked, metrics, checked.gates, checked.partial_gates, places)
+    bands, unbanded = _resolve_bands(checked, metrics, gates, places)
+    diagnostics += [*duplicates, *dangling, *unbanded]
+    has_all_slices = "slices" not in checked.incomplete
+    diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
+    if checked.spec is not None:
+        diagnostics += check_history(checked.spec.history, places)
+        diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)
+        datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
+        diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
+    if check_files:
+        diagnostics += find_missing(
+            [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
+        )
+        diagnostics += find_lacking_parts(checked.blocks)
+    diagnostics += find_shared_files(checked.blocks)
+    diagnostics += warn_of_credentials(tree)
+    diagnostics += _warn_of_dialects(tree, diagnostics)
+    if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        raise _spec_error(diagnostics)
+    warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
+    spec = _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
+    return replace(spec, bands=MappingProxyType(bands)) if bands else spec
+
+
+def _resolve_bands(
+    checked: CheckedSpec, metrics: Sequence[NamedMetric], gates: Sequence[GateNode], places: Mapping[KeyPath, TextPlace]
+) -> tuple[dict[str, BandScale], list[Diagnostic]]:
+    """The scales of a spec that has bands, and diagnostics; few specs do, so the scales are imported here."""
+    written = checked.spec.model_fields_set if checked.spec is not None else frozenset[str]()
+    if not written & {"bands", "diagnosis"} and all(gate.at_least is None for gate in gates):
+        return {}, []
+    from rageval_spec.spec.blocks.band_scales import check_diagnosis, check_levels, resolve_bands
+
+    bands, diagnostics = resolve_bands(checked, metrics, places)
+    names = {metric.name for metric in metrics}
+    known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in names]
+    levels = [] if diagnostics or checked.spec is None else check_levels(known, bands, places)
+    return bands, [*diagnostics, *levels, *check_diagnosis(checked, metrics, places)]
+
+
+def _check_stopping(
+    checked: CheckedSpec,
+    node: StoppingNode | None,
+    metrics: Sequence[NamedMetric],
+    gates: Sequence[GateNode],
+    places: Mapping[KeyPath, TextPlace],
+) -> Iterator[Diagnostic]:
+    plugins: dict[int, Any] = {id(block.node): block.plugin for block in checked.of("metrics")}
+    named = {metric.name: plugins[id(metric.node)] for metric in metrics}
+    systems = [type(block.plugin) for block in checked.of("systems")]
+    can_ask = any(issubclass(system, System) and system.can_answer for system in systems)
+    can_ask = can_ask or "systems" in checked.incomplete
+    yield from check_stopping(node, dict(zip(checked.gates, gates, strict=True)), named, places, can_ask=can_ask)
+
+
+def _read_root(source: SourceText) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The tree of a text. Raises `SpecError` if the text is not a mapping."""
+    root, diagnostics = read_yaml(source)
+    if root is None or not isinstance(root, YamlMapping):
+        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
+    return root, diagnostics
+
+
+def _read_bytes(path: Path | str, name: str) -> bytes:
+    try:
+        if str(path) == STDIN:
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            if kind := name_special(path):
+                raise ValueError(f"it is {kind}")
+            with Path(path).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _spec_error([_explain_unreadable(Path(path), name, error)]) from None
+    if len(data) > _MOST_BYTES:
+        message = f"the spec is larger than {_MOST_BYTES:,} bytes"
+        raise _spec_error([SourceText(name, "").place(0).diagnose(message, "too-large", "is this a data file?")])
+    return data
+
+
+def _explain_unreadable(path: Path, name: str, error: OSError | ValueError) -> Diagnostic:
+    place = SourceText(name, "").place(0)
+    if isinstance(error, FileNotFoundError):
+        siblings = sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        hint = suggest(path.name, siblings) or "to get a sample spec, run `rageval-spec init`"
+        return place.diagnose("there is no such file", "missing-file", hint)
+    if isinstance(error, IsADirectoryError):
+        return place.diagnose("this is a folder", "missing-file", "name the spec's file")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return place.diagnose(f"the file cannot be read: {reason}", "missing-file")
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if data.startswith(_UTF_16):
+            place, message = SourceText(name, "").place(0), "the spec is UTF-16 text"
+        else:
+            source = SourceText(name, data.decode("utf-8", errors="replace"))
+            place = source.place(len(data[: error.start].decode("utf-8")))
+            message = f"the byte 0x{data[error.start]:02X} is not UTF-8"
+        raise _spec_error([place.diagnose(message, "encoding", "save the file as UTF-8")]) from None
+
+
+def _explain_top(source: SourceText, root: YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
+    """Why a text is not a spec at all."""
+    if root is None and explained:
+        return
+    if root is None or (isinstance(root, YamlScalar) and root.value is None):
+        first = "to get a sample spec, run `rageval-spec init`"
+        yield source.place(0).diagnose("the spec is empty", "empty", first)
+        return
+    hint = "put a space after the ':' of a key" if ":" in getattr(root, "text", "") else None
+    message = f"a spec is a mapping with the keys {', '.join(_required_keys())}; found {describe(root)}"
+    yield root.place.diagnose(message, "type", hint)
+
+
+def _required_keys() -> Iterable[str]:
+    return (name for name, field in SpecNode.model_fields.items() if field.is_required())
+
+
+def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Warn of values that YAML 1.1 and 1.2 read differently, although this reader's reading is valid here."""
+    taken = {(diagnostic.path, diagnostic.position) for diagnostic in diagnostics}
+    for scalar in walk_scalars(tree):
+        if not scalar.plain or scalar.faulty or (scalar.place.path, scalar.place.position) in taken:
+            continue
+        if isinstance(scalar.value, bool) and is_word_for_boolean(scalar.text):
+            hint = f"write {str(scalar.value).lower()}"
+            message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as text"
+            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+        elif isinstance(scalar.value, str) and is_number_elsewhere(scalar.text):
+            hint = f'quote it: "{cut(scalar.text)}", or write {spell_number(scalar.text)}'
+            message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as a number"
+            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+
+
+def _build_spec(
+    checked: CheckedSpec,
+    node: SpecNode,
+    metrics: tuple[NamedMetric, ...],
+    gates: tuple[GateNode, ...],
+    path: str,
+    folder: Path,
+    places: Mapping[KeyPath, TextPlace],
+    warnings: tuple[Diagnostic, ...],
+) -> Spec:
+    named: dict[str, Mapping[str, Any]] = {
+        section: MappingProxyType({block.name: block.node for block in checked.of(section)})
+        for section in NAMED_SECTIONS
+    }
+    return Spec(
+        name=node.name or _name_after(path),
+        path=path,
+        folder=folder,
+        **named,
+        metrics=metrics,
+        gates=gates,
+        ranking=node.ranking,
+        statistics=node.statistics,
+        diagnosis=node.diagnosis,
+        limits=node.limits,
+        reports=tuple(block.node for block in checked.of("reports")),
+        digest=_digest(checked, node, gates),
+        places=places,
+        warnings=warnings,
+        samples=node.samples,
+        redact=node.redact,
+        slices=tuple(checked.slices.values()),
+        history=expand_history(node.history),
+        stopping=node.stopping,
+        designs=resolve_weight_keys(node, list(named["datasets"])),
+    )
+
+
+def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
+    """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
+
+    `limits`, `samples`, `redact` and `history` are excluded, because no number depends on them.
+    """
+    content = {
+        "version": VERSION,
+        "name": node.name,
+        "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
+        "gates": [gate.content() for gate in gates],
+        **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},
+    }
+    if node.bands is not None:
+        content["bands"] = node.bands
+    if "diagnosis" in node.model_fields_set:
+        content["diagnosis"] = node.diagnosis.model_dump(mode="json")
+    if checked.slices:
+        content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
+    content |= {key: getattr(node, key) for key in DESIGN_KEYS if getattr(node, key) is not None}
+    if node.stopping is not None:
+        content["stopping"] = node.stopping.model_dump(mode="json")
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _name_after(path: str) -> str:
+    """The file's name without its suffix and without characters that names cannot contain."""
+    return _NOT_IN_NAMES.sub("-", Path(path).stem).strip(" .-")[:100] or "spec"
+
+
+def _spec_error(diagnostics: Iterable[Diagnostic]) -> SpecError:
+    """An error with all diagnostics; if there are too many, with the first hundred and a count of the rest."""
+    found = sorted(set(diagnostics), key=lambda d: (d.path, d.position, d.message))
+    if len(found) > _MOST_DIAGNOSTICS:
+        rest = len(found) - _MOST_DIAGNOSTICS
+        last = found[_MOST_DIAGNOSTICS]
+        found = found[:_MOST_DIAGNOSTICS]
+        found.append(Diagnostic(last.path, last.position, f"{rest} more errors follow", "more"))
+    return SpecError(found)
+
+
+def find_spec_origin(spec: Spec) -> SpecOrigin | None:
+    """The spec's path and the line of each gate; None for a spec that was not read from a file.
+
+    The path starts at the top of the Git repository that holds the spec. Outside a repository, it is the path that the
+    user gave.
+    """
+    path = Path(spec.path)
+    if not path.is_file():
+        return None
+    return SpecOrigin(
+        name_in_repository(path), tuple(_find_line(spec, ("gates", index)) for index in range(len(spec.gates)))
+    )
+
+
+def _find_line(spec: Spec, key_path: KeyPath) -> int:
+    """The line of a gate; the first line for a gate that `--set` added."""
+    place = nearest_place(spec.places, key_path)
+    return 1 if place is None or place.path != spec.path else max(1, place.position.line)
+
+
+def name_in_repository(path: Path) -> str:
+    """The path from the top of the Git repository that holds a file; outside a repository, the path as it is."""
+    whole = path.resolve()
+    top = next((folder for folder in whole.parents if (folder / ".git").exists()), None)
+    return (path if top is None else whole.relative_to(top)).as_posix()

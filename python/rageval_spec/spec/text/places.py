@@ -1,0 +1,102 @@
+"""Places in a text, and how messages refer to them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from re import compile as compile_pattern
+from typing import NamedTuple, TypeAlias
+
+from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
+from rageval_spec.plugin.secrets import hide_credentials
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the top of a spec: `("gates", 0, "min")`."""
+
+_NOT_SHOWN = compile_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINE_END = compile_pattern(r"\r\n|\r|\n")
+_LONGEST_SHOWN = 60
+
+
+class TextPlace(NamedTuple):
+    """A range of characters on one line of a text."""
+
+    path: str
+    position: Position
+    source_line: str
+
+    def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
+        """A diagnostic that points here. Control characters are escaped and credentials hidden."""
+        shown = None if hint is None else make_visible(hide_credentials(hint), strict=True)
+        told = make_visible(hide_credentials(message), strict=True)
+        line = hide_credentials(self.source_line)
+        return Diagnostic(self.path, self.position, told, code, shown, severity, line)
+
+    @property
+    def where(self) -> str:
+        """How another message refers to this place: `on line 12`, or `at metrics.0` outside a text."""
+        return f"at {self.path}" if self.position == NOWHERE else f"on line {self.position.line}"
+
+    def narrow(self, text: str, start: int = 0) -> TextPlace:
+        """The first `text` in the source line from character `start` of this place on; this place if there is none."""
+        found = self.source_line.find(text, self.position.column - 1 + start)
+        if found < 0:
+            return self
+        return TextPlace(self.path, Position(self.position.line, found + 1, len(text)), self.source_line)
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text with a name for messages. Offsets count characters. `first_line` is the number of its first line."""
+
+    path: str
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        ends = [*(match.start() for match in _LINE_END.finditer(self.text)), len(self.text)]
+        lines = (self.text[start:end].rstrip() for start, end in zip(self._starts, ends, strict=True))
+        return [_NOT_SHOWN.sub("\ufffd", line) for line in lines]
+
+    def place(self, start: int, end: int | None = None) -> TextPlace:
+        """The place from offset `start` up to but excluding `end`, cut at the end of the line."""
+        start = min(start, len(self.text))
+        index = bisect_right(self._starts, start) - 1
+        line_start, line = self._starts[index], self._lines[index]
+        width = min(start + 1 if end is None else end, line_start + len(line)) - start
+        position = Position(self.first_line + index, start - line_start + 1, max(1, width))
+        return TextPlace(self.path, position, line)
+
+
+def nearest_place(places: Mapping[KeyPath, TextPlace], key_path: KeyPath) -> TextPlace | None:
+    """The place of a key path, or of the nearest enclosing block that the text has."""
+    ends = range(len(key_path), -1, -1)
+    return next((places[key_path[:end]] for end in ends if key_path[:end] in places), None)
+
+
+def quote(text: str) -> str:
+    """`text` in single quotes, as `cut` shows it."""
+    return f"'{cut(text)}'"
+
+
+def cut(text: str) -> str:
+    """`text` on one line, with control characters escaped and credentials hidden, shortened if it is long."""
+    hidden = hide_credentials(text)  # before it is cut: half a credential is not recognised
+    visible = make_visible(hidden[:_LONGEST_SHOWN], strict=True)
+    return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible
+
+
+_MOST_NAMES_SHOWN = 12
+
+
+def list_hint(names: Sequence[str]) -> str | None:
+    """`there are a, b`, or None without names."""
+    shown = ", ".join([*names[:_MOST_NAMES_SHOWN], *(["..."] if len(names) > _MOST_NAMES_SHOWN else [])])
+    return f"there {'are' if len(names) > 1 else 'is'} {shown}" if names else None

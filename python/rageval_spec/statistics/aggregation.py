@@ -1,0 +1,523 @@
+"""Aggregates values into means and percentiles with intervals, and compares systems with paired tests.
+
+All resampling starts from the spec's seed. Each interval and p-value depends only on its own numbers and the seed, so
+adding a metric, a system or a dataset changes no other interval and no other `p_value`. It does change `p_adjusted`,
+because the family grows.
+
+A family is a set of comparisons that are corrected together, chosen so that a comparison has only one p-value. The
+comparisons that gates request are fixed before the numbers are known, so they form their own family, like the primary
+endpoints of a trial. The other comparisons of a table form another family. Therefore no gate depends on metrics
+without a gate, and the table shows the gate's own p-value.
+
+The formulas for the power of a paired test, the smallest drop it finds, and the queries it needs are those of the
+two-sided paired t-test in their normal form, with the correction of W. C. Guenther ("Sample size formulas for normal
+theory t tests", The American Statistician 35, 1981), which adds z²/2 queries. The permutation test that gates use has
+nearly the same power on means of values in [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec import kernels
+from rageval_spec.data.evaluation import Aggregate, Comparison, TieRange
+from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
+from rageval_spec.statistics import percentiles
+from rageval_spec.statistics.percentiles import Summarized, summarize
+from rageval_spec.statistics.weighted_clusters import (
+    Layout,
+    Placed,
+    compare_percentiles,
+    find_intervals,
+    find_percentile_interval,
+    lay_out,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.statistics.intervals import ResamplingSettings
+
+
+_MEANS = ("mean", "geometric mean")
+"""The statistics that get bootstrap intervals and are compared between systems."""
+_METHOD = "bootstrap-bca"
+_TIES = ("tie_low", "tie_high")
+"""The columns with the values that the worst and the best order of ties give."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTests:
+    """Paired tests, and notes on the pairs of systems that could not be compared."""
+
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[Note, ...]
+
+
+def aggregate(
+    values: pl.DataFrame,
+    metrics: Mapping[str, Summarized],
+    statistics: ResamplingSettings,
+    threads: int | None = None,
+    designs: Mapping[str, Design] | None = None,
+) -> tuple[Aggregate, ...]:
+    """One aggregate for each dataset, system and metric of `values`, in the order of the table.
+
+    Only values with the status "scored" count. They are added in the order of their query ids, so a mean equals
+    trec_eval's to the last digit. Means have BCa bootstrap intervals (for a geometric mean, of the logarithms), if at
+    least two queries were scored. The ends of a percentile's interval are two of the values; it needs more queries.
+    A sum has no interval.
+
+    Args:
+        values: the columns of `tables.VALUES`. If `tie_low` and `tie_high` are present and not null, the aggregate
+            includes the range over which ties could move it. If only one end of a query is null, because that order
+            gives the query no value, the query counts as decided by ties, and its own value takes the place of the
+            null.
+        metrics: the metrics, by the names in the column `metric`.
+        statistics: the seed, the confidence and the number of resamples.
+        threads: the number of threads of the kernels; it never changes a number.
+        designs: the designs of datasets whose questions belong together or count differently, by name. Their means are
+            weighted, and their intervals are of whole clusters.
+    """
+    # Rows can be copied cell by cell: without the columns that no number is made of, that takes half of the memory.
+    needed = values.select(*CELL, "query_id", "status", "value", *(name for name in _TIES if name in values.columns))
+    known = designs or {}
+    columns = [
+        _Column(cell, metrics[cell.metric], frame, known.get(cell.dataset)) for cell, frame in split_cells(needed)
+    ]
+    intervals = _intervals(columns, statistics, threads)
+    return tuple(
+        replace(column.aggregate(interval), excused=column.unscorable if _excuses(metrics[column.cell.metric]) else 0)
+        for column, interval in zip(columns, intervals, strict=True)
+    )
+
+
+def _excuses(metric: Summarized) -> bool:
+    """Whether queries that cannot have a value are excused, as they are for metrics of answers."""
+    return bool(getattr(metric, "excuses", False))
+
+
+class _Column:
+    """The values of one cell, from which its aggregate is computed."""
+
+    def __init__(self, cell: Cell, metric: Summarized, frame: pl.DataFrame, design: Design | None) -> None:
+        self.cell = cell
+        self.statistic = metric.statistic
+        self.total = frame.height
+        self.unscorable = int((frame["status"] == "unscorable").sum())
+        scored = _take_scored(frame)
+        self.numbers = _list_numbers(scored["value"])
+        self.placed = None
+        if design is not None and self.statistic != "sum":
+            layout = lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
+            self.placed = Placed(self.numbers, layout, self.statistic, getattr(metric, "bounds", None))
+        self._ties = self._find_ties(scored)
+
+    def aggregate(self, interval: Interval | None) -> Aggregate:
+        mean = plain = summarize(self.statistic, self.numbers) if len(self.numbers) else None
+        where = (self.cell.dataset, self.cell.system, self.cell.metric)
+        design = None
+        if self.placed is not None and plain is not None:
+            mean, design = self._summarize(self.numbers), self.placed.describe(plain)
+        return Aggregate(
+            *where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties, design=design
+        )
+
+    def _summarize(self, numbers: array[float]) -> float | None:
+        """The statistic of the numbers, weighted if the design has weights; None if none of them counts."""
+        if self.placed is None or not self.placed.layout.is_weighted:
+            return summarize(self.statistic, numbers)
+        return replace(self.placed, values=numbers).summarize()
+
+    def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
+        if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
+            return None
+        low, high = (scored[name] for name in _TIES)
+        if low.null_count() == len(low):
+            return None
+        decided = (low < high) | (low.is_null() != high.is_null())
+        lowest, highest = (self._summarize(_list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high))
+        if lowest is None or highest is None:
+            return None
+        return TieRange(lowest, highest, queries=int(decided.sum()))
+
+
+def _take_scored(frame: pl.DataFrame) -> pl.DataFrame:
+    """The scored rows, sorted by query. Where all rows are scored and sorted, as mostly, none is copied."""
+    is_scored = frame["status"] == "scored"
+    scored = frame.drop(*CELL, "status")
+    scored = scored if is_scored.all() else scored.filter(is_scored)
+    return scored if scored["query_id"].is_sorted() else scored.sort("query_id")
+
+
+def _list_numbers(column: pl.Series) -> array[float]:
+    return array("d", [math.nan if value is None else value for value in column.to_list()])
+
+
+def _intervals(
+    columns: Sequence[_Column], statistics: ResamplingSettings, threads: int | None
+) -> list[Interval | None]:
+    resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
+    means = [column for column, wanted in zip(columns, resampled, strict=True) if wanted]
+    ends = iter(_bootstrap([(one.numbers, one.placed) for one in means], statistics, threads))
+    intervals = [
+        next(ends) if wanted else _percentile_interval(column, statistics.confidence)
+        for column, wanted in zip(columns, resampled, strict=True)
+    ]
+    return [
+        replace(interval, low=math.exp(interval.low), high=math.exp(interval.high))
+        if interval is not None and column.statistic == "geometric mean"
+        else interval
+        for column, interval in zip(columns, intervals, strict=True)
+    ]
+
+
+def _bootstrap(
+    series: Sequence[tuple[array[float], Placed | None]], statistics: ResamplingSettings, threads: int | None
+) -> Iterator[Interval | None]:
+    """The interval of each mean, of whole clusters where there is a design."""
+    plain = iter(bootstrap([numbers for numbers, placed in series if placed is None], statistics, threads))
+    in_design = [placed for _, placed in series if placed is not None]
+    of_design = iter(find_intervals(in_design, statistics, threads))
+    return (next(plain if placed is None else of_design) for _, placed in series)
+
+
+def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
+    """The interval of a percentile; None for other statistics, and if there are too few values."""
+    if column.placed is not None:
+        return find_percentile_interval(column.placed, confidence)
+    percent = percentiles.read_percentile(column.statistic)
+    ends = None if percent is None else percentiles.find_percentile_interval(column.numbers, percent, confidence)
+    return None if ends is None else Interval(*ends, confidence, percentiles.ORDER_STATISTICS)
+
+
+def bootstrap(
+    samples: Sequence[array[float] | NDArray[np.float64]], statistics: ResamplingSettings, threads: int | None
+) -> list[Interval | None]:
+    """The interval of the mean of each sample; None for a single value."""
+    ends = kernels.bootstrap_means(
+        samples,
+        resamples=statistics.resamples,
+        confidence=statistics.confidence,
+        seed=statistics.seed,
+        method="bca",
+        threads=threads,
+    )
+    return [pair and Interval(pair.low, pair.high, statistics.confidence, _METHOD) for pair in ends]
+
+
+def compare_systems(
+    values: pl.DataFrame,
+    baseline: str | Mapping[str, str],
+    metrics: Mapping[str, Summarized],
+    statistics: ResamplingSettings,
+    threads: int | None = None,
+    *,
+    has_percentiles: bool = False,
+    designs: Mapping[str, Design] | None = None,
+) -> PairedTests:
+    """Compare every other system of `values` with the system `baseline`, on the queries that are scored for both.
+
+    `baseline` can be a different system for each metric: if retrievers and assistants are evaluated together, answers
+    are compared with those of the first system that answers.
+
+    Holm's correction is over all comparisons on one dataset; the module `families` has others. Only those of `metrics`
+    are compared that are means and have a direction: how much a system retrieved is not a question of quality. With
+    `has_percentiles`, percentiles are compared too, by the difference of the percentiles of the paired values; that
+    takes longer.
+
+    `difference` is system minus baseline, of the means (the mean of the paired differences) or of the geometric means.
+    The latter has no interval, and its test is on the logarithms. `wins` counts the queries on which the system is
+    better, so lower if lower is better. Fewer than two pairs give a note instead of a comparison.
+    """
+    import polars as pl
+
+    names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
+    if all(names.get(cell.metric) == cell.system for cell in list_cells(values)):
+        return PairedTests((), ())  # there is no other system; what follows copies the values
+    is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
+    needed = values.select(*CELL, "query_id", "status", "value")
+    others = needed.filter(~is_base.fill_null(False))
+    base = needed.filter(is_base).drop("system")
+    compared = _list_compared(metrics, has_percentiles=has_percentiles)
+    return _compare(others, base, ["dataset", "metric", "query_id"], names, compared, statistics, threads, designs)
+
+
+def compare_evaluations(
+    values: pl.DataFrame,
+    earlier: pl.DataFrame,
+    baseline: str,
+    metrics: Mapping[str, Summarized],
+    statistics: ResamplingSettings,
+    threads: int | None = None,
+    *,
+    has_percentiles: bool = False,
+    designs: Mapping[str, Design] | None = None,
+) -> PairedTests:
+    """Compare every system with the system of the same name in an `earlier` evaluation's values.
+
+    `baseline` is the name of the earlier evaluation. Everything else is as in `compare_systems`. The family is all
+    comparisons with this baseline on one dataset, so pass only the `metrics` that gates request.
+    """
+    names = dict.fromkeys(metrics, baseline)
+    compared = _list_compared(metrics, has_percentiles=has_percentiles)
+    return _compare(values, earlier, [*CELL, "query_id"], names, compared, statistics, threads, designs)
+
+
+def _list_compared(metrics: Mapping[str, Summarized], *, has_percentiles: bool) -> dict[str, Summarized]:
+    """The metrics that are compared, by name."""
+    return {
+        name: metric
+        for name, metric in metrics.items()
+        if is_compared(metric) or (has_percentiles and is_percentile(metric))
+    }
+
+
+def _compare(
+    values: pl.DataFrame,
+    base: pl.DataFrame,
+    on: list[str],
+    baselines: Mapping[str, str],
+    metrics: Mapping[str, Summarized],
+    statistics: ResamplingSettings,
+    threads: int | None,
+    designs: Mapping[str, Design] | None,
+) -> PairedTests:
+    import polars as pl
+
+    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in([*metrics]))
+    scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
+    joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
+    pairs = []
+    notes = []
+    for cell, frame in split_cells(joined):
+        both = frame.filter((pl.col("status") == "scored") & pl.col("base").is_not_null()).sort("query_id")
+        if both.height < 2 and not (frame["status"] == "scored").any():
+            continue  # the table already shows that nothing was scored
+        if both.height < 2:
+            notes.append(_too_few(cell, baselines[cell.metric], both.height))
+        else:
+            values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
+            design = (designs or {}).get(cell.dataset)
+            ids = both["query_id"], frame["query_id"]
+            layout = None if design is None else lay_out(design, *(of.to_list() for of in ids))
+            if layout is None or len(layout.rows):
+                pairs.append(ValuePairs(cell, metrics[cell.metric], *values_and_base, layout))
+    return PairedTests(adjust(tuple(_test(pairs, baselines, statistics, threads))), tuple(notes))
+
+
+def is_compared(metric: Summarized) -> bool:
+    """Whether differences of a metric are tested: it is a mean, and one direction is better."""
+    return metric.statistic in _MEANS and metric.higher_is_better is not None
+
+
+def is_percentile(metric: Summarized) -> bool:
+    """Whether a metric is a percentile of which one direction is better, so that a gate can compare it."""
+    return percentiles.read_percentile(metric.statistic) is not None and metric.higher_is_better is not None
+
+
+def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
+    queries = {0: "no query has", 1: "only one query has"}[pairs]
+    message = f"{cell.metric} was not compared with {baseline}: {queries} a value in both"
+    return Note("too_few_pairs", message, cell.dataset, cell.system, pairs)
+
+
+def _test(
+    pairs: Sequence[ValuePairs], baselines: Mapping[str, str], statistics: ResamplingSettings, threads: int | None
+) -> Iterator[Comparison]:
+    """The comparison of each pair; its p-value is not adjusted yet."""
+    means = [pair for pair in pairs if pair.percent is None]
+    tests = iter(
+        kernels.permutation_test_paired(
+            [pair.differences if pair.layout is None else pair.layout.total(pair.differences) for pair in means],
+            permutations=statistics.permutations,
+            seed=statistics.seed,
+            threads=threads,
+        )
+    )
+    intervals = iter(_bootstrap([(pair.differences, pair.placed) for pair in means], statistics, threads))
+    for pair in pairs:
+        if pair.percent is None:
+            p_value, interval = next(tests).p_value, next(intervals)
+        elif pair.layout is None:
+            p_value, interval = _test_percentile(pair, pair.percent, statistics)
+        else:
+            both = (pair.values, pair.base, pair.percent, pair.layout)
+            p_value, interval = compare_percentiles(*both, statistics)
+        wins, losses = pair.wins_and_losses()
+        yield Comparison(
+            dataset=pair.cell.dataset,
+            metric=pair.cell.metric,
+            system=pair.cell.system,
+            baseline=baselines[pair.cell.metric],
+            difference=pair.difference(),
+            interval=None if pair.is_geometric else interval,
+            p_value=p_value,
+            p_adjusted=p_value,
+            queries=len(pair.values),
+            wins=wins,
+            losses=losses,
+            baseline_mean=pair.summarize(pair.base),
+            design=None if pair.placed is None else pair.placed.describe(pair.plain_difference()),
+        )
+
+
+def _test_percentile(pair: ValuePairs, percent: int, statistics: ResamplingSettings) -> tuple[float, Interval | None]:
+    """The p-value of a difference of percentiles, and its interval; None for too few values."""
+    both, seed, confidence = (pair.values, pair.base, percent), statistics.seed, statistics.confidence
+    p_value = percentiles.permute_difference(*both, permutations=statistics.permutations, seed=seed)
+    ends = percentiles.bootstrap_difference(*both, resamples=statistics.resamples, confidence=confidence, seed=seed)
+    return p_value, ends and Interval(*ends, confidence, percentiles.DIFFERENCE_METHOD)
+
+
+@dataclass(frozen=True)
+class ValuePairs:
+    """The values of one cell and of its baseline, by query."""
+
+    cell: Cell
+    metric: Summarized
+    values: array[float]
+    base: array[float]
+    layout: Layout | None = None
+
+    @cached_property
+    def differences(self) -> array[float]:
+        return array("d", map(operator.sub, self.values, self.base))
+
+    @property
+    def is_geometric(self) -> bool:
+        return self.metric.statistic == "geometric mean"
+
+    @property
+    def percent(self) -> int | None:
+        """The percentile that is compared; None for a mean."""
+        return percentiles.read_percentile(self.metric.statistic)
+
+    @property
+    def placed(self) -> Placed | None:
+        """The differences with the layout of their questions; None without a design."""
+        return None if self.layout is None else Placed(self.differences, self.layout)
+
+    def summarize(self, numbers: array[float]) -> float:
+        """The statistic of one side, weighted if the design has weights."""
+        plain = summarize(self.metric.statistic, numbers)
+        if self.layout is None or not self.layout.is_weighted:
+            return plain
+        weighted = Placed(numbers, self.layout, self.metric.statistic).summarize()
+        assert weighted is not None, "pairs that do not count are left out"
+        return weighted
+
+    def difference(self) -> float:
+        if self.layout is None or not self.layout.is_weighted:
+            return self.plain_difference()
+        if self.is_geometric or self.percent is not None:
+            return self.summarize(self.values) - self.summarize(self.base)
+        return self.layout.average(self.differences)
+
+    def plain_difference(self) -> float:
+        """The difference if every question counted the same."""
+        if self.is_geometric or self.percent is not None:
+            statistic = self.metric.statistic
+            return summarize(statistic, self.values) - summarize(statistic, self.base)
+        return math.fsum(self.differences) / len(self.differences)
+
+    def wins_and_losses(self) -> tuple[int, int]:
+        higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)
+        return (lower, higher) if self.metric.higher_is_better is False else (higher, lower)
+
+
+_Pair: TypeAlias = tuple[str, str | None, str, frozenset[str]]
+
+
+def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons, with `p_adjusted` from Holm's correction over all of them on one dataset."""
+    adjusted = list(comparisons)
+    for dataset in {comparison.dataset for comparison in comparisons}:
+        family = [index for index, comparison in enumerate(comparisons) if comparison.dataset == dataset]
+        p_values = kernels.holm([comparisons[index].p_value for index in family])
+        for index, p_value in zip(family, p_values, strict=True):
+            adjusted[index] = replace(comparisons[index], p_adjusted=p_value)
+    return tuple(adjusted)
+
+
+def share_highest(families: Mapping[str, Sequence[Comparison]]) -> dict[str, tuple[Comparison, ...]]:
+    """The families, after a comparison that several of them have took the highest of its `p_adjusted` in all.
+
+    Gates on two baselines can ask for the same pair of systems, each from its own side.
+    """
+    highest = _find_highest(one for family in families.values() for one in family)
+    return {
+        name: tuple(replace(one, p_adjusted=highest[one.pair]) for one in family) for name, family in families.items()
+    }
+
+
+def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """Adjust the comparisons of a table, some of which gates request; the order stays.
+
+    A comparison that is also in `gated`, in either direction, takes its `p_adjusted` from there. The other comparisons
+    form one family on each dataset.
+    """
+    known = _find_highest(gated)
+    rest = iter(adjust([comparison for comparison in table if comparison.pair not in known]))
+    return tuple(
+        replace(comparison, p_adjusted=known[comparison.pair]) if comparison.pair in known else next(rest)
+        for comparison in table
+    )
+
+
+def _find_highest(comparisons: Iterable[Comparison]) -> dict[_Pair, float]:
+    highest: dict[_Pair, float] = {}
+    for comparison in comparisons:
+        pair = comparison.pair
+        highest[pair] = max(comparison.p_adjusted, highest.get(pair, 0.0))
+    return highest
+
+
+POWER = 0.8
+ALPHA = 0.05
+_NORMAL = NormalDist()
+
+
+def find_smallest_drop(sd: float, queries: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
+    """The smallest true difference that a paired test on `queries` queries finds with this power.
+
+    `sd` is the standard deviation of the paired differences. None if the queries are too few for any difference.
+    """
+    used = queries - _correction(alpha)
+    return None if used < 1 else sd * _reach(alpha, power) / math.sqrt(used)
+
+
+def count_queries(sd: float, drop: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
+    """How many queries a paired test needs to find a true difference of `drop` with this power; None if `drop` is 0."""
+    if drop <= 0:
+        return None
+    needed = (sd * _reach(alpha, power) / drop) ** 2 + _correction(alpha)
+    return max(math.ceil(_correction(alpha) + 1), math.ceil(needed))
+
+
+def compute_power(sd: float, queries: int, drop: float, alpha: float = ALPHA) -> float:
+    """The probability that a paired test on `queries` queries finds a true difference of `drop`."""
+    used = queries - _correction(alpha)
+    if used < 1 or drop <= 0:
+        return 0.0
+    return 1.0 if sd == 0 else _NORMAL.cdf(drop * math.sqrt(used) / sd - _NORMAL.inv_cdf(1 - alpha / 2))
+
+
+def _reach(alpha: float, power: float) -> float:
+    """The distance between no difference and the one to find, in standard errors."""
+    return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
+
+
+def _correction(alpha: float) -> float:
+    """Guenther's queries, which make up for the standard deviation being estimated."""
+    return _NORMAL.inv_cdf(1 - alpha / 2) ** 2 / 2

@@ -1,0 +1,335 @@
+"""Bootstrap intervals of any statistic that counts rows, and intervals of proportions.
+
+The bootstrap is BCa. A resample is a row of weights: how often each row of the data was drawn. A statistic takes a
+matrix of such rows and returns a number for each, so that thousands of resamples are a few products of matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rageval_spec.data.outcomes import Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+if TYPE_CHECKING:
+    Floats: TypeAlias = NDArray[np.float64]
+    Statistic: TypeAlias = Callable[[Floats], Floats]
+
+BOOTSTRAP_BCA = "bootstrap-bca"
+"""The value of `Interval.method`."""
+RESAMPLES = 2000
+_AT_ONCE = 4_000_000
+"""The most weights of a block of resamples."""
+_MOST_KEPT = 8_000_000
+"""The most weights that are kept for the next statistic of the same rows: 64 MB."""
+_MOST_GROUPS = 1000
+"""The most groups of rows that are left out in turn."""
+_ROUNDING = 1e-12
+_LEAST_DEFINED = 0.9
+"""The least share of resamples in which a statistic must be defined."""
+
+
+class ResamplingSettings(Protocol):
+    """How intervals and tests are computed; the spec's block `statistics:` has these keys."""
+
+    @property
+    def confidence(self) -> float:
+        """The confidence level of every interval."""
+
+    @property
+    def resamples(self) -> int:
+        """How many bootstrap resamples each interval is based on."""
+
+    @property
+    def permutations(self) -> int:
+        """How many sign flips each paired permutation test uses."""
+
+    @property
+    def seed(self) -> int:
+        """The seed for all resampling. Equal seeds give equal results."""
+
+
+def bootstrap_interval(
+    statistic: Statistic,
+    rows: int,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 42,
+) -> Interval | None:
+    """The BCa interval (Efron, 1987) of a statistic.
+
+    Args:
+        statistic: maps weights of shape (resamples, rows) to one number for each resample; not a number where it is
+            undefined.
+        rows: the number of rows of the data.
+        clusters: what each row belongs to; whole clusters are drawn. By default each row is its own.
+        confidence: the level.
+        resamples: the number of resamples.
+        seed: equal seeds give equal intervals.
+
+    Returns:
+        The interval. None for fewer than two clusters, or if the statistic is undefined for all rows or in more than a
+        tenth of the resamples. If all resamples give the same number, the interval is that number.
+    """
+    import numpy as np
+
+    members = number_clusters(clusters, rows)
+    found = _resample(statistic, rows, members, resamples, seed)
+    if found is None:
+        return None
+    value, defined = found
+    if defined.min() == defined.max():
+        return Interval(value, value, confidence, BOOTSTRAP_BCA)
+    left_out = np.concatenate([statistic(block) for block in _leave_out(members, int(members.max()) + 1)])
+    ends = _correct_ends(value, defined, left_out[np.isfinite(left_out)], confidence)
+    low, high = np.quantile(defined, ends)
+    return Interval(float(low), float(high), confidence, BOOTSTRAP_BCA)
+
+
+def find_p_value(
+    statistic: Statistic,
+    rows: int,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 42,
+) -> float | None:
+    """The probability that a difference at least this far from 0 arises by chance, if it really is 0.
+
+    Resamples are moved so that their centre is 0: it is the share of them that are at least as far from it as the
+    difference is. Counting the difference itself, it is never below `1 / (resamples + 1)`.
+
+    Args:
+        statistic, rows, clusters, resamples, seed: as in `bootstrap_interval`.
+
+    Returns:
+        The two-sided p-value; None where `bootstrap_interval` has no interval.
+    """
+    found = _resample(statistic, rows, number_clusters(clusters, rows), resamples, seed)
+    if found is None:
+        return None
+    value, defined = found
+    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING)).sum())
+    return (farther + 1) / (len(defined) + 1)
+
+
+def _resample(
+    statistic: Statistic, rows: int, members: NDArray[np.int64], resamples: int, seed: int
+) -> tuple[float, Floats] | None:
+    """The statistic of all rows, and of the resamples in which it is defined; None if they are too few."""
+    import numpy as np
+
+    count = int(members.max()) + 1 if rows else 0
+    if count < 2 or resamples < 1:
+        return None
+    value = float(statistic(np.ones((1, rows)))[0])
+    drawn = np.concatenate([statistic(block) for block in _draw(members, count, resamples, seed)])
+    defined = drawn[np.isfinite(drawn)]
+    if not np.isfinite(value) or len(defined) < _LEAST_DEFINED * resamples:
+        return None
+    return value, defined
+
+
+def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
+    """The number of each row's cluster, from 0, in the order in which clusters first appear."""
+    import numpy as np
+
+    if clusters is None:
+        return np.arange(rows)
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(cluster, len(places)) for cluster in clusters], dtype=np.int64)
+
+
+def _draw(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterable[Floats]:
+    """Weights of resamples in blocks. What is drawn does not depend on the size of the blocks.
+
+    The last draw is kept, if it is not too large, because the statistics of one set of rows share it.
+    """
+    if len(members) * resamples > _MOST_KEPT:
+        return _draw_blocks(members, count, resamples, seed)
+    return _draw_and_keep(members.tobytes(), count, resamples, seed)
+
+
+@lru_cache(maxsize=1)
+def _draw_and_keep(members: bytes, count: int, resamples: int, seed: int) -> tuple[Floats, ...]:
+    import numpy as np
+
+    blocks = tuple(_draw_blocks(np.frombuffer(members, dtype=np.int64), count, resamples, seed))
+    for block in blocks:
+        block.setflags(write=False)
+    return blocks
+
+
+def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterator[Floats]:
+    import numpy as np
+
+    random = np.random.Generator(np.random.PCG64(seed))
+    at_once = max(1, _AT_ONCE // max(len(members), count))
+    for start in range(0, resamples, at_once):
+        size = min(at_once, resamples - start)
+        places = random.integers(0, count, size=(size, count)) + np.arange(size)[:, None] * count
+        weights = np.bincount(places.ravel(), minlength=size * count).reshape(size, count)
+        yield weights[:, members].astype(float)
+
+
+def _leave_out(members: NDArray[np.int64], count: int) -> Iterator[Floats]:
+    """Weights without one cluster each; without one of `_MOST_GROUPS` groups of clusters each if there are more."""
+    import numpy as np
+
+    groups = members % _MOST_GROUPS
+    total = min(count, _MOST_GROUPS)
+    at_once = max(1, _AT_ONCE // len(members))
+    for start in range(0, total, at_once):
+        out = np.arange(start, min(start + at_once, total))
+        yield (groups[None, :] != out[:, None]).astype(float)
+
+
+def _correct_ends(value: float, drawn: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
+    """The shares of the resamples at which the interval ends, corrected for bias and skewness."""
+    normal = NormalDist()
+    below = float(((drawn < value).sum() + (drawn == value).sum() / 2) / len(drawn))
+    bias = normal.inv_cdf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    apart = left_out.mean() - left_out
+    spread = float((apart**2).sum())
+    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
+    low, high = (bias + normal.inv_cdf(share) for share in ((1 - confidence) / 2, (1 + confidence) / 2))
+    first, last = (normal.cdf(bias + end / (1 - acceleration * end)) for end in (low, high))
+    return min(first, last), max(first, last)
+
+
+WILSON = "wilson"
+EXACT = "clopper-pearson"
+"""The values of `Interval.method` for proportions."""
+
+
+def find_wilson_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
+    """Wilson's score interval (1927) of the proportion `count / total`; None if `total` is 0.
+
+    It stays within [0, 1], and covers its confidence on average also for few queries and for proportions near 0 or 1,
+    where the interval of the normal approximation does not. The numbers can be effective ones, which are not whole.
+    """
+    if total == 0:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, spread = count / total, z * z / total
+    centre = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(share * (1 - share) / total + spread / (4 * total))
+    low = 0.0 if count == 0 else max(0.0, centre - half)
+    high = 1.0 if count == total else min(1.0, centre + half)
+    return Interval(low, high, confidence, WILSON)
+
+
+def find_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
+    """Fisher's exact test, one-sided: the probability that a part has so many hits if it is a random part of the whole.
+
+    Args:
+        count, total: the hits and the size of the part.
+        whole_count, whole_total: those of the whole, the part included.
+    """
+    most = min(total, whole_count)
+    ways = _log_choose(whole_total, total)
+    logs = [
+        _log_choose(whole_count, hits) + _log_choose(whole_total - whole_count, total - hits) - ways
+        for hits in range(max(count, total - (whole_total - whole_count)), most + 1)
+    ]
+    return min(1.0, math.fsum(map(math.exp, logs)))
+
+
+def _log_choose(among: int, chosen: int) -> float:
+    return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
+
+
+def find_exact_interval(count: int, total: int, confidence: float = 0.95) -> Interval | None:
+    """The exact interval of Clopper and Pearson (1934) of the proportion `count / total`; None if `total` is 0.
+
+    It covers its confidence at least, whatever the proportion.
+    """
+    if total == 0:
+        return None
+    one_sided = (1 + confidence) / 2
+    low = 0.0 if count == 0 else 1 - find_upper(total - count, total, one_sided)
+    return Interval(low, find_upper(count, total, one_sided), confidence, EXACT)
+
+
+def find_p_of_signs(count: int, total: int) -> float:
+    """The two-sided exact sign test: the probability of a count at least as far from half of the total.
+
+    With the numbers of pairs that changed one way and the other, this is McNemar's exact test.
+    """
+    least = min(count, total - count)
+    tail = math.fsum(math.exp(_log_choose(total, hits) - total * math.log(2)) for hits in range(least + 1))
+    return min(1.0, 2 * tail)
+
+
+def find_t(share: float, degrees: int) -> float:
+    """The quantile of Student's t distribution.
+
+    Exact for 1 and 2 degrees of freedom; from 3 on, Hill's approximation (1970, algorithm 396), whose relative error is
+    below 1e-5.
+    """
+    if degrees < 1:
+        raise ValueError("Student's t needs at least one degree of freedom")
+    if share < 0.5:
+        return -find_t(1 - share, degrees)
+    if share == 0.5:
+        return 0.0
+    if degrees == 1:
+        return math.tan(math.pi * (share - 0.5))
+    if degrees == 2:
+        tails = 4 * share * (1 - share)
+        return (2 * share - 1) * math.sqrt(2 / tails)
+    return _find_t_by_hill(2 * (1 - share), degrees)
+
+
+def _find_t_by_hill(tails: float, degrees: int) -> float:
+    """The number that is exceeded, in either direction, with the probability `tails`."""
+    a = 1 / (degrees - 0.5)
+    b = 48 / a**2
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * degrees
+    y = (d * tails) ** (2 / degrees)
+    if y > 0.05 + a:
+        x = NormalDist().inv_cdf(tails / 2)
+        y = x * x
+        if degrees < 5:
+            c += 0.3 * (degrees - 4.5) * (x + 0.6)
+        c += (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+        y = math.expm1(a * y * y)
+    else:
+        tail = 1 / (((degrees + 6) / (degrees * y) - 0.089 * d - 0.822) * (degrees + 2) * 3)
+        y = ((tail + 0.5 / (degrees + 4)) * y - 1) * (degrees + 1) / (degrees + 2) + 1 / y
+    return math.sqrt(degrees * y)
+
+
+def find_tail(wrong: int, sent: int, limit: float) -> float:
+    """The probability of at most this many wrong answers if the share of wrong ones is `limit`; 1 if none was sent."""
+    if not sent or wrong >= sent:
+        return 1.0
+    logs = (
+        math.lgamma(sent + 1) - math.lgamma(hits + 1) - math.lgamma(sent - hits + 1)
+        + hits * math.log(limit) + (sent - hits) * math.log1p(-limit)
+        for hits in range(wrong + 1)
+    )  # fmt: skip
+    return min(1.0, math.fsum(map(math.exp, logs)))
+
+
+def find_upper(wrong: int, sent: int, confidence: float) -> float:
+    """The largest share of wrong answers that this many of them do not rule out (one-sided, Clopper and Pearson)."""
+    if wrong >= sent:
+        return 1.0
+    low, high = wrong / sent, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if find_tail(wrong, sent, middle) > 1 - confidence else (low, middle)
+    return high

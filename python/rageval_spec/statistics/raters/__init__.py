@@ -1,0 +1,1 @@
+"""Judges and people as raters: agreement, correction by labels, calibration, guarantees."""

@@ -1,0 +1,141 @@
+"""Whether a judge says something else than it said before, about the same answers.
+
+Values are compared row by row. What a judge that gives another value each time changes by itself, its own noise, is
+measured by asking twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.statistics.intervals import bootstrap_interval, find_p_of_excess, find_tail, find_wilson_interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.data.outcomes import Interval
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+SAME = 1e-9
+"""Two values that differ by less are the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Decisions that changed.
+
+    Attributes:
+        rows: the rows that are compared.
+        up, down: the rows that changed from no to yes, and from yes to no.
+        moved: the rows whose value changed at all.
+        interval: of the share of changed decisions.
+        p_value: the probability of so many changes if the judge is as noisy as it is when it is asked twice; None
+            without a second answer.
+        p_moved: the same for values.
+    """
+
+    rows: int
+    up: int
+    down: int
+    moved: int
+    interval: Interval | None
+    p_value: float | None = None
+    p_moved: float | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of changed decisions."""
+        return (self.up + self.down) / self.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How much closer to people, or further from them, a judge has come.
+
+    Attributes:
+        before, now: the share of decisions that agree with people.
+        gained, lost: the rows that agree only now, and only before.
+        p_value: McNemar's exact test of `gained` against `lost`.
+        difference: the mean of the values now less that before; `interval` is its bootstrap interval.
+    """
+
+    before: float
+    now: float
+    gained: int
+    lost: int
+    p_value: float
+    difference: float
+    interval: Interval | None
+
+
+def count_flips(before: Floats, now: Floats, again: Floats | None, threshold: float) -> Flips:
+    """Compare values with those of before.
+
+    Args:
+        before, now: the values of the same rows.
+        again: the values of a second time now; None if the judge always says the same.
+        threshold: values from it on are a yes.
+    """
+    yes_before, yes_now = before >= threshold, now >= threshold
+    up, down = int((yes_now & ~yes_before).sum()), int((yes_before & ~yes_now).sum())
+    moved = int((abs(now - before) > SAME).sum())
+    rows = len(before)
+    interval = find_wilson_interval(up + down, rows)
+    if again is None:
+        return Flips(rows, up, down, moved, interval)
+    noisy = int((yes_now != (again >= threshold)).sum())
+    noise = int((abs(now - again) > SAME).sum())
+    return Flips(rows, up, down, moved, interval, _exceed(up + down, noisy, rows), _exceed(moved, noise, rows))
+
+
+def _exceed(changed: int, noisy: int, rows: int) -> float:
+    """The probability of so many changes if they are no more frequent than the noise (Fisher's exact test)."""
+    return find_p_of_excess(changed, rows, changed + noisy, 2 * rows)
+
+
+def compare_agreement(
+    before: Floats, now: Floats, labelled: Floats, threshold: float, questions: Sequence[Hashable], seed: int = 42
+) -> Shift:
+    """Compare how well two sets of values agree with people.
+
+    Args:
+        before, now: the values of the same rows.
+        labelled: the labels, from 0 to 1; above 0.5 is yes.
+        threshold: values from it on are a yes.
+        questions: the question of each row; the bootstrap draws whole questions.
+        seed: the seed of the bootstrap.
+    """
+    is_yes = labelled > 0.5
+    right_before, right_now = (before >= threshold) == is_yes, (now >= threshold) == is_yes
+    gained, lost = int((right_now & ~right_before).sum()), int((right_before & ~right_now).sum())
+    differences = now - before
+    interval = None
+    if len(differences) > 1:
+        interval = bootstrap_interval(
+            lambda weights: weights @ differences / weights.sum(axis=1), len(differences), clusters=questions, seed=seed
+        )
+    return Shift(
+        float(right_before.mean()),
+        float(right_now.mean()),
+        gained,
+        lost,
+        find_mcnemar_p(gained, lost),
+        float(differences.mean()),
+        interval,
+    )
+
+
+def find_mcnemar_p(gained: int, lost: int) -> float:
+    """McNemar's exact test, two-sided: whether gains and losses are equally likely; 1 without either.
+
+    >>> round(find_mcnemar_p(1, 9), 5)
+    0.02148
+    """
+    total = gained + lost
+    if not total:
+        return 1.0
+    return min(1.0, 2 * find_tail(min(gained, lost), total, 0.5)) if gained != lost else 1.0

@@ -1,0 +1,607 @@
+"""Corrects aggregates and comparisons of judged metrics by what people said of some of the answers.
+
+The table of values then has the columns `LABEL` and `LABEL_WEIGHT` of `data/outcomes.py`.
+
+`correct_mean` of the differences of two systems needs questions with labels for both. Where few have them, because
+people labelled answers to different questions, the corrected means of the two are subtracted. The judge's values are
+of the same questions all the same, so the two are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval_spec.data.evaluation import Aggregate, Comparison
+from rageval_spec.data.outcomes import (
+    CELL,
+    FEWEST_LABELS,
+    LABEL,
+    LABEL_WEIGHT,
+    Correction,
+    CorrectionMethod,
+    Interval,
+    Note,
+    split_cells,
+)
+from rageval_spec.statistics.aggregation import adjust
+from rageval_spec.statistics.intervals import find_t, number_clusters
+from rageval_spec.statistics.raters.corrected_means import (
+    PPI,
+    CorrectedMean,
+    CorrectedShare,
+    UncorrectableError,
+    bound_equal,
+    correct_mean,
+    correct_share,
+    count_effective,
+    respect_bounds,
+)
+from rageval_spec.statistics.regression import find_p_value
+from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.statistics.aggregation import PairedTests
+    from rageval_spec.statistics.intervals import Floats
+
+
+_FEWEST_CLUSTERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a metric is corrected.
+
+    Attributes:
+        source: the name of its labels in the spec.
+        bounds: the lowest and the highest possible value.
+        method: how its numbers are corrected.
+        problem: why they cannot be corrected at all; None if that depends on the numbers.
+    """
+
+    source: str
+    bounds: tuple[float, float]
+    method: CorrectionMethod = "ppi"
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A corrected number, its p-value if it is a difference, and where it comes from."""
+
+    value: float | None
+    interval: Interval | None
+    correction: Correction
+    p_value: float = 1.0
+
+
+def correct_aggregates(
+    aggregates: Sequence[Aggregate],
+    values: pl.DataFrame,
+    rules: Mapping[str, Rule],
+    confidence: float = 0.95,
+    designs: Mapping[str, Design] | None = None,
+) -> tuple[Aggregate, ...]:
+    """The aggregates, those of the metrics with rules corrected; `correction` says where each comes from.
+
+    Where there are too few labels, the mean and its interval are None, and the correction has the reason: the judge's
+    mean is never shown in their place.
+
+    Args:
+        aggregates: from `aggregate`, of the same values.
+        values: the values, with the columns `label` and `label_weight` if there are rules.
+        rules: how each metric that has labels is corrected.
+        confidence: the level of the intervals.
+        designs: the designs of datasets whose questions belong together or count differently. They hold for the
+            corrected means too.
+    """
+    if not rules:
+        return tuple(aggregates)
+    cells = dict(split_cells(take_rows(values, [*rules])))
+    return tuple(
+        _correct_aggregate(one, cells.get(one.cell), rules, confidence, (designs or {}).get(one.dataset))
+        for one in aggregates
+    )
+
+
+def _correct_aggregate(
+    one: Aggregate,
+    frame: pl.DataFrame | None,
+    rules: Mapping[str, Rule],
+    confidence: float,
+    design: Design | None,
+) -> Aggregate:
+    rule = rules.get(one.metric)
+    if rule is None or one.mean is None or frame is None:
+        return one
+    judged = Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
+    scored = frame.filter(frame["status"] == "scored")
+    labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
+    found = _correct(labelled, rule, rule.bounds, judged, confidence)
+    told = one.design
+    if told is not None and told.plain is not None:
+        plain = _correct(LabelledRows.of(scored), rule, rule.bounds, judged, confidence)
+        told = replace(told, plain=plain.value)
+    return replace(one, mean=found.value, interval=found.interval, correction=found.correction, design=told)
+
+
+def correct_comparisons(
+    compared: PairedTests,
+    values: pl.DataFrame,
+    rules: Mapping[str, Rule],
+    confidence: float = 0.95,
+    earlier: pl.DataFrame | None = None,
+    designs: Mapping[str, Design] | None = None,
+) -> PairedTests:
+    """The comparisons, those of the metrics with rules corrected, and Holm's correction over all of them again.
+
+    What people say of the difference is corrected as a mean is: the judge's difference on every question, the labels'
+    difference on the questions with labels for both. Where these are too few, there is a note instead of a comparison.
+
+    Args:
+        compared: from `compare_systems` or `compare_evaluations`, of the same values.
+        values, rules, confidence, designs: as in `correct_aggregates`.
+        earlier: the values of the earlier evaluation that systems are compared with; None if they are compared with
+            another system of the same values.
+    """
+    if not rules or not any(one.metric in rules for one in compared.comparisons):
+        return compared
+    cells = dict(split_cells(take_rows(values, [*rules])))
+    bases = cells if earlier is None else dict(split_cells(take_rows(earlier, [*rules])))
+    kept, notes = [], [*compared.notes]
+    for one in compared.comparisons:
+        if one.metric not in rules:
+            kept.append(one)
+            continue
+        own = replace(one.cell, slice=None)
+        base = bases[replace(own, system=one.baseline if earlier is None else one.system)]
+        pair = LabelledPair(cells[own], base, (designs or {}).get(one.dataset))
+        found = _correct_comparison(one, pair, rules[one.metric], confidence)
+        kept += [found] if isinstance(found, Comparison) else []
+        notes += [found] if isinstance(found, Note) else []
+    return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
+
+
+def _correct_comparison(one: Comparison, pair: LabelledPair, rule: Rule, confidence: float) -> Comparison | Note:
+    width = rule.bounds[1] - rule.bounds[0]
+    judged = Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
+    found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
+    if found.value is None:
+        subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
+        return Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
+    base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
+    told = one.design
+    if told is not None and told.plain is not None:
+        plain = pair.drop_design()
+        told = replace(told, plain=_correct(plain.differences, rule, (-width, width), judged, confidence, plain).value)
+    return replace(
+        one,
+        design=told,
+        difference=found.value,
+        interval=found.interval,
+        p_value=found.p_value,
+        p_adjusted=found.p_value,
+        baseline_mean=base.value,
+        correction=found.correction,
+    )
+
+
+def _correct(
+    rows: LabelledRows,
+    rule: Rule,
+    bounds: tuple[float, float],
+    judged: Correction,
+    confidence: float,
+    pair: LabelledPair | None = None,
+) -> _Found:
+    """The corrected mean of some rows; of the differences of a pair, if it is given."""
+    labelled = replace(judged, labels=rows.count)
+    is_apart = pair is not None and min(side.count for side in pair.sides) >= FEWEST_LABELS
+    is_apart = is_apart and pair is not None and (rule.method == "rogan_gladen" or pair.is_apart)
+    counted = pair.sides if pair is not None and is_apart else (rows,)
+    reason = rule.problem or _find_lack(min(one.count for one in counted), is_pair=pair is not None)
+    if reason is None and min(one.parts for one in counted) < _FEWEST_CLUSTERS:
+        reason = "all labels belong to questions of one cluster"
+    if reason is None and pair is not None and is_apart:
+        return _correct_apart(pair, rule, bounds, labelled, confidence)
+    if rows.count:
+        alone = rows.correct(confidence, uses_others=False)
+        if pair is None:
+            alone = respect_bounds(alone, rows.labels, bounds, confidence)
+        interval = alone.labelled_interval if reason is None else None
+        labelled = replace(labelled, labelled=alone.labelled, labelled_interval=interval)
+    if reason is not None:
+        return _Found(None, None, replace(labelled, reason=reason))
+    try:
+        if rule.method == "rogan_gladen":
+            return _correct_share_of_yes(rows, bounds, labelled, confidence)
+        return _infer(rows, bounds, labelled, confidence, is_pair=pair is not None)
+    except UncorrectableError as error:
+        return _Found(None, None, replace(labelled, reason=str(error)))
+
+
+def _correct_apart(
+    pair: LabelledPair, rule: Rule, bounds: tuple[float, float], labelled: Correction, confidence: float
+) -> _Found:
+    """The difference of two numbers that are corrected each by its own labels."""
+    sides = pair.sides
+    labelled = replace(labelled, labels=sum(side.count for side in sides), is_paired=False)
+    try:
+        if rule.method == "rogan_gladen":
+            return _correct_shares(pair, bounds, labelled, confidence)
+        if any(side.labels.min() == side.labels.max() for side in sides):
+            raise UncorrectableError(
+                "all labels of one of the two are the same; label the other system's answers to the same questions"
+            )
+    except UncorrectableError as error:
+        return _Found(None, None, replace(labelled, reason=str(error)))
+    found = pair.correct_apart(confidence)
+    correction = replace(
+        labelled, labelled=found.labelled, labelled_interval=found.labelled_interval, worth=found.worth
+    )
+    t = abs(found.value) / found.error if found.error else math.inf
+    return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
+
+
+def _find_lack(count: int, *, is_pair: bool) -> str | None:
+    if count >= FEWEST_LABELS:
+        return None
+    noun, of_both = ("question", " for both") if is_pair else ("answer", "")
+    how_many = {0: f"no {noun} has", 1: f"only 1 {noun} has"}.get(count, f"only {count} {noun}s have")
+    return f"{how_many} labels{of_both}, where at least {FEWEST_LABELS} are needed"
+
+
+def _infer(
+    rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float, *, is_pair: bool
+) -> _Found:
+    """PPI++. Where all labels are the same, their spread is not known, and the interval is that of `bound_equal`."""
+    if rows.labels.min() == rows.labels.max():
+        value = float(rows.labels[0])
+        interval, p_value = bound_equal(value, rows.effective, bounds, confidence)
+        return _Found(value, interval, replace(labelled, labelled_interval=interval), p_value)
+    found = rows.correct(confidence)
+    if not is_pair:
+        found = respect_bounds(found, rows.labels, bounds, confidence)
+    correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
+    t = abs(found.value) / found.error if found.error else math.inf
+    return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
+
+
+def _correct_share_of_yes(
+    rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float
+) -> _Found:
+    """Rogan and Gladen's correction."""
+    share, alone = _correct_share(rows, confidence), labelled.labelled_interval
+    worth = None if alone is None else labelled.labels * (_width(alone) / _width(share.interval)) ** 2
+    return _clip(_Found(share.value, share.interval, replace(labelled, worth=worth)), bounds)
+
+
+def _correct_shares(pair: LabelledPair, bounds: tuple[float, float], labelled: Correction, confidence: float) -> _Found:
+    """The difference of two shares with Rogan and Gladen's correction."""
+    import numpy as np
+
+    parts, shares = [], []
+    for one in pair.sides:
+        shares.append(_correct_share(one, confidence))
+        placed = np.empty(len(one.is_labelled))
+        placed[one.is_labelled], placed[~one.is_labelled] = np.split(shares[-1].parts, [one.count])
+        parts.append(placed)
+    difference = shares[0].value - shares[1].value
+    moved = pair.add_up(parts[0] - parts[1])
+    error = math.sqrt(float((moved**2).sum()) + shares[0].added + shares[1].added)
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    interval = Interval(difference - half, difference + half, confidence, shares[0].interval.method)
+    p_value = math.erfc(abs(difference) / error / math.sqrt(2))
+    own, base = (float(side.labels.mean()) for side in pair.sides)
+    labelled = replace(labelled, labelled=own - base)
+    return _clip(_Found(difference, interval, labelled, p_value), bounds)
+
+
+def _correct_share(rows: LabelledRows, confidence: float) -> CorrectedShare:
+    try:
+        return correct_share(
+            rows.judged,
+            rows.labels,
+            rows.others,
+            weights=rows.weights,
+            clusters=rows.clusters,
+            shares=rows.shares,
+            confidence=confidence,
+        )
+    except UncorrectableError:
+        raise
+    except ValueError:
+        raise UncorrectableError(
+            "Rogan and Gladen's correction needs values and labels that are yes or no (1 or 0); where annotators "
+            "disagree, adjudicate; or write 'correction: ppi'"
+        ) from None
+
+
+def _width(interval: Interval) -> float:
+    return interval.high - interval.low
+
+
+def _clip(found: _Found, bounds: tuple[float, float]) -> _Found:
+    """The number and its interval within the bounds, which lose nothing: no mean lies outside them."""
+    assert found.value is not None and found.interval is not None
+    low, high = bounds
+    value = min(max(found.value, low), high)
+    lower, upper = (min(max(end, low), high) for end in (found.interval.low, found.interval.high))
+    interval = replace(found.interval, low=lower, high=upper)
+    if (value, interval) == (found.value, found.interval):
+        return found
+    return replace(found, value=value, interval=interval, correction=replace(found.correction, is_clipped=True))
+
+
+_MOSTLY = 0.75
+"""From this share on, enough labelled answers have a counterpart for differences question by question."""
+
+
+def place_rows(design: Design | None, scored: pl.DataFrame, asked: pl.DataFrame) -> Layout | None:
+    """The layout of the scored questions of a cell; None without a design."""
+    if design is None:
+        return None
+    return lay_out(design, scored["query_id"].to_list(), asked["query_id"].to_list())
+
+
+class LabelledRows:
+    """The judge's values of some answers or questions, and what people say of those with labels.
+
+    `clusters` and `shares` are what `correct_mean` takes, of the labelled rows and then the others; None without a
+    design.
+    """
+
+    def __init__(self, judged: Floats, labels: Floats, weights: Floats, *, layout: Layout | None = None) -> None:
+        import numpy as np
+
+        if layout is not None:
+            judged, labels, weights = (of[layout.rows] for of in (judged, labels, weights))
+        is_labelled = ~np.isnan(labels)
+        self.judged, self.others = judged[is_labelled], judged[~is_labelled]
+        self.labels, self.weights = labels[is_labelled], weights[is_labelled]
+        self.is_labelled = is_labelled
+        self.clusters: list[int] | None = None
+        self.shares: Floats | None = None
+        if layout is not None:
+            self.clusters = np.concatenate([layout.members[is_labelled], layout.members[~is_labelled]]).tolist()
+            if layout.is_weighted:
+                self.shares = np.concatenate([layout.weights[is_labelled], layout.weights[~is_labelled]])
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, layout: Layout | None = None) -> LabelledRows:
+        columns = ("value", LABEL, LABEL_WEIGHT)
+        return cls(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in columns), layout=layout)
+
+    def correct(self, confidence: float, *, uses_others: bool = True) -> CorrectedMean:
+        """The corrected mean; that of the labels alone without the others."""
+        count, others = self.count, self.others if uses_others else self.others[:0]
+        clusters, shares = self.clusters, self.shares
+        if shares is not None and not uses_others:
+            shares = shares[:count] / shares[:count].sum()
+        return correct_mean(
+            self.judged,
+            self.labels,
+            others,
+            weights=self.weights,
+            clusters=None if clusters is None else clusters[:count],
+            other_clusters=None if clusters is None else clusters[count:][: len(others)],
+            shares=shares,
+            confidence=confidence,
+        )
+
+    @property
+    def parts(self) -> int:
+        """How many independent parts the labelled rows have: their clusters."""
+        return self.count if self.clusters is None else len(set(self.clusters[: self.count]))
+
+    @property
+    def effective(self) -> int:
+        """How many labels of equal weight, each on its own, tell as much."""
+        members = number_clusters(None if self.clusters is None else self.clusters[: self.count], self.count)
+        return count_effective(
+            self.weights if self.shares is None else self.weights * self.shares[: self.count], members
+        )
+
+    @property
+    def count(self) -> int:
+        """How many have labels."""
+        return len(self.labels)
+
+
+class LabelledPair:
+    """The scored rows of a cell and of its baseline, on the queries that are scored in both."""
+
+    def __init__(self, own: pl.DataFrame, base: pl.DataFrame, design: Design | None) -> None:
+        scored = (of.filter(of["status"] == "scored") for of in (own, base))
+        both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
+        self._layout = place_rows(design, both, own)
+        columns = ("value", LABEL, LABEL_WEIGHT)
+        self._own, self._base = (
+            [both[f"{name}{suffix}"].cast(float).fill_null(math.nan).to_numpy() for name in columns]
+            for suffix in ("", "_of_base")
+        )
+
+    def add_up(self, parts: Floats) -> Floats:
+        """What each cluster moves a number by, from what each question does; without a design, the same."""
+        return parts if self._layout is None else add_up(self._layout.members, parts, self._layout.clusters)
+
+    def drop_design(self) -> LabelledPair:
+        """The same if all questions count the same and on their own."""
+        plain = copy(self)
+        plain._layout = None
+        return plain
+
+    @property
+    def sides(self) -> tuple[LabelledRows, LabelledRows]:
+        """The rows of the cell, and those of its baseline."""
+        return LabelledRows(*self._own, layout=self._layout), LabelledRows(*self._base, layout=self._layout)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether many labelled answers are to questions of which the other system's answer has no label."""
+        return self.differences.count < _MOSTLY * max(side.count for side in self.sides)
+
+    def correct_apart(self, confidence: float) -> CorrectedDifference:
+        """The difference of the two corrected means."""
+        layout = self._layout
+        place = slice(None) if layout is None else layout.rows
+        own, base = (Side(*(column[place] for column in columns)) for columns in (self._own, self._base))
+        clusters = None if layout is None else layout.members.tolist()
+        shares = layout.weights if layout is not None and layout.is_weighted else None
+        return correct_difference(own, base, clusters=clusters, shares=shares, confidence=confidence)
+
+    @property
+    def differences(self) -> LabelledRows:
+        """The difference of each query. Its label counts as the rarer of the two would."""
+        import numpy as np
+
+        (value, label, weight), (base, base_label, base_weight) = self._own, self._base
+        return LabelledRows(value - base, label - base_label, np.maximum(weight, base_weight), layout=self._layout)
+
+
+def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
+    """The rows of some metrics, in the order of their queries."""
+    import polars as pl
+
+    wanted = values.filter(pl.col("metric").is_in(metrics))
+    columns = (*CELL, "query_id", "status", "value", LABEL, LABEL_WEIGHT)
+    return wanted.select(*columns).sort(*CELL, "query_id", maintain_order=True)
+
+
+_NOTHING = 1e-20
+"""What rounding can leave of a variance that is 0."""
+
+
+class Side(NamedTuple):
+    """One system on each question: the judge's values, the labels, and one over the probability of being labelled.
+
+    Labels are not a number (NaN) where there are none.
+    """
+
+    judged: Floats
+    labels: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedDifference:
+    """The difference of two corrected means.
+
+    Attributes:
+        value: the difference, with its interval.
+        labelled: the difference of the labels' means, with its interval.
+        labels: the number of labelled answers of both systems.
+        worth: how many labels without the judge would give an interval as narrow.
+        error: the standard error; `degrees` are those of the interval.
+    """
+
+    value: float
+    interval: Interval
+    labelled: float
+    labelled_interval: Interval
+    labels: int
+    worth: float | None
+    error: float
+    degrees: int
+
+
+def correct_difference(
+    first: Side,
+    second: Side,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    shares: Floats | None = None,
+    confidence: float = 0.95,
+) -> CorrectedDifference:
+    """The difference of what people would say of two systems, `first - second`, on the same questions.
+
+    Each corrected mean is that of the labels plus a weight times how far the judge's mean over all questions lies from
+    that over the labelled ones. The two weights are those with which the difference has the least variance. A question
+    adds one part to it, from both systems.
+
+    Args:
+        first, second: the systems, on the same questions in the same order; each has at least two labels.
+        clusters: what each question belongs to; by default each is on its own.
+        shares: how much each question counts; they add up to 1. By default all count alike.
+        confidence: the level of the intervals.
+    """
+    import numpy as np
+
+    count = len(first.judged)
+    members = number_clusters(clusters, count)
+    shares = np.full(count, 1 / count) if shares is None else shares
+    sides = [_split(side, shares, members) for side in (first, second)]
+    own, other = sides
+    labelled, apart = own.labelled - other.labelled, own.of_labels - other.of_labels
+    judge = np.stack([own.of_judge, -other.of_judge])
+    weights = _choose_weights(judge, apart)
+    value = labelled + float(weights @ np.array([own.gap, -other.gap]))
+    parts = apart + weights @ judge
+    degrees = min(side.effective for side in sides) - 1
+    scale = (degrees + 1) / degrees
+    variance, alone = float(parts @ parts) * scale, float(apart @ apart) * scale
+    size = sum(int((~np.isnan(side.labels)).sum()) for side in (first, second))
+    return CorrectedDifference(
+        value,
+        _make_interval(value, variance, degrees, confidence, PPI),
+        labelled,
+        _make_interval(labelled, alone, degrees, confidence, "student-t"),
+        size,
+        size * alone / variance if variance > 0 else None,
+        math.sqrt(variance),
+        degrees,
+    )
+
+
+class _Split(NamedTuple):
+    """One side: the labels' mean, the judge's distance from it, and what each cluster moves both by."""
+
+    labelled: float
+    gap: float
+    of_labels: Floats
+    of_judge: Floats
+    effective: int
+
+
+def _split(side: Side, shares: Floats, members: NDArray[np.int64]) -> _Split:
+    import numpy as np
+
+    is_labelled = ~np.isnan(side.labels)
+    counts = np.where(is_labelled, shares * np.nan_to_num(side.weights), 0.0)
+    counts = counts / counts.sum()
+    labels = np.where(is_labelled, side.labels, 0.0)
+    mean, everything, seen = counts @ labels, shares @ side.judged, counts @ side.judged
+    of_judge = shares * (side.judged - everything) - counts * (side.judged - seen)
+    size = int(members.max()) + 1
+    return _Split(
+        float(mean),
+        float(everything - seen),
+        np.bincount(members, counts * (labels - mean), minlength=size).astype(float),
+        np.bincount(members, of_judge, minlength=size).astype(float),
+        max(2, count_effective(counts[is_labelled], number_clusters(members[is_labelled].tolist(), is_labelled.sum()))),
+    )
+
+
+def _choose_weights(judge: Floats, apart: Floats) -> Floats:
+    """The weights of both judges' parts that make the sum of the squared parts smallest; 0 for a judge without any."""
+    import numpy as np
+
+    varies = np.flatnonzero((judge**2).sum(axis=1) > _NOTHING)
+    weights = np.zeros(len(judge))
+    if len(varies):
+        weights[varies] = np.linalg.lstsq(judge[varies].T, -apart, rcond=None)[0]
+    return weights
+
+
+def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> Interval:
+    half = find_t((1 + confidence) / 2, degrees) * math.sqrt(variance)
+    return Interval(value - half, value + half, confidence, method)

@@ -1,0 +1,509 @@
+"""How well people (or judges) who rated the same items agree, with bootstrap intervals.
+
+| coefficient | what it compares |
+|---|---|
+| `percent` | the share of pairs of ratings that are equal, without a correction for chance |
+| `kappa`, `kappa-linear`, `kappa-quadratic` | two raters: Cohen's kappa (1960), weighted kappa (1968) |
+| `fleiss` | equally many ratings of each item: Fleiss' kappa (1971) |
+| `ac1` | Gwet's AC1 (2008), which stays high where one category dominates and kappa collapses |
+| `alpha-nominal`, `alpha-ordinal`, `alpha-interval` | Krippendorff's alpha (2011); ratings may be missing |
+
+Each coefficient is a function of sums over the items: of counts, shares or squares. A resample of the items is
+therefore a product of matrices, and 2,000 resamples of 2,000 items take less than a second.
+
+For choices between two answers, it tells whether the choice follows their places or their lengths, and not only what
+they say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.statistics.intervals import bootstrap_interval, find_t, number_clusters
+from rageval_spec.statistics.regression import find_p_value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.statistics.intervals import Floats
+
+
+Coefficient = Literal[
+    "percent",
+    "kappa",
+    "kappa-linear",
+    "kappa-quadratic",
+    "fleiss",
+    "ac1",
+    "alpha-nominal",
+    "alpha-ordinal",
+    "alpha-interval",
+]
+COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
+MISSING = -1
+"""The code of an item that a rater did not rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementCoefficient:
+    """A coefficient of agreement.
+
+    Attributes:
+        coefficient: its name.
+        value: 1 for perfect agreement, 0 for what chance gives (except `percent`), negative below that; None if it is
+            not defined.
+        interval: its BCa bootstrap interval over the items, or over their clusters; None if there is none.
+        items: the items that count: those with at least two ratings.
+        reason: why there is no value.
+    """
+
+    coefficient: Coefficient
+    value: float | None
+    interval: Interval | None
+    items: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings of items by raters.
+
+    Attributes:
+        codes: shape (items, raters): the place of each rating in `categories`, or `MISSING`.
+        categories: all categories in ascending order, those that nobody used included. Weights and ordinal distances
+            count places; `alpha-interval` needs numbers.
+    """
+
+    codes: NDArray[np.int64]
+    categories: tuple[float | str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        ratings: Mapping[tuple[Hashable, Hashable], float | str],
+        items: Sequence[Hashable],
+        raters: Sequence[Hashable],
+        categories: Sequence[float | str] | None = None,
+    ) -> Ratings:
+        """The ratings by item and rater.
+
+        Args:
+            ratings: each rating by its item and its rater.
+            items: the items, in the order of the rows.
+            raters: the raters, in the order of the columns.
+            categories: the scale in ascending order; by default the ratings that there are, sorted.
+        """
+        import numpy as np
+
+        known = tuple(categories) if categories is not None else _sort_categories(ratings.values())
+        places = {category: place for place, category in enumerate(known)}
+        rows = {item: row for row, item in enumerate(items)}
+        columns = {rater: column for column, rater in enumerate(raters)}
+        codes = np.full((len(items), len(raters)), MISSING, dtype=np.int64)
+        for (item, rater), rating in ratings.items():
+            codes[rows[item], columns[rater]] = places[rating]
+        return cls(codes, known)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether there are more than two categories, all of them numbers, so that their order counts."""
+        return len(self.categories) > 2 and not any(isinstance(one, str) for one in self.categories)
+
+    def pair(self, first: int, second: int) -> Ratings:
+        """The ratings of two raters."""
+        return Ratings(self.codes[:, [first, second]], self.categories)
+
+
+def measure_agreement(
+    ratings: Ratings,
+    coefficient: Coefficient,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 42,
+) -> AgreementCoefficient:
+    """A coefficient of agreement and its interval.
+
+    Args:
+        ratings: the ratings. Items with fewer than two ratings do not count, except that AC1 takes from them, as Gwet
+            defines it, how often each category is used.
+        coefficient: which one.
+        clusters: for each item, what it belongs to (its question); whole clusters are resampled. By default each item
+            is its own.
+        confidence: the level of the interval.
+        resamples: the number of bootstrap resamples; 0 for no interval.
+        seed: the seed of the resamples. Equal input gives equal output.
+
+    Returns:
+        The coefficient. It has no value, and says why, if no item has two ratings, if the raters gave only one
+        category (there is then nothing to correct for chance), or if the coefficient does not fit the ratings.
+    """
+    import numpy as np
+
+    rated = (ratings.codes != MISSING).sum(axis=1) >= 2
+    count = int(rated.sum())
+    problem = _find_problem(ratings, rated, coefficient)
+    if problem is not None:
+        return AgreementCoefficient(coefficient, None, None, count, problem)
+    used = (ratings.codes != MISSING).any(axis=1) if coefficient == "ac1" else rated
+    sums, combine = _prepare(Ratings(ratings.codes[used], ratings.categories), coefficient)
+    value = float(combine(sums.sum(axis=0, keepdims=True))[0])
+    if not np.isfinite(value):
+        return AgreementCoefficient(
+            coefficient, None, None, count, "all ratings are of one category, so chance explains them too"
+        )
+    kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, used, strict=True) if counts]
+    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    interval = _find_interval(sums, combine, kept, **drawn)
+    return AgreementCoefficient(coefficient, value, interval, count)
+
+
+def measure_rater(
+    ratings: Ratings,
+    rater: int,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 42,
+) -> AgreementCoefficient:
+    """How often the other raters of an item gave the same category as one rater: a `percent` of these pairs.
+
+    `items` are those that this rater and at least one other rated. Otherwise like `measure_agreement`.
+    """
+    import numpy as np
+
+    own = ratings.codes[:, rater]
+    others = (ratings.codes != MISSING).sum(axis=1) - 1
+    counts = (own != MISSING) & (others > 0)
+    if not counts.any():
+        return AgreementCoefficient("percent", None, None, 0, "nobody else rated the same items")
+    equal = (ratings.codes == own[:, None]).sum(axis=1) - 1
+    shares = equal[counts] / others[counts]
+    sums = np.column_stack([shares, np.ones_like(shares)])
+    kept = None if clusters is None else [cluster for cluster, there in zip(clusters, counts, strict=True) if there]
+    value = float(shares.mean())
+    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    interval = _find_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], kept, **drawn)
+    return AgreementCoefficient("percent", value, interval, int(counts.sum()))
+
+
+def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:
+    """How often each pair of categories was given to the same item: rows of one rater, columns of the other."""
+    import numpy as np
+
+    size = len(ratings.categories)
+    a, b = ratings.codes[:, first], ratings.codes[:, second]
+    both = (a != MISSING) & (b != MISSING)
+    return np.bincount(a[both] * size + b[both], minlength=size * size).reshape(size, size)
+
+
+_Combine: TypeAlias = "Callable[[Floats], Floats]"
+
+
+def _find_problem(ratings: Ratings, rated: NDArray[np.bool_], coefficient: Coefficient) -> str | None:
+    if not rated.any():
+        return "no item has two ratings"
+    raters = (ratings.codes != MISSING).sum(axis=1)[rated]
+    if coefficient.startswith("kappa") and ratings.codes.shape[1] != 2:
+        return "kappa compares two raters; use fleiss, ac1 or alpha for more"
+    if coefficient == "fleiss" and raters.min() != raters.max():
+        return "fleiss needs the same number of ratings for each item; use ac1 or alpha"
+    if coefficient == "alpha-interval" and any(isinstance(one, str) for one in ratings.categories):
+        return "alpha-interval needs numbers"
+    return None
+
+
+def _prepare(ratings: Ratings, coefficient: Coefficient) -> tuple[Floats, _Combine]:
+    """What is summed over the items, and the coefficient of rows of such sums; not a number where it is undefined."""
+    if coefficient.startswith("kappa"):
+        return _prepare_kappa(ratings, coefficient.partition("-")[2])
+    counts = _count_categories(ratings)
+    if coefficient == "percent":
+        return _prepare_percent(counts)
+    if coefficient == "fleiss":
+        return _prepare_fleiss(counts)
+    if coefficient == "ac1":
+        return _prepare_ac1(counts)
+    if coefficient == "alpha-interval":
+        return _prepare_interval_alpha(ratings)
+    return _prepare_ordinal_alpha(counts) if coefficient == "alpha-ordinal" else _prepare_nominal_alpha(counts)
+
+
+def _count_categories(ratings: Ratings) -> Floats:
+    """For each item, how many raters gave each category."""
+    import numpy as np
+
+    return np.stack([(ratings.codes == place).sum(axis=1) for place in range(len(ratings.categories))], axis=1) * 1.0
+
+
+def _share_agreeing(counts: Floats) -> Floats:
+    """For each item, the share of its pairs of ratings that are equal; 0 if it has no pair."""
+    import numpy as np
+
+    raters = counts.sum(axis=1)
+    shares: Floats = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
+    return shares
+
+
+def _prepare_percent(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    shares = _share_agreeing(counts)
+    return np.column_stack([shares, np.ones_like(shares)]), lambda sums: sums[:, 0] / sums[:, 1]
+
+
+def _prepare_kappa(ratings: Ratings, weighting: str) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    size = len(ratings.categories)
+    first, second = ratings.codes[:, 0], ratings.codes[:, 1]
+    places = np.arange(size)
+    apart = np.abs(places[:, None] - places[None, :]).astype(float)
+    costs = {"": (apart > 0) * 1.0, "linear": apart, "quadratic": apart**2}[weighting]
+
+    def combine(sums: Floats) -> Floats:
+        observed, by_first, by_second = sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :]
+        return _correct(observed, ((by_first @ costs) * by_second).sum(axis=1) / by_first.sum(axis=1))
+
+    used = [(codes[:, None] == places).astype(float) for codes in (first, second)]
+    return np.column_stack([costs[first, second], *used]), combine
+
+
+def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    shares = _share_agreeing(counts)
+
+    def combine(sums: Floats) -> Floats:
+        items, agreeing = sums[:, 0], sums[:, 1]
+        used = sums[:, 2:] / sums[:, 2:].sum(axis=1, keepdims=True)
+        return _correct(1 - agreeing / items, 1 - (used**2).sum(axis=1))
+
+    return np.column_stack([np.ones_like(shares), shares, counts]), combine
+
+
+def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    raters = counts.sum(axis=1, keepdims=True)
+    size = counts.shape[1]
+
+    def combine(sums: Floats) -> Floats:
+        items, shared, agreeing = sums[:, 0], sums[:, 1], sums[:, 2]
+        used = sums[:, 3:] / items[:, None]
+        chance = (used * (1 - used)).sum(axis=1) / (size - 1) if size > 1 else np.ones_like(items)
+        with np.errstate(invalid="ignore"):
+            return _correct(1 - agreeing / shared, 1 - chance)
+
+    return np.column_stack([np.ones(len(counts)), raters > 1, _share_agreeing(counts), counts / raters]), combine
+
+
+def _prepare_nominal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
+    """Without a table of pairs of categories, so that labels can be free texts."""
+    import numpy as np
+
+    raters = counts.sum(axis=1, keepdims=True)
+    within = (counts * (raters - counts)).sum(axis=1, keepdims=True) / (raters - 1)
+
+    def combine(sums: Floats) -> Floats:
+        used = sums[:, 1:]
+        total = used.sum(axis=1)
+        return _correct(sums[:, 0], (used * (total[:, None] - used)).sum(axis=1) / (total - 1))
+
+    return np.hstack([within, counts]), combine
+
+
+def _prepare_ordinal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    size = counts.shape[1]
+    raters = counts.sum(axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :]
+    pairs[:, np.arange(size), np.arange(size)] -= counts
+    coincidences = (pairs / (raters - 1)[:, None, None]).reshape(len(counts), size * size)
+
+    def combine(sums: Floats) -> Floats:
+        tables = sums.reshape(-1, size, size)
+        used = tables.sum(axis=2)
+        total = used.sum(axis=1)
+        distances = _rank_distances(used)
+        by_chance = used[:, :, None] * used[:, None, :] / (total - 1)[:, None, None]
+        return _correct((tables * distances).sum(axis=(1, 2)), (by_chance * distances).sum(axis=(1, 2)))
+
+    return coincidences, combine
+
+
+def _rank_distances(used: Floats) -> Floats:
+    """The squared ordinal distances of Krippendorff: between two categories lie those of the ratings between them."""
+    import numpy as np
+
+    upto = np.cumsum(used, axis=1) - used / 2
+    distances: Floats = (upto[:, :, None] - upto[:, None, :]) ** 2
+    return distances
+
+
+def _prepare_interval_alpha(ratings: Ratings) -> tuple[Floats, _Combine]:
+    """Squared differences are sums of squares, so no table of categories is needed, however many numbers there are."""
+    import numpy as np
+
+    there = ratings.codes != MISSING
+    numbers = np.array([float(one) for one in ratings.categories])
+    centred = numbers - numbers[ratings.codes[there]].mean()
+    given = np.where(there, centred[ratings.codes], 0.0)
+    raters, total, squares = there.sum(axis=1).astype(float), given.sum(axis=1), (given**2).sum(axis=1)
+    within = 2 * (raters * squares - total**2) / (raters - 1)
+
+    def combine(sums: Floats) -> Floats:
+        observed, pairable, total, squares = sums.T
+        by_chance = 2 * (pairable * squares - total**2) / (pairable - 1)
+        return _correct(observed, np.where(by_chance > _NOTHING * pairable, by_chance, 0.0))
+
+    return np.column_stack([within, raters, total, squares]), combine
+
+
+_NOTHING = 1e-20
+"""What rounding can leave of squared differences that are 0."""
+
+
+def _correct(observed: Floats, by_chance: Floats) -> Floats:
+    """Agreement corrected for chance: 1 less the disagreement there is as a part of the one that chance gives."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
+
+
+def _find_interval(
+    sums: Floats, combine: _Combine, clusters: Sequence[Hashable] | None, **drawn: Any
+) -> Interval | None:
+    return bootstrap_interval(lambda weights: combine(weights @ sums), len(sums), clusters=clusters, **drawn)
+
+
+def _sort_categories(ratings: object) -> tuple[float | str, ...]:
+    """The different ratings: numbers in ascending order, then texts."""
+    return tuple(sorted(set(ratings), key=lambda one: (isinstance(one, str), one)))  # type: ignore[call-overload]
+
+
+METHOD = "cluster-robust"
+_STEPS = 50
+_TOLERANCE = 1e-12
+_SURE = 30.0
+"""Log-odds beyond which a probability is 0 or 1: the choices are separated, and no slope fits them best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """A coefficient of a logistic regression.
+
+    Attributes:
+        value: in log-odds.
+        error: its standard error.
+        interval: its interval, in log-odds.
+        p_value: two-sided, of a coefficient of 0.
+    """
+
+    value: float
+    error: float
+    interval: Interval
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How choices between a first and a second answer depend on place and length.
+
+    Attributes:
+        place: the log-odds with which the first of two answers of equal length is chosen.
+        length: by how much the log-odds of an answer grow with one unit more of length.
+    """
+
+    place: Odds
+    length: Odds | None
+
+
+def measure_choices(
+    is_first: Floats, longer: Floats, clusters: Sequence[Hashable] | None = None, confidence: float = 0.95
+) -> Choices | None:
+    """Logistic regression of choosing the first answer on by how much it is longer.
+
+    Standard errors hold for choices that belong together, with the usual correction for few clusters.
+
+    Args:
+        is_first: 1 where the first answer was chosen, 0 where the second was; ties are left out before.
+        longer: by how much the first answer is longer than the second.
+        clusters: what each choice belongs to, such as its question; by default each is its own.
+        confidence: the level of the intervals.
+
+    Returns:
+        None if the choices are all alike, if length separates them without an error, or if there are fewer than five
+        clusters. `length` is None if all differences are the same.
+    """
+    import numpy as np
+
+    members = number_clusters(clusters, len(is_first))
+    groups = int(members.max()) + 1 if len(is_first) else 0
+    varies = bool(np.ptp(longer) > 0) if len(longer) else False
+    scale = float(np.abs(longer).max()) if varies else 1.0
+    columns = [np.ones(len(is_first)), *([longer / scale] if varies else [])]
+    if groups < 5 or not 0 < is_first.sum() < len(is_first):
+        return None
+    design = np.stack(columns, axis=1)
+    found = _fit(design, is_first)
+    if found is None:
+        return None
+    values, bread = found
+    scores = np.zeros((groups, design.shape[1]))
+    np.add.at(scores, members, design * (is_first - _chance(design @ values))[:, None])
+    rows, width = design.shape
+    few = groups / (groups - 1) * (rows - 1) / (rows - width)
+    errors = np.sqrt(np.diag(few * bread @ scores.T @ scores @ bread))
+    place, *rest = (
+        _describe(float(value) / unit, float(error) / unit, groups - 1, confidence)
+        for value, error, unit in zip(values, errors, (1.0, scale), strict=False)
+    )
+    return Choices(place, rest[0] if rest else None)
+
+
+def _fit(design: Floats, outcome: Floats) -> tuple[Floats, Floats] | None:
+    """The coefficients and the inverse information by Newton's method; None if the outcomes are separated."""
+    import numpy as np
+
+    values: Floats = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        chance = _chance(design @ values)
+        information = design.T @ (design * (chance * (1 - chance))[:, None])
+        if np.linalg.cond(information) > 1 / _TOLERANCE:
+            return None
+        step = np.linalg.solve(information, design.T @ (outcome - chance))
+        values = values + step
+        if np.abs(values).max() > _SURE:
+            return None
+        if np.abs(step).max() < _TOLERANCE:
+            bread: Floats = np.linalg.inv(information).astype(np.float64)
+            return values, bread
+    return None
+
+
+def _chance(odds: Floats) -> Floats:
+    import numpy as np
+
+    chance: Floats = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
+    return chance
+
+
+def _describe(value: float, error: float, degrees: int, confidence: float) -> Odds:
+    half = find_t((1 + confidence) / 2, degrees) * error
+    p_value = find_p_value(abs(value) / error if error > 0 else math.inf, degrees)
+    return Odds(value, error, Interval(value - half, value + half, confidence, METHOD), p_value)
+
+
+def find_share(log_odds: float) -> float:
+    """The probability of log-odds."""
+    return 1 / (1 + math.exp(-max(-500.0, min(500.0, log_odds))))

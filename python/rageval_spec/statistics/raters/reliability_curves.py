@@ -1,0 +1,479 @@
+"""Measures whether values mean what they say: people should call 80% of the answers with 0.8 right.
+
+Values and labels lie between 0 and 1; a label between them is a mean of several people's, or a place on a scale.
+
+Maps turn a judge's value into what people would say on average: Platt's curve and isotonic steps. Both rise with the
+value, so they keep the order of the answers. A map is a few numbers: it can be written to a file and applied without
+numpy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
+
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.statistics.intervals import number_clusters
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.statistics.intervals import Floats, Statistic
+
+
+if TYPE_CHECKING:
+    Places: TypeAlias = NDArray[np.int64]
+
+Loss = Literal["brier", "log_loss"]
+Binning = Literal["width", "mass"]
+METHOD = "test-inversion"
+"""The value of `Interval.method` for calibration errors."""
+BINS = 10
+_FEWEST_IN_BIN = 10
+"""Bins of equal mass have about this many rows at the least, unless there are fewer than twice as many rows."""
+_LEAST = 0.001
+"""How far values are kept from 0 and 1 for the log loss, which is infinite for a wrong value of 0 or 1."""
+_DRAWS = 2000
+_NO_CURVE = 1e-18
+"""What rounding can leave of a variance that is 0."""
+_ON_EDGE = 1e-9
+"""What rounding can take away from a value on the edge of a bin, such as 0.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The rows whose values lie in one part of the scale.
+
+    Attributes:
+        low, high: the part; `high` belongs to the next bin, except for 1.
+        count: the number of its rows.
+        value, label: the mean of the judge's values, and of the labels.
+    """
+
+    low: float
+    high: float
+    count: int
+    value: float
+    label: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationError:
+    """How far the mean value and the mean label of a bin are apart, on average over the rows.
+
+    Attributes:
+        value: the error without what chance adds to it.
+        plain: the error as it is often published. In a bin of few rows the mean of the labels is off by chance, so that
+            a perfect judge has an error above 0 too.
+        interval: the interval of the error; None if the differences of no bin vary, which does not show what chance
+            adds.
+    """
+
+    value: float
+    plain: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrierParts:
+    """The Brier score in three parts: `miscalibration - discrimination + uncertainty`.
+
+    The parts of Dimitriadis, Gneiting and Jordan (2021), by the isotonic map of the same rows, so no bins are chosen.
+
+    Attributes:
+        miscalibration: what the best rising map would take away; 0 if values mean what they say.
+        discrimination: what the judge's order of the answers is worth; 0 for a judge that tells nothing.
+        uncertainty: the variance of the labels: the score of always saying their mean.
+    """
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def rate_values(values: Floats, labels: Floats) -> Mapping[Loss, Statistic]:
+    """Losses of values that are meant as probabilities, as functions of weights of shape (resamples, rows).
+
+    | name | |
+    |---|---|
+    | `brier` | the mean squared difference |
+    | `log_loss` | the mean cross-entropy; values are kept 0.001 away from 0 and 1 |
+    """
+    losses = list_losses(values, labels)
+    return {name: _average(numbers) for name, numbers in losses.items()}
+
+
+def list_losses(values: Floats, labels: Floats) -> Mapping[Loss, Floats]:
+    """The losses of `rate_values` for each row."""
+    import numpy as np
+
+    kept = np.clip(values, _LEAST, 1 - _LEAST)
+    return {
+        "brier": (values - labels) ** 2,
+        "log_loss": -(labels * np.log(kept) + (1 - labels) * np.log1p(-kept)),
+    }
+
+
+def _average(numbers: Floats) -> Statistic:
+    return lambda weights: weights @ numbers / weights.sum(axis=1)
+
+
+def list_bins(values: Floats, labels: Floats) -> tuple[Bin, ...]:
+    """The bins of equal width that have rows, in ascending order: a reliability diagram."""
+    import numpy as np
+
+    places = _divide_by_width(values)
+    insides = ((place, places == place) for place in np.unique(places).tolist())
+    return tuple(
+        Bin(
+            place / BINS,
+            (place + 1) / BINS,
+            int(inside.sum()),
+            float(values[inside].mean()),
+            float(labels[inside].mean()),
+        )
+        for place, inside in insides
+    )
+
+
+def split_brier(values: Floats, labels: Floats) -> BrierParts:
+    """The parts of the Brier score."""
+    import numpy as np
+
+    total = float(((values - labels) ** 2).mean())
+    uncertainty = float(labels.var())
+    fitted = fit_isotonic(values, labels)
+    best = uncertainty if fitted is None else float(((np.array(fitted.apply(values.tolist())) - labels) ** 2).mean())
+    return BrierParts(total - best, uncertainty - best, uncertainty)
+
+
+def measure_error(
+    values: Floats,
+    labels: Floats,
+    *,
+    binning: Binning = "width",
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    seed: int = 42,
+) -> CalibrationError:
+    """The expected calibration error (ECE) of values between 0 and 1.
+
+    The interval has the errors that would give a plain error like the observed one: bins that are off by as much, times
+    a factor, and labels that vary by chance as much as they do here. The value is the one in the middle, which would be
+    exceeded as often as not. A bootstrap would add chance a second time; its intervals hardly ever contain 0.
+
+    A plain error may happen to be smaller than that of most perfect judges. This does not show that the error is 0, so
+    the upper end is then the one that half of the perfect judges would get (as in a power-constrained limit).
+
+    Args:
+        values: the judge's values; at least one.
+        labels: what people said of the same rows.
+        binning: `width` for ten bins of equal width, `mass` for up to ten with about equally many rows.
+        clusters: what each row belongs to; rows of a cluster are not independent. By default each row is its own.
+        confidence: the level of the interval.
+        seed: equal seeds give equal intervals.
+    """
+    import numpy as np
+
+    places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
+    _, places = np.unique(places, return_inverse=True)
+    gaps = values - labels
+    parts, spread = _find_parts(gaps, places, number_clusters(clusters, len(values)))
+    observed = float(abs(parts).sum())
+    if spread.trace() <= _NO_CURVE:
+        return CalibrationError(observed, observed, None)
+    sizes, axes = np.linalg.eigh(spread)
+    draws = np.random.Generator(np.random.PCG64(seed)).standard_normal((_DRAWS, len(parts)))
+    noise = draws * np.sqrt(np.maximum(sizes, 0)) @ axes.T
+    ends = (1 + confidence) / 2, 0.5, (1 - confidence) / 2
+    usual = max(observed, float(np.median(abs(noise).sum(axis=1))))
+    low, middle, high = (
+        _invert(parts, noise, observed, share, within)
+        for share, within in zip(ends, (observed, observed, usual), strict=True)
+    )
+    return CalibrationError(middle, observed, Interval(low, high, confidence, METHOD))
+
+
+def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, Floats]:
+    """What each bin adds to the mean difference of value and label, and the covariance of these parts.
+
+    Both how many rows a bin has and their labels vary by chance. Each bin also gets one cluster's share of the
+    variance within bins, because the labels of few rows can be equal by chance.
+    """
+    import numpy as np
+
+    rows, counts = len(gaps), np.bincount(places)
+    sums = np.zeros((int(members.max()) + 1, len(counts)))
+    within = sums.copy()
+    np.add.at(sums, (members, places), gaps)
+    parts = sums.sum(axis=0) / rows
+    apart = sums - sums.mean(axis=0)
+    np.add.at(within, (members, places), gaps - (parts * rows / counts)[places])
+    pooled = float((within**2).sum()) / max(len(sums) - len(counts), 1)
+    few = len(sums) / max(len(sums) - 1, 1)
+    spread: Floats = (few * apart.T @ apart + pooled * np.eye(len(counts))) / rows**2
+    return parts, spread
+
+
+def _invert(parts: Floats, noise: Floats, observed: float, share: float, within: float) -> float:
+    """The error at which this share of the plain errors is at most `within`; 0 if even no error exceeds it.
+
+    It is at most 1, because values and labels are between 0 and 1.
+    """
+
+    def find_share(factor: float) -> float:
+        return float((abs(factor * parts + noise).sum(axis=1) <= within).mean())
+
+    return min(observed * _bisect(find_share, share), 1.0)
+
+
+def _bisect(find: Callable[[float], float], wanted: float) -> float:
+    """Where a falling function of a number above 0 reaches a share."""
+    if find(0.0) <= wanted:
+        return 0.0
+    low, high = 0.0, 1.0
+    while find(high) > wanted and high < 1e6:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if find(middle) > wanted else (low, middle)
+    return high
+
+
+def _divide_by_width(values: Floats) -> Places:
+    """The number of each row's bin of equal width. A value on an edge belongs to the upper bin, 1 to the last."""
+    import numpy as np
+
+    return np.clip(np.floor(values * BINS + _ON_EDGE), 0, BINS - 1).astype(np.int64)
+
+
+def _divide_by_mass(values: Floats) -> Places:
+    """The number of each row's bin of about equal mass; equal values are in one bin."""
+    import numpy as np
+
+    bins = min(BINS, max(2, len(values) // _FEWEST_IN_BIN))
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    numbers: Places = np.minimum((middle / len(values) * bins).astype(np.int64), bins - 1)[places]
+    return numbers
+
+
+_NO_MAP = 1e-9
+"""What rounding can leave of a rise that is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlattMap:
+    """`1 / (1 + exp(-(slope * value + intercept)))` (Platt, 1999); `slope` is positive."""
+
+    slope: float
+    intercept: float
+
+    @property
+    def kind(self) -> Literal["platt"]:
+        """The word that a file has for maps of this kind."""
+        return "platt"
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """The mapped values, between 0 and 1, in the order of `values`."""
+        return [_squash(self.slope * value + self.intercept) for value in values]
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as JSON; `read_map` reads it."""
+        return {"kind": self.kind, "slope": self.slope, "intercept": self.intercept}
+
+
+@dataclass(frozen=True, slots=True)
+class IsotonicMap:
+    """A line through points that rises and never falls; flat before the first point and after the last.
+
+    Attributes:
+        values: the judge's values at the points, in ascending order.
+        results: what they are mapped to.
+    """
+
+    values: tuple[float, ...]
+    results: tuple[float, ...]
+
+    @property
+    def kind(self) -> Literal["isotonic"]:
+        """The word that a file has for maps of this kind."""
+        return "isotonic"
+
+    def apply(self, values: Sequence[float]) -> list[float]:
+        """The mapped values, in the order of `values`."""
+        return [self._apply(value) for value in values]
+
+    def _apply(self, value: float) -> float:
+        after = bisect_right(self.values, value)
+        if after == 0:
+            return self.results[0]
+        if after == len(self.values):
+            return self.results[-1]
+        low, high = self.values[after - 1], self.values[after]
+        part = (value - low) / (high - low)
+        return self.results[after - 1] + part * (self.results[after] - self.results[after - 1])
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as JSON; `read_map` reads it."""
+        return {"kind": self.kind, "values": [*self.values], "results": [*self.results]}
+
+
+ValueMap: TypeAlias = PlattMap | IsotonicMap
+
+
+def read_map(content: Mapping[str, Any]) -> ValueMap:
+    """The map that `to_json` gave.
+
+    Raises:
+        ValueError: the content is not that of a map. The message says what is wrong.
+    """
+    kind = content.get("kind")
+    if kind == "platt":
+        return _read_platt(content)
+    if kind == "isotonic":
+        return _read_isotonic(content)
+    raise ValueError(f"a map's kind is 'platt' or 'isotonic', not {kind!r}")
+
+
+def _read_platt(content: Mapping[str, Any]) -> PlattMap:
+    slope, intercept = content.get("slope"), content.get("intercept")
+    if not (_is_number(slope) and _is_number(intercept) and slope > 0):
+        raise ValueError("a 'platt' map needs the numbers 'slope' (above 0) and 'intercept'")
+    return PlattMap(float(slope), float(intercept))
+
+
+def _read_isotonic(content: Mapping[str, Any]) -> IsotonicMap:
+    values, results = (_read_numbers(content.get(name)) for name in ("values", "results"))
+    if not values or not results:
+        raise ValueError("an 'isotonic' map needs the lists of numbers 'values' and 'results'")
+    rises = all(a < b for a, b in itertools.pairwise(values))
+    rises = rises and all(a <= b for a, b in itertools.pairwise(results))
+    if len(values) != len(results) or not rises:
+        raise ValueError("'values' and 'results' of an 'isotonic' map must be equally long and in ascending order")
+    return IsotonicMap(values, results)
+
+
+def _read_numbers(found: object) -> tuple[float, ...]:
+    """The numbers of a list; none if it is not a list of numbers."""
+    if not isinstance(found, list) or not all(map(_is_number, found)):
+        return ()
+    return tuple(map(float, found))
+
+
+def _is_number(found: object) -> TypeGuard[float]:
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+
+
+def _squash(number: float) -> float:
+    """The logistic function, without overflow."""
+    if number >= 0:
+        return 1 / (1 + math.exp(-number))
+    grown = math.exp(number)
+    return grown / (1 + grown)
+
+
+def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
+    """The rising line with the least squared error: pool adjacent violators.
+
+    Args:
+        values: the judge's values.
+        labels: what people said of the same rows, from 0 to 1.
+
+    Returns:
+        The map, with the two ends of each flat part as its points. None if it would map all values to the same number:
+        higher values then do not go with higher labels.
+    """
+    import numpy as np
+
+    levels, places = np.unique(values, return_inverse=True)
+    counts = np.bincount(places, minlength=len(levels)).astype(float)
+    means = np.bincount(places, weights=labels, minlength=len(levels)) / np.maximum(counts, 1)
+    blocks: list[tuple[float, float, int]] = []
+    for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
+        block = (mean, count, 1)
+        while blocks and blocks[-1][0] >= block[0]:
+            block = _pool(blocks.pop(), block)
+        blocks.append(block)
+    if not blocks or blocks[-1][0] - blocks[0][0] <= _NO_MAP:
+        return None
+    points: list[tuple[float, float]] = []
+    start = 0
+    for mean, _, width in blocks:
+        ends = dict.fromkeys((float(levels[start]), float(levels[start + width - 1])))
+        points += [(end, mean) for end in ends]
+        start += width
+    return IsotonicMap(tuple(value for value, _ in points), tuple(result for _, result in points))
+
+
+def _pool(first: tuple[float, float, int], second: tuple[float, float, int]) -> tuple[float, float, int]:
+    """Two blocks (mean, rows, levels) as one."""
+    count = first[1] + second[1]
+    return (first[0] * first[1] + second[0] * second[1]) / count, count, first[2] + second[2]
+
+
+_MOST_STEPS = 100
+_CLOSE = 1e-10
+
+
+def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
+    """The logistic curve that makes the labels most likely, by Newton's method (Lin, Lin and Weng, 2007).
+
+    Labels are drawn a little towards the middle, as if there were one more yes and one more no (Platt, 1999): a judge
+    that makes no mistake in the labels still gets a finite slope. A label between 0 and 1 counts as a part of a yes and
+    a part of a no.
+
+    Args:
+        values: the judge's values.
+        labels: what people said of the same rows, from 0 to 1.
+
+    Returns:
+        The map; None if the curve does not rise: higher values then do not go with higher labels.
+    """
+    import numpy as np
+
+    spread = float(values.std()) if len(values) else 0.0
+    if spread <= _NO_MAP:
+        return None
+    centre = float(values.mean())
+    yes = float(labels.sum())
+    high, low = (yes + 1) / (yes + 2), 1 / (len(labels) - yes + 2)
+    targets = low + labels * (high - low)
+    design = np.column_stack([(values - centre) / spread, np.ones_like(values)])
+    found = np.array([0.0, math.log((yes + 1) / (len(labels) - yes + 1))])
+    loss = _find_loss(design @ found, targets)
+    for _ in range(_MOST_STEPS):
+        shares = (1 + np.tanh(design @ found / 2)) / 2
+        slope = design.T @ (shares - targets)
+        if abs(slope).max() <= _CLOSE * len(labels):
+            break
+        curve = (design.T * (shares * (1 - shares))) @ design + _CLOSE * np.eye(2)
+        step = np.linalg.solve(curve, slope)
+        found, loss, moved = _walk(design, targets, found, step, loss)
+        if not moved:
+            break
+    rise = float(found[0]) / spread
+    return PlattMap(rise, float(found[1]) - rise * centre) if found[0] > _NO_MAP else None
+
+
+def _walk(design: Floats, targets: Floats, start: Floats, step: Floats, loss: float) -> tuple[Floats, float, bool]:
+    """Go along the step, half as far each time until the loss falls; and whether it fell."""
+    length = 1.0
+    while length > _CLOSE:
+        there = start - length * step
+        reached = _find_loss(design @ there, targets)
+        if reached < loss:
+            return there, reached, True
+        length /= 2
+    return start, loss, False
+
+
+def _find_loss(numbers: Floats, targets: Floats) -> float:
+    import numpy as np
+
+    return float((np.logaddexp(0, numbers) - targets * numbers).sum())

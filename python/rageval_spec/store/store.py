@@ -1,0 +1,322 @@
+"""The store: keeps tables, replies and digests of input files between evaluations, on disk or in memory.
+
+A table that was costly to compute is a folder of Parquet partitions, `tables/<key>/`, named by the key of the step
+that made it. It is written under a temporary name, flushed to the disk and renamed, so it exists completely or not at
+all, even if the process is killed. The manifest in the folder holds the sha256 of each partition; a damaged table is
+detected and computed again. Several processes can use one store: the first to rename its table wins, and equal keys
+mean equal tables.
+
+A store in memory is for one process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rageval_spec.errors import RagevalError, StoreWarning
+from rageval_spec.store.disk import FileDigests, digest_path, flush_folder, prepare, sweep, write_flushed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.store.disk import InputFile
+    from rageval_spec.store.replies import FileAnswers
+
+
+class MemoryStore:
+    """A store in memory, which writes no files and ends with the process."""
+
+    def __init__(self) -> None:
+        """Create an empty store."""
+        self.folder: Path | None = None
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._records: dict[str, Record] = {}
+        self._answers: Answers | None = None
+        self._fingerprints: dict[Path, str] = {}
+
+    @property
+    def answers(self) -> Answers:
+        """The answers that this process has received."""
+        if self._answers is None:
+            from rageval_spec.store.replies import MemoryAnswers
+
+            self._answers = MemoryAnswers()
+        return self._answers
+
+    def has(self, key: str) -> bool:
+        """Whether the store has the table."""
+        return key in self._tables
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        """The table, or None if it is absent."""
+        return self._tables.get(key)
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        """Keep a table under its key, with its record, unless the store already has one."""
+        if key not in self._tables:
+            self._tables[key], self._records[key] = table, record or {}
+
+    def record(self, key: str) -> Record:
+        """The record that was saved with a table; empty if there is none."""
+        return self._records.get(key, {})
+
+    def forget(self, key: str) -> None:
+        self._tables.pop(key, None)
+        self._records.pop(key, None)
+
+    def fingerprint(self, file: InputFile) -> str:
+        """The sha256 of a file's content, or of a folder's file names and contents; each is read once a process."""
+        if file.path not in self._fingerprints:
+            self._fingerprints[file.path] = digest_path(file.path)
+        return self._fingerprints[file.path]
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
+TABLES_FOLDER = "tables"
+MANIFEST = "manifest.json"
+PARTITION_ROWS = 1_000_000
+
+
+class Tables:
+    """The tables of a store on the disk, each with a record that describes it."""
+
+    def __init__(self, store: Path) -> None:
+        """`store` is the store's folder; it is created when the first table is saved."""
+        self._store = store
+
+    def has(self, key: str) -> bool:
+        """Whether the store has the table."""
+        return self._manifest(key).is_file()
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        """The table, or None if it is absent or damaged. A damaged table is removed with a `StoreWarning`."""
+        if not self.has(key):
+            return None
+        try:
+            table = _read_partitions(self._table(key))
+        except Exception as error:
+            if self.has(key):
+                message = f"store: {self._table(key)} is damaged and will be computed again: {error}"
+                warnings.warn(message, StoreWarning, 2)
+                self._discard(self._table(key))
+            return None
+        with suppress(OSError):
+            os.utime(self._manifest(key))  # records when the table was last used
+        return table
+
+    def record(self, key: str) -> Record:
+        """The record of a table; empty if the table is absent or damaged."""
+        try:
+            found = json.loads(self._manifest(key).read_bytes()).get("record")
+        except (OSError, ValueError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        """Write the table completely, or not at all.
+
+        Raises:
+            RagevalError: the folder cannot be written.
+        """
+        try:
+            temporary = self._temporary(key)
+            _write_partitions(temporary, table, record or {})
+            self._publish(temporary, self._table(key))
+        except OSError as error:
+            raise RagevalError(
+                f"store: cannot write to {self._store}: {error}; choose another folder with --store, or use --no-store"
+            ) from error
+
+    def forget(self, key: str) -> None:
+        """Remove a table, if it can be removed."""
+        if self._table(key).is_dir():
+            self._discard(self._table(key))
+
+    def _table(self, key: str) -> Path:
+        return self._store / TABLES_FOLDER / key
+
+    def _manifest(self, key: str) -> Path:
+        return self._table(key) / MANIFEST
+
+    def _temporary(self, name: str) -> Path:
+        folder = prepare(self._store, "temporary")
+        sweep(folder.iterdir())
+        temporary = folder / f"{name}.{uuid.uuid4().hex}"
+        temporary.mkdir()
+        return temporary
+
+    def _publish(self, temporary: Path, table: Path) -> None:
+        prepare(self._store, TABLES_FOLDER)
+        try:
+            temporary.rename(table)
+        except OSError:
+            if not (table / MANIFEST).is_file():
+                raise
+            shutil.rmtree(temporary, ignore_errors=True)  # another process was first, with the same table
+        flush_folder(table.parent)
+
+    def _discard(self, table: Path) -> None:
+        try:
+            aside = prepare(self._store, "temporary") / f"{table.name}.{uuid.uuid4().hex}"
+            table.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        except OSError:
+            return  # another process was first, or the store is read-only
+
+
+def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
+    entries = []
+    for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
+        part = table.slice(start, PARTITION_ROWS)
+        buffer = BytesIO()
+        part.write_parquet(buffer)
+        content = buffer.getvalue()
+        name = f"part-{number:05}.parquet"
+        write_flushed(folder / name, content)
+        entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
+    manifest = {"partitions": entries, "record": dict(record)}
+    write_flushed(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+    flush_folder(folder)
+
+
+def _read_partitions(folder: Path) -> pl.DataFrame:
+    import polars as pl
+
+    entries: Sequence[dict[str, str]] = json.loads((folder / MANIFEST).read_bytes())["partitions"]
+    return pl.concat([_read_partition(folder / entry["file"], entry["sha256"]) for entry in entries])
+
+
+def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
+    import polars as pl
+
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(f"{path.name} has changed since it was written")
+    return pl.read_parquet(BytesIO(content))
+
+
+if TYPE_CHECKING:
+    Record = Mapping[str, Any]
+
+
+class Store(Protocol):
+    """Keeps tables, the replies of models and the digests of files between evaluations."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The store's folder; None for a store in memory."""
+
+    @property
+    def answers(self) -> Answers:
+        """The replies of models and the answers of systems."""
+
+    def has(self, key: str) -> bool:
+        """Whether the store has the table. It can still turn out to be damaged when it is loaded."""
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        """The table, or None if it is absent or damaged."""
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        """Keep a table under its key, with a record (JSON types) that describes it.
+
+        If the store already has a table under this key, it stays, with its record.
+        """
+
+    def record(self, key: str) -> Record:
+        """The record that was saved with a table; empty if there is none."""
+
+    def forget(self, key: str) -> None:
+        """Remove a table, so that another one can be saved under its key."""
+
+    def fingerprint(self, file: InputFile) -> str:
+        """The sha256 of a file's content, or of a folder's file names and contents."""
+
+    def close(self) -> None:
+        """Close all open files. They are opened again when they are needed."""
+
+
+class FolderStore(Tables):
+    """A store in a folder on the disk, which several processes can use."""
+
+    def __init__(self, folder: Path) -> None:
+        """The folder is created when something is first kept."""
+        super().__init__(folder)
+        self.folder = folder
+        self._digests = FileDigests(folder)
+        self._answers: FileAnswers | None = None
+
+    @property
+    def answers(self) -> Answers:
+        """The answers in the SQLite file of the folder."""
+        if self._answers is None:
+            from rageval_spec.store.replies import REPLIES_FOLDER, FileAnswers
+
+            self._answers = FileAnswers(self.folder / REPLIES_FOLDER, lambda: prepare(self.folder, REPLIES_FOLDER))
+        return self._answers
+
+    def fingerprint(self, file: InputFile) -> str:
+        """As `Store.fingerprint`; a file is read again only if its size, times or inode changed."""
+        return digest_path(file.path, self._digests.digest)
+
+    def close(self) -> None:
+        """Close the file of answers. It is opened again when it is needed."""
+        if self._answers is not None:
+            self._answers.close()
+
+
+def open_store(folder: Path | None) -> Store:
+    """Open the store in a folder; None gives a store in memory."""
+    return MemoryStore() if folder is None else FolderStore(folder)
+
+
+class Answers(Protocol):
+    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content."""
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """The stored answers to a model's questions, by digest; questions without one are missing."""
+
+    def has_any(self, model: str) -> bool:
+        """Whether any answer of a model is stored."""
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
+
+    def claim(self, model: str, question: bytes) -> bool:
+        """Whether this process may ask a question now; False while another process with the same store is asking it."""
+
+    def release(self, model: str, question: bytes) -> None:
+        """End a claim, because the question was answered or failed."""
+
+
+class NoAnswers:
+    """An `Answers` that stores nothing and lets every question be asked."""
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
+        """Return no answers."""
+        return {}
+
+    def has_any(self, model: str) -> bool:  # noqa: ARG002 - nothing is stored
+        """Never."""
+        return False
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Drop the answers."""
+
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares it
+        """Always."""
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Do nothing: claims are not recorded."""

@@ -1,0 +1,156 @@
+"""The base class of systems whose answers are read from the traces of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from rageval_spec.data.outcomes import Note
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.contracts import read_traces
+from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
+from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_steps
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.data.traces import Trace
+    from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
+
+T = TypeVar("T", bound=GeneratingNode)
+_MOST_SHOWN = 3
+_LONGEST_SHOWN = 60
+
+
+class TraceSystem(System[T]):
+    """Answers from traces, matched to the dataset's questions by id, or else by the question's text.
+
+    A subclass names its `source_type`; its node inherits from `GeneratingNode` and from the node of the source. If a
+    question has several traces, the newest counts; those with its id come before those with its text.
+    """
+
+    source_type: ClassVar[type[TraceSource[Any]]]
+    can_answer = True
+    stored = False
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files that the traces are read from."""
+        return self._source.inputs()
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Never: it has no answers other than the traces."""
+        return False
+
+    def answer(self, collection: Collection) -> Answering:
+        """The answers in the traces.
+
+        Raises:
+            DataError: no trace answers a question of the dataset.
+            RagevalError: the traces cannot be read.
+        """
+        from rageval_spec.reading.answer_files import FileAnswer, match_answers
+        from rageval_spec.recorded.answers_and_steps import table_of
+
+        where = f"systems.{self.context.name}"
+        queries = collection.require("queries", f"{where}: {self.node.use}")
+        traces, remarks = read_traces(self._source, where)
+        chosen, unknown = _choose_newest(traces, queries)
+        if not chosen:
+            raise DataError(f"{where}: {_explain_unmatched(traces, queries['text'].to_list())}")
+        answers = [
+            FileAnswer(f"{where}: trace {one.link.trace_id}", query_id, one.question, read_answer(one))
+            for query_id, one in chosen.items()
+        ]
+        matched = match_answers(Path(where), answers, queries)
+        notes = [Note("traces", message) for message in remarks]
+        if unknown:
+            message = f"{count_noun(unknown, 'trace')} with other questions left out"
+            notes.append(Note("unknown", message, count=unknown))
+        if older := len(traces) - unknown - len({id(one) for one in chosen.values()}):
+            notes.append(Note("traces", f"{count_noun(older, 'older trace')} of the same questions left out"))
+        if matched.remark:
+            notes.append(Note("differing_questions", matched.remark, count=matched.differing))
+        return Answering(table_of(matched.take_rows()), tuple(notes))
+
+    def find_answers(self, collection: Collection) -> pl.DataFrame:
+        """All answers: reading traces costs nothing, and a plan without them would promise that judges cost nothing."""
+        return self.answer(collection).answers
+
+    @cached_property
+    def _source(self) -> TraceSource[Any]:
+        fields = self.source_type.node_type.model_fields
+        node: SourceNode = self.source_type.node_type(**{name: getattr(self.node, name) for name in fields})
+        return self.source_type(node, replace(self.context, models={}, judges={}))
+
+
+def read_answer(trace: Trace) -> AnswerRow:
+    """The answer of a trace, with its contexts and steps."""
+    documents = trace.documents
+    texts = None if documents is None or any(one.text is None for one in documents) else [one.text for one in documents]
+    ids = None if not documents or any(one.doc_id is None for one in documents) else [one.doc_id for one in documents]
+    scores = None if not documents or any(one.score is None for one in documents) else [one.score for one in documents]
+    error = trace.error if trace.answer is None else None
+    return AnswerRow(
+        answer=trace.answer,
+        contexts=None if texts is None else tuple(map(str, texts)),
+        context_ids=None if ids is None else tuple(map(str, ids)),
+        scores=None if scores is None else tuple(float(score or 0) for score in scores),
+        seconds=trace.seconds,
+        input_tokens=trace.input_tokens,
+        output_tokens=trace.output_tokens,
+        cost=trace.cost,
+        error=error or ("the trace has no answer" if trace.answer is None else None),
+        trace=trace.link.dump(),
+        steps=dump_steps(trace.steps),
+    )
+
+
+def _choose_newest(traces: Sequence[Trace], queries: pl.DataFrame) -> tuple[dict[str, Trace], int]:
+    """The trace of each question: the newest with its id, else the newest with its text. And how many have neither."""
+    asked: dict[str, list[str]] = {}
+    for query_id, text in queries.select("query_id", "text").iter_rows():
+        asked.setdefault(text.strip(), []).append(query_id)
+    known = set(queries["query_id"].to_list())
+    by_id: dict[str, Trace] = {}
+    by_text: dict[str, Trace] = {}
+    unknown = 0
+    for trace in traces:
+        if trace.id in known:
+            _keep_newer(by_id, trace.id, trace)
+        elif groups := asked.get(trace.question.strip()):
+            for query_id in groups:
+                _keep_newer(by_text, query_id, trace)
+        else:
+            unknown += 1
+    return by_text | by_id, unknown
+
+
+def _keep_newer(newest: dict[str, Trace], query_id: str, trace: Trace) -> None:
+    """Keep the trace if it began no earlier than the one that is there."""
+    if query_id not in newest or _moment_of(trace) >= _moment_of(newest[query_id]):
+        newest[query_id] = trace
+
+
+def _moment_of(trace: Trace) -> str:
+    """When a trace began, as text in the order of time: `Z` would put whole seconds behind their fractions."""
+    return (trace.started or "").removesuffix("Z")
+
+
+def _explain_unmatched(traces: Sequence[Trace], texts: Sequence[str]) -> str:
+    def show(questions: Iterable[str]) -> str:
+        shown = [repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...") for text in questions]
+        return ", ".join(shown)
+
+    theirs = show([trace.question for trace in traces[:_MOST_SHOWN]])
+    if not traces:
+        return "there are no traces to take answers from"
+    return (
+        "no trace has the id or the text of a question in the dataset: the traces ask "
+        f"{theirs}, ..., the dataset asks {show(texts[:_MOST_SHOWN])}, ..."
+    )

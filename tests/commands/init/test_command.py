@@ -1,0 +1,195 @@
+"""The arguments of `init`.
+
+`init --answers` and `init --from`: what they write is valid and runs as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.command_line import invoke
+from tests.commands.init.files import ANSWERS, ROWS, write_rows
+from tests.tiny import write_collection
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--answers", "a.jsonl", "--from", "ragas", "a.jsonl"), "--answers and --from exclude each other"),
+        (("--golden", "a.jsonl"), "--golden belongs to --answers"),
+        (("--column", "text=a"), "--column belongs to --answers or --from"),
+        (("--answers", "a.jsonl", "--column", "foo=a"), "--column foo: there is no such part; write one of answer,"),
+        (("--answers", "a.jsonl", "--column", "text"), "--column 'text': write PART=NAME"),
+        (("--answers", "b.jsonl"), "b.jsonl has no answers of a system; name the column with --column answer=NAME"),
+        (("--answers", "notes.txt"), "it is not clear what this file holds; its name must end in one of .csv,"),
+        (("--answers", "bad.jsonl"), "bad.jsonl:1"),
+        (("--from", "beir", "a.jsonl"), "is not a folder; a BEIR dataset is one with corpus.jsonl"),
+        (("--from", "ragas", "."), "is a folder; name the file with the questions"),
+        (("--from", "beir", "."), "there is no "),
+        (("--from", "trulens", "a.jsonl"), "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir'"),
+    ],
+)
+def test_wrong_arguments_are_explained_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "a.jsonl", ANSWERS)
+    write_rows(tmp_path / "b.jsonl", ROWS)
+    (tmp_path / "notes.txt").write_text("a?\n")
+    (tmp_path / "bad.jsonl").write_text("[1]\n")
+    result = invoke("init", *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "spec.yaml").exists()
+
+
+def test_init_writes_a_spec_that_runs_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    result = invoke("init", folder)
+    assert result.exit_code == 0
+    assert f"rageval-spec run {folder / 'spec.yaml'}" in result.stdout
+    assert invoke("validate", folder / "spec.yaml").exit_code == 0
+    assert invoke("run", folder / "spec.yaml", "-o", tmp_path / "out").exit_code == 0
+    assert json.loads((folder / "spec.schema.json").read_text())["$schema"].startswith(
+        "http://json-schema.org/draft-07"
+    )
+
+
+def test_init_writes_a_second_spec_for_answers_that_needs_no_model(tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    assert "answers.yaml" in invoke("init", folder).stdout
+    assert invoke("validate", folder / "answers.yaml").stderr == ""
+    result = invoke("run", folder / "answers.yaml", "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    means = {row["metric"]: row["mean"] for row in results["aggregates"]}
+    assert 0.8 < means["faithfulness"] < 1  # one answer says what no text supports, to show what that looks like
+    assert len(results["gates"]) == 3
+    assert "kept for ten years" in (folder / "data" / "answers.jsonl").read_text()
+
+
+def test_init_overwrites_files_only_with_force(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("mine")
+    result = invoke("init", tmp_path)
+    assert result.exit_code == 2
+    assert "already exists" in result.stderr
+    assert (tmp_path / "spec.yaml").read_text() == "mine"
+    assert not (tmp_path / "data").exists()
+    assert invoke("init", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / "spec.yaml").read_text() != "mine"
+
+
+def start(folder: Path, *arguments: Any) -> dict[str, Any]:
+    """Write a spec; check that it is valid and that it runs; return its content."""
+    result = invoke("init", *arguments, folder)
+    assert result.exit_code == 0, result.stderr
+    path = folder / "spec.yaml"
+    assert str(path) in result.stdout
+    assert invoke("validate", path).stderr == ""
+    assert invoke("run", path, "-q", "-o", folder / "out").exit_code == 0
+    content: dict[str, Any] = yaml.safe_load(path.read_text())
+    return content
+
+
+def list_metrics(content: dict[str, Any]) -> list[str]:
+    return [metric if isinstance(metric, str) else metric["use"] for metric in content["metrics"]]
+
+
+def test_a_file_of_answers_gets_the_metrics_that_its_columns_allow(tmp_path: Path) -> None:
+    content = start(tmp_path / "mine", "--answers", write_rows(tmp_path / "answers.jsonl", ANSWERS))
+    assert content["datasets"] == {"golden": {"use": "jsonl", "path": "../answers.jsonl"}}
+    assert content["systems"] == {"current": {"use": "file", "path": "../answers.jsonl"}}
+    assert list_metrics(content) == [
+        "token_f1", "rouge_l", "completeness", "faithfulness", "context_recall", "error_rate",
+    ]  # fmt: skip
+    assert content["slices"] == ["level"]
+    text = (tmp_path / "mine" / "spec.yaml").read_text()
+    assert "# - ndcg@10" in text and "# needs `context_ids` and `relevant_doc_ids`" in text
+    results = json.loads((tmp_path / "mine" / "out" / "results.json").read_text())
+    assert all(one["scored"] for one in results["aggregates"])
+
+
+def test_a_file_with_rankings_times_and_answerability_gets_their_metrics(tmp_path: Path) -> None:
+    more = {"context_ids": ["d1"], "relevant_doc_ids": ["d1"], "seconds": 0.5, "cost": 0.01, "answerable": True}
+    rows = [{key: value for key, value in {**row, **more}.items() if key != "reference"} for row in ANSWERS]
+    found = list_metrics(start(tmp_path / "mine", "--answers", write_rows(tmp_path / "answers.jsonl", rows)))
+    assert {"faithfulness", "ndcg@10", "rr", "latency@p95", "cost", "answerability"} <= {*found}
+    assert "token_f1" not in found
+
+
+def test_answers_alone_get_what_needs_nothing_else(tmp_path: Path) -> None:
+    rows = [{"question": "a?", "response": "b"}, {"question": "b?", "response": "c"}]
+    assert list_metrics(start(tmp_path / "x", "--answers", write_rows(tmp_path / "a.jsonl", rows))) == ["error_rate"]
+
+
+def test_questions_and_answers_can_be_in_two_files(tmp_path: Path) -> None:
+    golden = write_rows(tmp_path / "golden.jsonl", ROWS)
+    answers = write_rows(tmp_path / "answers.jsonl", [{"id": row["id"], "answer": "a king"} for row in ROWS])
+    content = start(tmp_path / "mine", "--answers", answers, "--golden", golden)
+    assert content["datasets"]["golden"]["path"] == "../golden.jsonl"
+    assert content["systems"]["current"]["path"] == "../answers.jsonl"
+    result = invoke("init", "--answers", answers, tmp_path / "other")
+    assert result.exit_code == 2
+    assert "the columns are 'id', 'answer'" in result.stderr
+    assert "or --golden FILE if the questions are elsewhere" in result.stderr
+
+
+def test_columns_that_are_not_recognised_are_shown_with_the_mapping_to_pass(tmp_path: Path) -> None:
+    path = tmp_path / "fragen.csv"
+    path.write_text("Frage,Antwort des Bots,Gold\nWer?,Ada,Ada L.\nWo?,Rom,Rom\n")
+    result = invoke("init", "--answers", path, tmp_path / "mine")
+    assert result.exit_code == 2
+    assert "its columns are 'Frage', 'Antwort des Bots', 'Gold'" in result.stderr
+    assert "here: --column text=Frage --column reference=" in result.stderr
+    assert not (tmp_path / "mine").exists()
+    columns = ("--column", "text=Frage", "--column", "answer=Antwort des Bots", "--column", "reference=Gold")
+    content = start(tmp_path / "mine", "--answers", path, *columns)
+    assert content["datasets"]["golden"]["columns"] == {"text": "Frage", "reference": "Gold"}
+    assert content["systems"]["current"]["columns"] == {"answer": "Antwort des Bots", "question": "Frage"}
+    assert list_metrics(content) == ["token_f1", "rouge_l", "completeness", "error_rate"]
+
+
+RAGAS = [{"user_input": "a?", "reference": "b", "response": "b", "retrieved_contexts": ["b"]}] * 2
+DEEPEVAL = [{"input": "a?", "expected_output": "b", "actual_output": "b", "retrieval_context": ["b"]}] * 2
+
+
+@pytest.mark.parametrize(("tool", "rows"), [("ragas", RAGAS), ("deepeval", DEEPEVAL)])
+def test_test_sets_of_other_tools_get_a_spec_with_the_names_of_their_metrics(
+    tmp_path: Path, tool: str, rows: list[dict[str, Any]]
+) -> None:
+    content = start(tmp_path / "mine", "--from", tool, write_rows(tmp_path / "set.jsonl", rows))
+    assert {"token_f1", "faithfulness"} <= {*list_metrics(content)}
+    text = (tmp_path / "mine" / "spec.yaml").read_text()
+    assert f"# What {tool} calls its metrics, and what they are called here:" in text
+    assert "answer_relevancy\n" in text
+
+
+def test_questions_without_answers_get_a_function_to_fill_in(tmp_path: Path) -> None:
+    rows = [{"vars": {"question": row["question"]}, "reference": row["reference"]} for row in ROWS]
+    content = start(tmp_path / "mine", "--from", "promptfoo", write_rows(tmp_path / "tests.jsonl", rows))
+    assert content["systems"] == {"current": {"use": "python", "function": "answer:answer"}}
+    assert "Replace the placeholder" in (tmp_path / "mine" / "answer.py").read_text()
+    assert "token_f1" in list_metrics(content)
+
+
+def test_a_beir_folder_gets_retrievers_and_the_split_that_it_has(tmp_path: Path) -> None:
+    data = write_collection(tmp_path)
+    content = start(tmp_path / "mine", "--from", "beir", data)
+    assert content["datasets"] == {"golden": {"use": "beir", "path": "../data"}}
+    assert [*content["systems"]] == ["bm25"]
+    assert list_metrics(content) == ["ndcg@10", "recall@10", "precision@5", "rr"]
+    (data / "qrels" / "test.tsv").rename(data / "qrels" / "dev.tsv")
+    assert start(tmp_path / "dev", "--from", "beir", data)["datasets"]["golden"]["split"] == "dev"
+
+
+def test_an_existing_spec_is_kept_without_force(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "answers.jsonl", ANSWERS)
+    (tmp_path / "spec.yaml").write_text("mine")
+    assert "already exists" in invoke("init", "--answers", path, tmp_path).stderr
+    assert (tmp_path / "spec.yaml").read_text() == "mine"
+    assert invoke("init", "--answers", path, tmp_path, "--force").exit_code == 0

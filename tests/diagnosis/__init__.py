@@ -1,1 +1,0 @@
-"""Tests of `rageval_spec.diagnosis`."""

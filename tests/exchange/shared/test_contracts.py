@@ -1,0 +1,158 @@
+"""The nodes of sources check what a user asks for.
+
+What all targets share.
+
+Tools are found by their word, without importing the others.
+
+Traces are read once for all blocks that ask for the same.
+
+Moments as users write them.
+
+The URLs of tools.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.exchange.shared import contracts
+from rageval_spec.exchange.shared.contracts import (
+    Exporter,
+    Parcel,
+    TargetNode,
+    TraceSource,
+    WindowNode,
+    check_url,
+    parse_moment,
+    read_traces,
+    require_url,
+)
+from rageval_spec.exchange.shared.spans.spans import format_moment
+from rageval_spec.plugin import Context
+from rageval_spec.plugin.budget import Budget
+from tests.exchange.tool import TRACES, ToySource, ToyTarget
+
+
+def test_a_window_is_checked_when_the_spec_is_read() -> None:
+    assert WindowNode(since="7d", until="2026-03-01").since == "7d"
+    with pytest.raises(ValidationError, match="is not a moment"):
+        WindowNode(since="last week")
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        WindowNode(limit=0)
+
+
+def test_a_target_has_nothing_to_say_before_it_sends() -> None:
+    target = ToyTarget(TargetNode(), Context("toy"))
+    assert (target.destination, target.batch) == ("the toy", 2)
+    target.close()
+
+
+def test_the_kind_of_a_parcel_is_a_value_unless_it_says() -> None:
+    assert Parcel("k", {}, "s").kind == "value"
+
+
+@pytest.mark.parametrize("word", contracts.words())
+def test_every_tool_can_be_read_or_written_and_says_what(word: str) -> None:
+    tool = contracts.load(word)
+    kinds = [kind for kind in (tool.source, tool.target) if kind is not None]
+    assert kinds and all(issubclass(kind, (TraceSource, Exporter)) for kind in kinds)
+    assert all(kind.summary.endswith(".") and kind.examples for kind in kinds)
+
+
+@pytest.mark.parametrize("word", contracts.words())
+def test_examples_are_commands_of_the_tool(word: str) -> None:
+    tool = contracts.load(word)
+    for kind, command in ((tool.source, "import"), (tool.target, "export")):
+        assert all(example.startswith(f"{command} {word}") for example in (kind.examples if kind else ()))
+
+
+def test_an_unknown_word_is_told_the_nearest() -> None:
+    with pytest.raises(UsageError, match="there is no tool 'ragass'; did you mean 'ragas'"):
+        contracts.load("ragass")
+
+
+def test_listing_words_imports_no_tool() -> None:
+    code = (
+        "import sys; from rageval_spec.exchange.shared import contracts as finding; assert 'ragas' in finding.words(); "
+        "assert 'rageval_spec.exchange.ragas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_another_evaluation_or_other_settings_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToySource, "reads", 0)
+    context, later = Context("a", tmp_path, budget=Budget()), Context("b", tmp_path, budget=Budget())
+    node = ToySource.node_type()
+    assert read_traces(ToySource(node, context), "systems.a")[0] == TRACES
+    read_traces(ToySource(node, context), "datasets.a")
+    assert ToySource.reads == 1
+    read_traces(ToySource(ToySource.node_type(limit=3), context), "systems.a")
+    read_traces(ToySource(node, later), "systems.a")
+    assert ToySource.reads == 3
+
+
+def test_a_later_evaluation_never_gets_what_an_earlier_one_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToySource, "reads", 0)
+    for _ in range(5):  # each budget is gone before the next is made, so that its place in memory is free again
+        read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")
+    assert ToySource.reads == 5
+
+
+def test_no_traces_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToySource, "traces", [])
+    with pytest.raises(DataError, match=r"systems.a: there are no traces in what it names"):
+        read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")
+
+
+def test_what_was_left_out_is_said_if_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToySource, "traces", [])
+    monkeypatch.setattr(ToySource, "remarks", lambda self: ["7 traces without a question left out"])
+    with pytest.raises(DataError, match="or correct the names; 7 traces without a question left out"):
+        read_traces(ToySource(ToySource.node_type(), Context("a", tmp_path, budget=Budget())), "systems.a")
+
+
+NOW = datetime(2026, 3, 8, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("7d", "2026-03-01T12:00:00Z"),
+        (" 12 H ", "2026-03-08T00:00:00Z"),
+        ("30m", "2026-03-08T11:30:00Z"),
+        ("2w", "2026-02-22T12:00:00Z"),
+        ("2026-03-01", "2026-03-01T00:00:00Z"),
+        ("2026-03-01T12:00:00+02:00", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T12:00:00.250Z", "2026-03-01T12:00:00.250000Z"),
+    ],
+)
+def test_a_moment_is_in_utc(text: str, moment: str) -> None:
+    assert format_moment(parse_moment(text, NOW)) == moment
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "7x", "-7d", "2026-13-01", "999999w"])
+def test_anything_else_says_what_to_write(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a moment; write how long ago, such as 30m"):
+        parse_moment(text, NOW)
+
+
+def test_a_slash_at_the_end_is_dropped_and_no_url_stays_none() -> None:
+    assert check_url("http://localhost:6006/") == "http://localhost:6006"
+    assert check_url(None) is None
+
+
+def test_what_is_not_a_url_is_named_with_its_key() -> None:
+    require_url("https://example.org", "langfuse")
+    with pytest.raises(UsageError, match=r"^langfuse: url: write a URL such as"):
+        require_url("example.org", "langfuse")
+    with pytest.raises(UsageError, match=r"^otel: endpoint: this URL has credentials"):
+        require_url("http://a:b@example.org", "otel", "endpoint")

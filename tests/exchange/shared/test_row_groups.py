@@ -1,0 +1,127 @@
+""""""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.traces import Trace, TraceLink
+from rageval_spec.endpoints.service import ServiceError
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.row_groups import Rows, RowSpool, SpooledNode, SpooledSource, TraceRow, list_row_pages
+from rageval_spec.plugin import Context
+
+PAGES = [
+    [{"trace": "a", "id": "1", "time": "2026-03-01T00:00:00Z", "question": "q a"}, {"trace": "b", "id": "3"}],
+    [
+        {"trace": "b", "id": "2", "time": "2026-03-02T00:00:00Z", "question": "q b"},
+        {"id": "9"},
+        {"trace": "c", "id": "4"},
+    ],
+]
+
+
+class Toy(SpooledSource[SpooledNode]):
+    node_type = SpooledNode
+    loose = "toy"
+
+    def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
+        for page in PAGES:
+            yield [("place", row) for row in page]
+
+    def read_items(self, dataset: str) -> Iterator[Trace | None]:
+        yield from (Trace(TraceLink("toy", dataset), "q"), None)
+
+    def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
+        return TraceRow(row["trace"], row["id"], row.get("time", ""), row) if "trace" in row else None
+
+    def assemble(self, rows: Rows) -> Trace | None:
+        first = rows[-1]
+        question = first.get("question")
+        return Trace(TraceLink("toy", first["trace"]), question, started=first.get("time")) if question else None
+
+
+def read(folder: Path = Path(), **settings: Any) -> tuple[list[str], list[str]]:
+    source = Toy(SpooledNode(**settings), Context("toy", folder))
+    return [trace.question for trace in source.read()], list(source.remarks())
+
+
+def test_rows_of_any_page_make_one_trace_and_the_rest_is_counted() -> None:
+    questions, remarks = read()
+    assert questions == ["q b", "q a"]
+    assert "1 trace without a question" in remarks[0]
+    assert remarks[1] == "1 toy of no trace that was read left out"
+
+
+def test_window_and_limit() -> None:
+    assert read(since="2026-03-02")[0] == ["q b"]
+    assert read(until="2026-03-01T12:00:00Z")[0] == ["q a"]
+    assert read(limit=1)[0] == ["q b"]
+
+
+def test_items_of_a_dataset_need_no_rows() -> None:
+    questions, remarks = read(dataset="golden")
+    assert (questions, len(remarks)) == (["q"], 1)
+
+
+def test_files_of_a_folder_are_read_and_others_are_not(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    for number, page in enumerate(PAGES):
+        (tmp_path / "part" / f"{number}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in page))
+    (tmp_path / "readme.txt").write_text("nothing")
+    assert read(tmp_path, path="part")[0] == ["q b", "q a"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="this folder has no exported files"):
+        read(tmp_path, path="empty")
+
+
+def test_groups_leave_newest_first_and_rows_by_time() -> None:
+    with RowSpool() as spool:
+        spool.add(
+            [("a", "2", "2026-01-02", {"n": 2}), ("b", "1", "2026-01-03", {"n": 3}), ("a", "1", "2026-01-01", {"n": 1})]
+        )
+        assert len(spool) == 2
+        assert list(spool.groups()) == [[{"n": 3}], [{"n": 1}, {"n": 2}]]
+
+
+def test_the_last_row_with_a_key_counts() -> None:
+    with RowSpool() as spool:
+        spool.add([("a", "1", "", {"n": 1}), ("a", "1", "", {"n": 2}), ("b", "1", "", {"n": 3})])
+        assert sorted(spool.groups(), key=str) == [[{"n": 2}], [{"n": 3}]]
+
+
+def test_odd_texts_are_kept() -> None:
+    with RowSpool() as spool:
+        spool.add([("\ud800\0'", "\0", "", {"text": "\ud800 \0"})])
+        assert list(spool.groups()) == [[{"text": "\ud800 \0"}]]
+
+
+def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with RowSpool() as spool:
+        spool.add([("a", "1", "", {"n": 1})])
+        assert list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
+
+
+PAGES_OF_ROWS = {None: (["a"], "1"), "1": (["b"], "2"), "2": ([], "3")}
+
+
+def test_an_empty_page_is_the_last() -> None:
+    assert list(list_row_pages(lambda cursor: PAGES_OF_ROWS[cursor], "tool")) == [["a"], ["b"]]
+
+
+def test_a_cursor_that_comes_again_is_an_error() -> None:
+    numbers = count()
+    with pytest.raises(ServiceError, match="tool: gave the page 'x' twice"):
+        list(list_row_pages(lambda cursor: ([next(numbers)], "x"), "tool"))
+
+
+def test_rows_that_come_again_are_an_error() -> None:
+    with pytest.raises(ServiceError, match="tool: gave the same rows twice in a row"):
+        list(list_row_pages(lambda cursor: (["a"], f"{cursor}x"), "tool"))

@@ -1,0 +1,187 @@
+""""""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.data.traces import Document, Step
+from rageval_spec.recorded.answers_and_steps import (
+    AnswerRow,
+    UnusableReplyError,
+    dump_steps,
+    list_retrieved,
+    load_steps,
+    read_amount,
+    read_contexts,
+    read_count,
+    read_id,
+    read_steps,
+)
+from tests.reading.any_json import ANY_JSON
+
+
+@given(content=st.binary() | ANY_JSON.map(lambda content: json.dumps(content).encode()))
+def test_stored_content_is_a_row_or_nothing(content: bytes) -> None:
+    row = AnswerRow.unpack(content)
+    assert row is None or isinstance(row, AnswerRow)
+
+
+@pytest.mark.parametrize("value", ["7", 7, 7.0, " 7 "])
+def test_counts(value: Any) -> None:
+    assert read_count(value, "it") == 7
+
+
+@pytest.mark.parametrize("value", [None, True, "x", "", math.nan, math.inf, -1, [], 1.5, 2**60, 10**400])
+def test_values_that_are_not_counts_are_refused(value: Any) -> None:
+    with pytest.raises(UnusableReplyError, match=r"^it must be a"):
+        read_count(value, "it")
+
+
+def test_amounts_and_ids() -> None:
+    assert read_amount("-1e-3", "it", low=-math.inf) == -0.001
+    assert [read_id(value, "it") for value in (7, 7.0, "a b")] == ["7", "7", "a b"]
+    wrong: list[Any] = [None, True, 7.5, "", " ", []]
+    for value in wrong:
+        with pytest.raises(UnusableReplyError):
+            read_id(value, "it")
+
+
+def test_contexts_can_be_texts_or_objects() -> None:
+    assert read_contexts("one").texts == ("one",)
+    assert read_contexts([]).texts == () and read_contexts([]).ids is None
+    found = read_contexts([{"page_content": "a", "doc_id": 1}, {"page_content": "b", "doc_id": 2}])
+    assert found == (("a", "b"), ("1", "2"), None)
+    with pytest.raises(UnusableReplyError, match="both texts and objects"):
+        read_contexts(["a", {"text": "b"}])
+
+
+TRACES = Path(__file__).parents[3] / "shared" / "data" / "traces"
+DOCUMENTS = [{"id": 1, "text": "one", "score": 0.5}, {"id": "d2", "page_content": "two", "score": 0.25}]
+READ = (Document("one", "1", 0.5), Document("two", "d2", 0.25))
+
+
+@pytest.mark.parametrize(
+    ("value", "steps"),
+    [
+        ([{"name": "add", "input": "1+1", "output": 2}], [Step("tool", "add", "1+1", "2")]),
+        ([{"name": "search", "input_parameters": {"q": "x"}, "output": DOCUMENTS}],
+         [Step("retrieval", "search", '{"q": "x"}', documents=READ)]),
+        ([{"type": "retriever", "query": "x", "documents": ["a", "b"]}],
+         [Step("retrieval", "", "x", documents=(Document("a"), Document("b")))]),
+        ([[{"tool": "wiki", "tool_input": "x", "log": "..."}, "found"]], [Step("tool", "wiki", "x", "found")]),
+        ([{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}], [Step("tool", "f", "{}")]),
+        ([{"kind": "thought", "text": "hm"}], [Step("model", "thought", output="hm")]),
+        (["said"], [Step("other", output="said")]),
+        ('[{"name": "f", "seconds": 1, "error": "broken"}]', [Step("other", "f", seconds=1.0, error="broken")]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_steps_of_many_formats_are_read_and_kept(value: Any, steps: list[Step]) -> None:
+    found = read_steps(value)
+    assert list(found) == steps
+    assert load_steps(dump_steps(found)) == found
+
+
+def test_an_action_and_its_observation_are_one_step() -> None:
+    trace = [
+        {"kind": "thought", "text": "hm"}, {"kind": "action", "text": "Search[Ada]"},
+        {"kind": "observation", "text": "Ada is a name."}, {"kind": "action", "text": "Finish[yes]"},
+    ]  # fmt: skip
+    thought, search, finish = read_steps(trace)
+    assert thought.output == "hm"
+    assert search == Step("retrieval", "Search", "Ada", "Ada is a name.", (Document("Ada is a name."),))
+    assert finish == Step("tool", "Finish", "yes")
+
+
+def test_calls_of_tools_in_a_conversation_find_their_results() -> None:
+    calls = [{"id": name, "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    messages = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "b", "content": "of b"},
+        {"role": "tool", "tool_call_id": "a", "content": json.dumps(DOCUMENTS)},
+        {"role": "assistant", "content": None, "tool_calls": calls[:1]},
+        {"role": "tool", "content": "again"},
+        {"role": "assistant", "content": "done", "tool_calls": calls[1:]},
+    ]
+    first, second, third, fourth = read_steps(messages)
+    assert first == Step("retrieval", "a", "{}", documents=READ)
+    assert second == Step("tool", "b", "{}", "of b")
+    assert third.output == "again"
+    assert fourth.output is None
+
+
+def test_retrieved_documents_are_listed_once_in_order() -> None:
+    steps = read_steps([{"name": "search", "output": DOCUMENTS}, {"name": "search", "output": DOCUMENTS[::-1]}])
+    assert list_retrieved(steps) == READ
+    assert list_retrieved(read_steps([{"name": "f", "input": 1, "output": "x"}])) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(5, "steps must be a list of steps, not a number"), ({"a": 1}, "not an object"), ("x", "not text"),
+     ([5], r"steps\[0\] must be an object, not a number"), ([{"name": "f"}, None], r"steps\[1\] must be an object")],
+)  # fmt: skip
+def test_something_else_is_refused_with_its_place(value: Any, message: str) -> None:
+    with pytest.raises(UnusableReplyError, match=message):
+        read_steps(value)
+
+
+@given(ANY_JSON)
+def test_any_json_is_read_or_refused(value: Any) -> None:
+    try:
+        steps = read_steps(value)
+    except UnusableReplyError:
+        return
+    assert load_steps(dump_steps(steps)) == steps
+
+
+def test_half_a_surrogate_pair_costs_nothing_else() -> None:
+    (step,) = read_steps([{"name": "search", "input": "\ud83d", "output": [{"text": "a\udc00", "id": "\ud83d"}]}])
+    assert (step.input, step.documents) == ("\\ud83d", (Document("a\\udc00", "\\ud83d"),))
+    (dump_steps([step]) or "").encode()
+
+
+@pytest.mark.parametrize("text", ["", "{", "5", '[{"other": 1}]', "null"])
+def test_damaged_steps_are_none(text: str) -> None:
+    assert load_steps(text) == ()
+
+
+def read_trace(name: str) -> list[dict[str, Any]]:
+    path = TRACES / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent: these traces are not part of the repository")
+    lines = (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8")
+    with lines:
+        return [json.loads(line) for line in lines]
+
+
+def test_real_traces_of_a_reasoning_agent() -> None:
+    rows = read_trace("react_hotpotqa.jsonl")
+    steps = [read_steps(row["steps"]) for row in rows]
+    assert all(steps)
+    assert {step.name for step in steps[0]} == {"thought", "Search", "Finish"}
+    assert len(list_retrieved(steps[0])) == 2
+
+
+def test_real_conversations_of_an_agent_with_tools() -> None:
+    rows = read_trace("tau_bench_airline_gpt4o.jsonl.gz")
+    for row in rows:
+        calls = sum(len(turn.get("tool_calls") or ()) for turn in row["messages"])
+        steps = read_steps(row["messages"])
+        assert len(steps) == calls
+        assert sum(step.output is not None or step.documents is not None for step in steps) >= calls - 1
+
+
+@pytest.mark.parametrize("key", ["inputParameters", "arguments"])
+def test_a_call_that_says_it_is_a_function_is_a_step_and_no_message(key: str) -> None:
+    (step,) = read_steps([{"name": "weather", "type": "FUNCTION", key: {"city": "Bonn"}}])
+    assert (step.kind, step.name, step.input) == ("tool", "weather", '{"city": "Bonn"}')

@@ -1,0 +1,350 @@
+"""Sentences about the age of kept answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.tables import ANSWERS, LATER_ANSWERS, Collection
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.plugin import Context
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.recorded.answers_and_steps import AnswerRow
+from rageval_spec.store.replies import FileAnswers, MemoryAnswers
+from rageval_spec.systems.shared.answering_system import AnsweringNode, KeptAnswers, describe_days, remark_on_age
+from rageval_spec.systems.shared.question_templates import AskError, SystemQuestion, digest_of
+from tests.systems.asking import answers_of, collection
+from tests.systems.shared.scripted import QUESTIONS, Say, Scripted, echo, scripted
+
+
+def test_the_table_has_all_columns_and_one_row_per_query_in_order() -> None:
+    answering = scripted().answer(collection(QUESTIONS))
+    assert tuple(answering.answers.columns) == (*ANSWERS, *LATER_ANSWERS)
+    assert answering.answers["query_id"].to_list() == list(QUESTIONS)
+    assert answering.answers["answer"].to_list() == [text.upper() for text in QUESTIONS.values()]
+    assert answering.answers["seconds"].min() is not None
+    assert answering.notes == ()
+
+
+def test_no_query_is_asked_of_a_collection_without_any() -> None:
+    assert scripted().answer(collection({})).answers.height == 0
+    with pytest.raises(DataError, match=r"systems\.tested: scripted needs queries, but the dataset 'bare' has none"):
+        scripted().answer(Collection("bare"))
+
+
+def test_equal_questions_are_asked_once_unless_the_system_gets_the_id() -> None:
+    questions = {"q1": "same", "q2": "same", "q3": "other"}
+    system = scripted()
+    rows = answers_of(system, questions)
+    assert len(system.told) == 2 and rows["q1"] == rows["q2"]
+    system = scripted(variables=frozenset({"question", "query_id"}))
+    answers_of(system, questions)
+    assert len(system.told) == 3
+
+
+def test_stored_answers_are_found_without_asking() -> None:
+    kept = MemoryAnswers()
+    assert scripted(answers=kept).find_answers(collection(QUESTIONS)).height == 0
+    first = scripted(answers=kept).answer(collection({"q1": "a", "q2": "b"})).answers
+    other = scripted(answers=kept)
+    found = other.find_answers(collection({"q0": "c", "q1": "a", "q2": "b"}))
+    assert found.equals(first) and other.told == []
+
+
+def test_a_finished_evaluation_asks_again_next_time() -> None:
+    kept = MemoryAnswers()
+    system = scripted(answers=kept)
+    first = answers_of(system, QUESTIONS)
+    system.finish("golden")
+    changed = scripted(lambda told: AnswerRow("changed"), answers=kept)
+    assert changed.find_answers(collection(QUESTIONS)).height == 0
+    assert {row["answer"] for row in answers_of(changed, QUESTIONS).values()} == {"changed"}
+    assert len(changed.told) == len(first)
+
+
+def fail_once(kind: str) -> Say:
+    def say(told: Mapping[str, Any]) -> AnswerRow:
+        if told["question"] == "question 7":
+            raise AskError("no luck", is_temporary=kind == "temporary")
+        return echo(told)
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("kind", "budget", "again"),
+    [
+        ("temporary", Budget(), 1),
+        ("lasting", Budget(), 40),
+        ("none", Budget(max_calls=30), 10),
+    ],
+)
+def test_it_is_finished_if_nothing_is_left_to_ask(kind: str, budget: Budget, again: int) -> None:
+    kept = MemoryAnswers()
+    system = scripted(fail_once(kind) if kind != "none" else echo, answers=kept, budget=budget)
+    answers_of(system, QUESTIONS)
+    system.finish("golden")
+    repeated = scripted(answers=kept)
+    answers_of(repeated, QUESTIONS)
+    assert len(repeated.told) == again
+
+
+def test_other_datasets_keep_their_answers_when_one_is_finished() -> None:
+    kept = MemoryAnswers()
+    system = scripted(answers=kept)
+    system.answer(collection({"q1": "a", "q2": "both"}))
+    other = replace(collection({"q1": "b", "q2": "both"}), name="other")
+    system.answer(other)
+    system.finish("golden")
+    assert scripted(answers=kept).find_answers(other)["query_id"].to_list() == ["q1"]
+
+
+def test_reuse_of_answers_is_announced_once() -> None:
+    kept = MemoryAnswers()
+    answers_of(scripted(answers=kept), {"q1": "a", "q2": "b"})
+    said: list[str] = []
+    going_on = scripted(answers=kept, tell=said.append)
+    answers_of(going_on, {"q1": "a", "q2": "b", "q3": "c"})
+    assert len(said) == 1
+    assert said[0].startswith("tested on golden: reusing 2 answers of an unfinished evaluation, started 2")
+    assert said[0].endswith(" UTC; asking 1 question")
+    assert (going_on.describe_reuse(2) or "").startswith("2 answers of an unfinished evaluation, started ")
+    assert going_on.describe_reuse(0) is None
+
+
+def test_with_retry_errors_finished_answers_are_used_too() -> None:
+    kept = MemoryAnswers()
+    system = scripted(fail_once("lasting"), answers=kept)
+    answers_of(system, QUESTIONS)
+    system.finish("golden")
+    said: list[str] = []
+    repairing = scripted(answers=kept, budget=Budget(retry_errors=True), tell=said.append)
+    answers_of(repairing, QUESTIONS)
+    assert [told["question"] for told in repairing.told] == ["question 7"]
+    assert said == ["tested on golden: reusing 39 answers of the last evaluation (--retry-errors); asking 1 question"]
+
+
+def test_an_answer_is_kept_before_the_next_question_is_asked() -> None:
+    kept = MemoryAnswers()
+
+    def die(told: Mapping[str, Any]) -> AnswerRow:
+        if told["question"] == "question 7":
+            raise RagevalError("the machine is gone")
+        return echo(told)
+
+    with pytest.raises(RagevalError, match="the machine is gone"):
+        scripted(die, answers=kept, concurrency=1).answer(collection(QUESTIONS))
+    again = scripted(answers=kept, concurrency=1)
+    answers_of(again, QUESTIONS)
+    assert [told["question"] for told in again.told] == list(QUESTIONS.values())[7:]
+
+
+def test_errors_are_not_kept() -> None:
+    kept = MemoryAnswers()
+
+    def refuse(told: Mapping[str, Any]) -> AnswerRow:
+        raise AskError("no\x1b[0m luck")
+
+    assert answers_of(scripted(refuse, answers=kept), {"q1": "a"}) == {"q1": {"error": "no\\x1b[0m luck"}}
+    assert answers_of(scripted(answers=kept), {"q1": "a"})["q1"]["answer"] == "A"
+
+
+@pytest.mark.parametrize(("keys", "most"), [({}, 4), ({"concurrency": 2}, 2), ({"concurrency": 7}, 7)])
+def test_at_most_the_allowed_number_of_questions_is_in_flight(keys: dict[str, Any], most: int) -> None:
+    barrier, lock, now, seen = threading.Barrier(most), threading.Lock(), [0], [0]
+
+    def wait_for_the_others(told: Mapping[str, Any]) -> AnswerRow:
+        with lock:
+            now[0] += 1
+            seen[0] = max(seen[0], now[0])
+        barrier.wait(30)
+        with lock:
+            now[0] -= 1
+        return echo(told)
+
+    answers_of(scripted(wait_for_the_others, **keys), {f"q{number}": str(number) for number in range(most * 3)})
+    assert seen[0] == most
+
+
+def test_calls_and_their_cost_are_counted_against_the_limits() -> None:
+    budget = Budget()
+    kept = MemoryAnswers()
+    answers_of(scripted(budget=budget, answers=kept), {"q1": "a", "q2": "a", "q3": "b"})
+    assert (budget.calls, budget.cost, budget.errors) == (2, 0.5, 0)
+    answers_of(scripted(budget=budget, answers=kept), {"q1": "a"})
+    assert budget.calls == 2
+
+
+def test_a_limit_stops_the_questions_and_keeps_the_answers() -> None:
+    kept = MemoryAnswers()
+    system = scripted(budget=Budget(max_calls=5), answers=kept)
+    errors = system.answer(collection(QUESTIONS)).answers["error"].drop_nulls()
+    assert len(errors) == len(QUESTIONS) - 5
+    assert errors.str.starts_with("limits.max_calls: 5 of 5 calls made").all()
+    assert len(system.told) == 5 and system.closed == 1
+    again = scripted(answers=kept)
+    answers_of(again, QUESTIONS)
+    assert len(again.told) == len(QUESTIONS) - 5
+
+
+def test_too_many_errors_stop_the_questions() -> None:
+    def refuse(told: Mapping[str, Any]) -> AnswerRow:
+        raise AskError("no")
+
+    answers = scripted(refuse, budget=Budget(max_errors=3)).answer(collection(QUESTIONS)).answers
+    assert answers["error"].str.starts_with("limits.max_errors").any()
+
+
+def test_progress_counts_distinct_questions() -> None:
+    seen: list[tuple[int, int]] = []
+    context = Context(
+        "tested", progress=lambda done, total, unit=None: seen.append((done, total)), answers=MemoryAnswers()
+    )
+    Scripted(echo, context, frozenset({"question"})).answer(collection({"q1": "a", "q2": "a", "q3": "b"}))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_calls_are_spread_over_the_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("rageval_spec.endpoints.pacing.Clock.sleep", lambda clock, seconds: waits.append(seconds))
+    answers_of(scripted(requests_per_minute=6, concurrency=1), {f"q{number}": str(number) for number in range(4)})
+    assert [round(wait, -1) for wait in waits] == [10, 20, 30]
+
+
+def test_stored_answers_are_not_asked_again_and_keep_their_seconds(tmp_path: Path) -> None:
+    kept = FileAnswers(tmp_path, lambda: None)
+    first = answers_of(scripted(answers=kept), QUESTIONS)
+    again = scripted(answers=kept)
+    assert answers_of(again, QUESTIONS) == first and again.told == []
+    renamed = scripted(answers=kept)
+    assert answers_of(renamed, {"other": "question 3"})["other"] == first["q3"] and renamed.told == []
+    raised = scripted(answers=kept, version="2")
+    answers_of(raised, QUESTIONS)
+    assert len(raised.told) == len(QUESTIONS)
+    kept.close()
+
+
+def test_a_damaged_answer_in_the_store_is_asked_again() -> None:
+    class Damaged(MemoryAnswers):
+        def find(self, model: str, questions: Any) -> Mapping[bytes, bytes]:
+            return dict.fromkeys(questions, b'{"answer": 1')
+
+    system = scripted(answers=Damaged())
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A" and len(system.told) == 1
+
+
+def question(text: str) -> SystemQuestion:
+    told = {"question": text}
+    return SystemQuestion(digest_of(told), told)
+
+
+YES = AnswerRow("yes").pack()
+A, B = question("a"), question("b")
+
+
+def keep(kept: KeptAnswers, *questions: SystemQuestion) -> None:
+    for asked in questions:
+        kept.keep(asked.digest, YES)
+
+
+def found(kept: KeptAnswers) -> list[str]:
+    return [asked.told["question"] for asked in (A, B) if asked.digest in kept.find([A, B])]
+
+
+def test_answers_are_found_until_their_evaluation_is_finished() -> None:
+    kept = KeptAnswers(scripted())
+    keep(kept, A, B)
+    assert found(kept) == ["a", "b"]
+    kept.finish([A.digest])
+    assert found(kept) == ["b"]
+    keep(kept, A)
+    assert found(kept) == ["a", "b"]
+    kept.forget([A.digest])
+    assert found(kept) == ["b"]
+
+
+def test_finished_answers_are_found_to_repair_the_last_evaluation() -> None:
+    answers = MemoryAnswers()
+    kept = KeptAnswers(scripted(answers=answers))
+    keep(kept, A)
+    kept.finish([A.digest, B.digest])
+    repairing = KeptAnswers(scripted(answers=answers, budget=Budget(retry_errors=True)))
+    assert found(repairing) == ["a"]
+    assert repairing.describe(1) == "1 answer of the last evaluation (--retry-errors)"
+
+
+def test_answers_of_an_earlier_version_are_those_of_finished_evaluations() -> None:
+    answers = MemoryAnswers()
+    system = scripted(answers=answers)
+    answers.keep(system.key, {A.digest: YES})
+    assert found(KeptAnswers(system)) == []
+    assert found(KeptAnswers(scripted(answers=answers, budget=Budget(retry_errors=True)))) == ["a"]
+
+
+def test_the_start_time_is_known_until_the_evaluation_is_finished() -> None:
+    answers = MemoryAnswers()
+    kept, later = KeptAnswers(scripted(answers=answers)), KeptAnswers(scripted(answers=answers))
+    assert later.describe(1) == "1 answer of an unfinished evaluation"
+    kept.begin()
+    begun = later.describe(1)
+    assert begun.startswith("1 answer of an unfinished evaluation, started 2") and begun.endswith(" UTC")
+    later.begin()
+    assert later.describe(1) == begun
+    kept.finish([])
+    assert later.describe(1) == "1 answer of an unfinished evaluation"
+
+
+def test_two_systems_with_equal_blocks_share_answers_and_say_so() -> None:
+    answers, budget, said = MemoryAnswers(), Budget(), list[str]()
+    first = scripted(answers=answers, budget=budget)
+    second = scripted(answers=answers, budget=budget, tell=said.append)
+    assert answers_of(first, QUESTIONS) == answers_of(second, QUESTIONS)
+    assert said == ["tested on golden: reusing 40 answers that this evaluation already has"]
+
+
+def test_a_kill_in_the_middle_of_finishing_leaves_it_unfinished() -> None:
+    class Killed(MemoryAnswers):
+        def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+            if b"" in answers.values():
+                raise KeyboardInterrupt
+            super().keep(model, answers)
+
+    kept = KeptAnswers(scripted(answers=Killed()))
+    keep(kept, A)
+    with pytest.raises(KeyboardInterrupt):
+        kept.finish([A.digest])
+    assert found(kept) == ["a"]
+
+
+FIRST = date(2026, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        ({FIRST: 4}, "asked on 2026-03-01"),
+        ({None: 4}, "asked on an unknown day"),
+        ({FIRST + timedelta(1): 1, FIRST: 3}, "3 asked on 2026-03-01, 1 on 2026-03-02"),
+        ({None: 1, FIRST: 3}, "3 asked on 2026-03-01, 1 on an unknown day"),
+        ({FIRST + timedelta(day): 2 for day in range(9)}, "18 asked from 2026-03-01 to 2026-03-09"),
+    ],
+)
+def test_days_are_described(days: dict[date | None, int], told: str) -> None:
+    assert describe_days(days) == told
+
+
+def test_the_note_has_the_version_and_the_days() -> None:
+    node = AnsweringNode(use="scripted", reuse="always", version=7)
+    [note] = remark_on_age({None: 1, FIRST: 3}, 5, node)
+    assert note.message == (
+        "4 of 5 answers are kept from earlier evaluations, 3 asked on 2026-03-01, 1 on an unknown day "
+        "(reuse: always, version: 7)"
+    )
+    assert (note.code, note.level, note.count) == ("kept_answers", "note", 4)
+    assert not list(remark_on_age({}, 5, node))
