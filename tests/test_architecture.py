@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"```\n(.*?)```", (ROOT / "ARCHITECTURE.md").read_text(), re
 WORDS = ("datasets", "systems", "models", "judges", "labels", "metrics", "reports", "notifiers", "engines")
 """Folders in which each file is a word of the spec: one that a user writes is one file, whatever its size."""
 MOST_LINES = {"python": 700, "rust": 500}
-FEWEST_LINES, LEAST_MEDIAN, MOST_MODULES_IN_A_FOLDER = 40, 180, 15
+FEWEST_LINES, LEAST_MEDIAN, MOST_MODULES_IN_A_FOLDER, MOST_IMPORTS = 40, 180, 15, 0.10
 
 
 def drawn_paths() -> Iterator[str]:
@@ -98,6 +98,24 @@ def test_most_modules_hold_a_whole_concept() -> None:
 def test_no_folder_is_a_hallway() -> None:
     counts = Counter(path.parent for path in modules() if not is_free(path) or path.parent.parent == SOURCE)
     assert {str(p.relative_to(SOURCE)): n for p, n in counts.items() if n > MOST_MODULES_IN_A_FOLDER} == {}
+
+
+def test_few_lines_are_imports() -> None:
+    imports = code = 0
+    for path in files():
+        text = path.read_text(encoding="utf-8")
+        nodes = [*ast.walk(ast.parse(text))]
+        texts = (n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+        strings = _lines(n for n in texts if isinstance(n.value, ast.Constant) and isinstance(n.value.value, str))
+        lines = enumerate(text.splitlines(), 1)
+        of_code = {n for n, line in lines if line.strip() and not line.lstrip().startswith("#") and n not in strings}
+        code += len(of_code)
+        imports += len(of_code & _lines(n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)))
+    assert imports / code <= MOST_IMPORTS
+
+
+def _lines(nodes: Iterator[ast.stmt]) -> set[int]:
+    return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 
 def test_every_package_has_tests_in_a_folder_of_its_name() -> None:

@@ -10,15 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from onnx_from_checkpoints import architectures
-from onnx_from_checkpoints.architectures.shared.contract import WantedGraph
+from onnx_from_checkpoints.architectures.shared.contract import Architecture, WantedGraph
 from onnx_from_checkpoints.configuration import Task, find_task
 from onnx_from_checkpoints.errors import UnsupportedModel
 
 if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
-
-    from onnx_from_checkpoints.architectures.shared.contract import Architecture
 
 
 @cache

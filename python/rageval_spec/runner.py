@@ -28,17 +28,10 @@ from rageval_spec.pipeline.execution.step_computation import Work
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
+from rageval_spec.pipeline.planning import spec_plugins
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
-from rageval_spec.pipeline.planning.spec_plugins import (
-    SpecPlugins,
-    build_parts,
-    explain_interrupt,
-    prepare_datasets,
-    prepare_models,
-    stop_calls,
-)
 from rageval_spec.pipeline.planning.spec_selection import select
 from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
@@ -178,13 +171,13 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
             display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
-            parts = build_parts(
+            parts = spec_plugins.build_parts(
                 spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
             )
             warnings = (*spec.warnings, *check_wiring(spec, parts))
             parts = narrow_datasets(parts, options.queries)
-            prepare_models(parts, display)
-            prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
+            spec_plugins.prepare_models(parts, display)
+            spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
             engine = _engine(spec, options)
@@ -216,9 +209,9 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
 
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
-    explain = partial(explain_interrupt, work.parts, work.budget, keeps_replies=keeps_replies)
+    explain = partial(spec_plugins.explain_interrupt, work.parts, work.budget, keeps_replies=keeps_replies)
     try:
-        with stop_calls(work.parts), signals.explained(explain):
+        with spec_plugins.stop_calls(work.parts), signals.explained(explain):
             return execute(work)
     finally:
         _remember_asked(work)
@@ -233,7 +226,7 @@ def _remember_asked(work: Work) -> None:
         add_asked(work.store.folder, asked)
 
 
-def _finish(parts: SpecPlugins, execution: Execution, budget: Budget, reports: _Reports) -> bool:
+def _finish(parts: spec_plugins.SpecPlugins, execution: Execution, budget: Budget, reports: _Reports) -> bool:
     """Mark the answers of finished systems, so that the next evaluation asks them again.
 
     A system has finished on a dataset if none of its metrics failed there, no limit was reached, all reports were
@@ -284,7 +277,7 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     spec, _ = _load(source, options)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_errors=options.retry_errors)
-    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+    parts = spec_plugins.build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
     check_wiring(spec, parts)
     parts = narrow_datasets(parts, options.queries)
     planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
@@ -292,7 +285,7 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known))
 
 
-def _expect(spec: Spec, parts: SpecPlugins, limit: int | None) -> ExpectedCalls:
+def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:
     expected = expect(parts, limit)
     if spec.stopping is None:
         return expected
@@ -347,7 +340,9 @@ class _Reports:
         )
 
 
-def _report(parts: SpecPlugins, evaluation: Evaluation, output: Path | None, *, with_samples: bool) -> _Reports:
+def _report(
+    parts: spec_plugins.SpecPlugins, evaluation: Evaluation, output: Path | None, *, with_samples: bool
+) -> _Reports:
     """Write the results folder and render every report.
 
     Reports without a file name go to standard output; the others are written to files, unless the results folder has

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import (
-    WantedGraph,
-    build_for,
-    read_choice,
-    read_size,
-    refuse_unless,
-)
+from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Layers, Nodes, find_buckets
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
@@ -157,22 +151,22 @@ def read_shape(config: Mapping[str, Any]) -> BertShape:
     """
     model_type, family = _find_family(config)
     names = dict(family.renamed)
-    hidden = read_size(config, names.get("hidden_size", "hidden_size"))
-    heads = read_size(config, names.get("num_attention_heads", "num_attention_heads"))
+    hidden = contract.read_size(config, names.get("hidden_size", "hidden_size"))
+    heads = contract.read_size(config, names.get("num_attention_heads", "num_attention_heads"))
     if hidden % heads:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
-    activation = read_choice(config, names.get("hidden_act", "hidden_act"), "gelu", _ACTIVATIONS)
+    activation = contract.read_choice(config, names.get("hidden_act", "hidden_act"), "gelu", _ACTIVATIONS)
     return BertShape(
         model_type=model_type,
         family=family,
         hidden=hidden,
-        layers=read_size(config, names.get("num_hidden_layers", "num_hidden_layers")),
+        layers=contract.read_size(config, names.get("num_hidden_layers", "num_hidden_layers")),
         heads=heads,
-        inner=read_size(config, names.get("intermediate_size", "intermediate_size")),
-        vocabulary=read_size(config, "vocab_size"),
-        positions=read_size(config, "max_position_embeddings"),
-        types=read_size(config, "type_vocab_size", 2) if family.types else 0,
-        embedding=read_size(config, "embedding_size", 128) if model_type == "electra" else hidden,
+        inner=contract.read_size(config, names.get("intermediate_size", "intermediate_size")),
+        vocabulary=contract.read_size(config, "vocab_size"),
+        positions=contract.read_size(config, "max_position_embeddings"),
+        types=contract.read_size(config, "type_vocab_size", 2) if family.types else 0,
+        embedding=contract.read_size(config, "embedding_size", 128) if model_type == "electra" else hidden,
         activation=_ACTIVATIONS[activation],
         epsilon=_read_epsilon(config) if model_type != "distilbert" else 1e-12,
         padding=_read_padding(config, 1 if family.positions == "offset" else 0),
@@ -182,7 +176,7 @@ def read_shape(config: Mapping[str, Any]) -> BertShape:
 
 def _read_buckets(config: Mapping[str, Any]) -> int:
     """MPNet's buckets of distances. transformers puts distances into 32, whatever config.json says."""
-    refuse_unless(config, "relative_attention_num_buckets", _BUCKETS)
+    contract.refuse_unless(config, "relative_attention_num_buckets", _BUCKETS)
     return _BUCKETS
 
 
@@ -193,7 +187,7 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, TensorNames]:
             raise UnsupportedModel(
                 f"config.json: '{key}' is {config[key]!r}: this is a decoder; use a model that is an encoder"
             )
-    refuse_unless(config, "position_embedding_type", "absolute", None)
+    contract.refuse_unless(config, "position_embedding_type", "absolute", None)
     return model_type, FAMILIES[model_type]
 
 
@@ -222,7 +216,9 @@ _INVERSE = "inverse"
 """Suffix of the normalisation output that holds 1 / standard deviation."""
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
+) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`.
 
     Tables of the first layer's projections save 3 % of the time with 6 layers and 30,000 words of 384 values, and cost
@@ -231,7 +227,7 @@ def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted
     shape = read_shape(config)
     found = Weights(weights)
     found.refuse_layers(shape.family.layer, shape.layers)
-    model = build_for(wanted.task, _Builder(shape, found, wanted.padded, wanted.tabled))
+    model = contract.build_for(wanted.task, _Builder(shape, found, wanted.padded, wanted.tabled))
     found.refuse_unread(shape.family.layer.partition("{}")[0])
     return model
 

@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import (
-    WantedGraph,
-    read_choice,
-    read_flag,
-    read_number,
-    read_size,
-)
+from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
@@ -112,26 +106,28 @@ def read_shape(config: Mapping[str, Any]) -> DebertaShape:
         UnsupportedModel: an activation or a kind of relative positions is not supported.
         DamagedFile: a value is missing or invalid, or values do not fit together.
     """
-    hidden, heads = read_size(config, "hidden_size"), read_size(config, "num_attention_heads")
+    hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
     _check_widths(config, hidden, heads)
     terms = _read_terms(config)
     return DebertaShape(
         hidden=hidden,
-        layers=read_size(config, "num_hidden_layers"),
+        layers=contract.read_size(config, "num_hidden_layers"),
         heads=heads,
-        inner=read_size(config, "intermediate_size"),
-        vocabulary=read_size(config, "vocab_size"),
-        embedding=read_size(config, "embedding_size", hidden),
-        positions=read_size(config, "max_position_embeddings", 512)
-        if read_flag(config, "position_biased_input", True)
+        inner=contract.read_size(config, "intermediate_size"),
+        vocabulary=contract.read_size(config, "vocab_size"),
+        embedding=contract.read_size(config, "embedding_size", hidden),
+        positions=contract.read_size(config, "max_position_embeddings", 512)
+        if contract.read_flag(config, "position_biased_input", True)
         else 0,
         types=_read_whole(config, "type_vocab_size", 0, least=0),
-        epsilon=read_number(config, "layer_norm_eps", 1e-7),
-        activation=read_choice(config, "hidden_act", "gelu", ACTIVATIONS),
-        pooled=read_choice(config, "pooler_hidden_act", "gelu", ACTIVATIONS),
+        epsilon=contract.read_number(config, "layer_norm_eps", 1e-7),
+        activation=contract.read_choice(config, "hidden_act", "gelu", ACTIVATIONS),
+        pooled=contract.read_choice(config, "pooler_hidden_act", "gelu", ACTIVATIONS),
         # Terms count even if relative_attention is false, so that they add nothing.
         scale=1 / math.sqrt(hidden // heads * (1 + len(terms))),
-        distances=_read_distances(config, terms) if read_flag(config, "relative_attention", False) and terms else None,
+        distances=_read_distances(config, terms)
+        if contract.read_flag(config, "relative_attention", False) and terms
+        else None,
         convolution=_read_convolution(config, hidden),
     )
 
@@ -166,7 +162,7 @@ def _read_terms(config: Mapping[str, Any]) -> tuple[str, ...]:
 def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distances:
     reach = _read_whole(config, "max_relative_positions", -1)
     if reach < 1:
-        reach = read_size(config, "max_position_embeddings", 512)
+        reach = contract.read_size(config, "max_position_embeddings", 512)
     buckets = _read_whole(config, "position_buckets", -1)
     if buckets > 0:
         _check_buckets(buckets, reach)
@@ -181,7 +177,7 @@ def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distan
         terms=terms,
         rows=find_rows(reach, buckets),
         embeddings=2 * span,
-        shared=read_flag(config, "share_att_key", False),
+        shared=contract.read_flag(config, "share_att_key", False),
         normalized="layer_norm" in map(str.strip, norms),
     )
 
@@ -227,10 +223,10 @@ def _read_convolution(config: Mapping[str, Any], hidden: int) -> Convolution | N
         return None
     if size % 2 == 0:
         raise DamagedFile(f"config.json: 'conv_kernel_size' must be odd, but is {size}")
-    groups = read_size(config, "conv_groups", 1)
+    groups = contract.read_size(config, "conv_groups", 1)
     if hidden % groups:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of conv_groups {groups}")
-    return Convolution(size, groups, read_choice(config, "conv_act", "tanh", ACTIVATIONS))
+    return Convolution(size, groups, contract.read_choice(config, "conv_act", "tanh", ACTIVATIONS))
 
 
 def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | None = None) -> int:
@@ -256,7 +252,9 @@ _WITH_BIAS: Mapping[str, str] = {
 """Operators that add a bias and apply an activation."""
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
+) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`.
 
     Without absolute positions (`position_biased_input: false`), a text may be longer than `max_position_embeddings`.

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import (
-    WantedGraph,
-    build_for,
-    read_choice,
-    read_flag,
-    read_number,
-    read_size,
-    refuse_unless,
-)
+from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes, Rotary, Rotation
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
@@ -61,12 +53,14 @@ class EuroBertShape:
     pooling: str
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
+) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     found = Weights(weights, _WORDS)
     found.refuse_layers("layers.{}.", shape.layers)
-    model = build_for(wanted.task, _Builder(shape, found, wanted.padded))
+    model = contract.build_for(wanted.task, _Builder(shape, found, wanted.padded))
     found.refuse_unread("layers.")
     return model
 
@@ -79,31 +73,31 @@ def read_shape(config: Mapping[str, Any]) -> EuroBertShape:
         DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
     """
     for key in ("is_decoder", "add_cross_attention", "is_causal"):
-        refuse_unless(config, key, False, None)
-    hidden, heads = read_size(config, "hidden_size"), read_size(config, "num_attention_heads")
+        contract.refuse_unless(config, key, False, None)
+    hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
     if hidden % heads:
         raise DamagedFile(f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {heads}")
-    shared = heads if config.get("num_key_value_heads") is None else read_size(config, "num_key_value_heads")
+    shared = heads if config.get("num_key_value_heads") is None else contract.read_size(config, "num_key_value_heads")
     if heads % shared:
         raise DamagedFile(
             f"config.json: 'num_attention_heads' {heads} is not a multiple of 'num_key_value_heads' {shared}"
         )
-    size = hidden // heads if config.get("head_dim") is None else read_size(config, "head_dim")
+    size = hidden // heads if config.get("head_dim") is None else contract.read_size(config, "head_dim")
     if size % 2:
         raise DamagedFile(f"config.json: rotary positions turn pairs of values, but a head has {size} ('head_dim')")
     return EuroBertShape(
         hidden=hidden,
-        layers=read_size(config, "num_hidden_layers"),
+        layers=contract.read_size(config, "num_hidden_layers"),
         heads=heads,
         shared=shared,
         size=size,
-        inner=read_size(config, "intermediate_size"),
-        vocabulary=read_size(config, "vocab_size"),
+        inner=contract.read_size(config, "intermediate_size"),
+        vocabulary=contract.read_size(config, "vocab_size"),
         theta=_read_theta(config),
-        epsilon=read_number(config, "rms_norm_eps", 1e-5),
-        activation=read_choice(config, "hidden_act", "silu", ACTIVATIONS),
-        attention_bias=read_flag(config, "attention_bias", False),
-        inner_bias=read_flag(config, "mlp_bias", False),
+        epsilon=contract.read_number(config, "rms_norm_eps", 1e-5),
+        activation=contract.read_choice(config, "hidden_act", "silu", ACTIVATIONS),
+        attention_bias=contract.read_flag(config, "attention_bias", False),
+        inner_bias=contract.read_flag(config, "mlp_bias", False),
         pooling=_read_pooling(config),
     )
 
@@ -113,17 +107,17 @@ def _read_theta(config: Mapping[str, Any]) -> float:
 
     It has no default here, because EuroBERT's own code and transformers have different ones.
     """
-    refuse_unless(config, "rope_scaling", None)
+    contract.refuse_unless(config, "rope_scaling", None)
     where, own = "rope_parameters.", config.get("rope_parameters") or {}
     if not isinstance(own, Mapping):
         raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
-    read_choice(own, "rope_type", "default", ("default",), where)
+    contract.read_choice(own, "rope_type", "default", ("default",), where)
     if own.get("partial_rotary_factor", 1) != 1:
         raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     if "rope_theta" not in own and "rope_theta" not in config:
         raise DamagedFile("config.json: 'rope_theta' is missing; it is the base of the rotary positions")
-    theta = read_number(own if "rope_theta" in own else config, "rope_theta", 1, where=where if own else "")
-    if "rope_theta" in config and read_number(config, "rope_theta", 1) != theta:
+    theta = contract.read_number(own if "rope_theta" in own else config, "rope_theta", 1, where=where if own else "")
+    if "rope_theta" in config and contract.read_number(config, "rope_theta", 1) != theta:
         raise DamagedFile(
             f"config.json: 'rope_theta' is {config['rope_theta']!r}, but '{where}rope_theta' is {theta:g}; remove one"
         )
@@ -132,8 +126,8 @@ def _read_theta(config: Mapping[str, Any]) -> float:
 
 def _read_pooling(config: Mapping[str, Any]) -> str:
     """How a classifier pools, by its key in transformers, or in EuroBERT's own code."""
-    old = read_choice(config, "clf_pooling", "late", _POOLINGS)
-    pooling = read_choice(config, "classifier_pooling", old, _POOLINGS)
+    old = contract.read_choice(config, "clf_pooling", "late", _POOLINGS)
+    pooling = contract.read_choice(config, "classifier_pooling", old, _POOLINGS)
     if "clf_pooling" in config and old != pooling:
         raise DamagedFile(f"config.json: 'clf_pooling' is {old!r}, but 'classifier_pooling' is {pooling!r}; remove one")
     return pooling

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import (
-    WantedGraph,
-    build_for,
-    read_choice,
-    read_flag,
-    read_number,
-    read_size,
-    refuse_unless,
-)
+from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import (
     ACTIVATIONS,
     MICROSOFT,
@@ -71,12 +63,14 @@ class ModernBertShape:
     pooling: str
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
+) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     found = Weights(weights, _WORDS)
     found.refuse_layers("layers.{}.", len(shape.kinds))
-    model = build_for(wanted.task, _Builder(shape, found, wanted.padded))
+    model = contract.build_for(wanted.task, _Builder(shape, found, wanted.padded))
     heads = () if wanted.task == "embedding" else ("head.", "classifier.")
     found.refuse_unread("embeddings.", "layers.", "final_norm.", heads=heads)
     return model
@@ -90,9 +84,9 @@ def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
         DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
     """
     for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
-        refuse_unless(config, key, False, None)
-    hidden = read_size(config, "hidden_size")
-    heads = read_size(config, "num_attention_heads")
+        contract.refuse_unless(config, key, False, None)
+    hidden = contract.read_size(config, "hidden_size")
+    heads = contract.read_size(config, "num_attention_heads")
     if hidden % heads or hidden // heads % 2:
         raise DamagedFile(
             f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
@@ -100,27 +94,27 @@ def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
     return ModernBertShape(
         hidden=hidden,
         heads=heads,
-        inner=read_size(config, "intermediate_size"),
-        vocabulary=read_size(config, "vocab_size"),
+        inner=contract.read_size(config, "intermediate_size"),
+        vocabulary=contract.read_size(config, "vocab_size"),
         kinds=_read_kinds(config),
-        reach=read_size(config, "local_attention", 128) // 2,
+        reach=contract.read_size(config, "local_attention", 128) // 2,
         thetas={kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)},
-        epsilon=read_number(config, "norm_eps", 1e-5),
-        activation=read_choice(config, "hidden_activation", "gelu", ACTIVATIONS),
-        norm_bias=read_flag(config, "norm_bias", False),
-        attention_bias=read_flag(config, "attention_bias", False),
-        inner_bias=read_flag(config, "mlp_bias", False),
-        head_bias=read_flag(config, "classifier_bias", False),
-        head_activation=read_choice(config, "classifier_activation", "gelu", ACTIVATIONS),
-        pooling=read_choice(config, "classifier_pooling", "cls", ("cls", "mean")),
+        epsilon=contract.read_number(config, "norm_eps", 1e-5),
+        activation=contract.read_choice(config, "hidden_activation", "gelu", ACTIVATIONS),
+        norm_bias=contract.read_flag(config, "norm_bias", False),
+        attention_bias=contract.read_flag(config, "attention_bias", False),
+        inner_bias=contract.read_flag(config, "mlp_bias", False),
+        head_bias=contract.read_flag(config, "classifier_bias", False),
+        head_activation=contract.read_choice(config, "classifier_activation", "gelu", ACTIVATIONS),
+        pooling=contract.read_choice(config, "classifier_pooling", "cls", ("cls", "mean")),
     )
 
 
 def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
-    layers = read_size(config, "num_hidden_layers")
+    layers = contract.read_size(config, "num_hidden_layers")
     stated = config.get("layer_types")
     if stated is None:
-        every = read_size(config, "global_attn_every_n_layers", 3)
+        every = contract.read_size(config, "global_attn_every_n_layers", 3)
         return tuple(_SLIDING if number % every else _FULL for number in range(layers))
     if not isinstance(stated, list) or len(stated) != layers:
         raise DamagedFile(f"config.json: 'layer_types' must be a list of {layers} words, one for each layer")
@@ -146,15 +140,15 @@ def _read_theta(config: Mapping[str, Any], kind: str) -> float:
     where, own = f"rope_parameters.{kind}.", every.get(kind) or {}
     if not isinstance(own, Mapping):
         raise DamagedFile(f"config.json: 'rope_parameters.{kind}' must be an object, but is {own!r}")
-    read_choice(own, "rope_type", "default", ("default",), where)
+    contract.read_choice(own, "rope_type", "default", ("default",), where)
     if own.get("partial_rotary_factor", 1) != 1:
         raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     if "rope_theta" not in own:
         if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
             key, default = _OLD_THETA[_FULL]
-        return read_number(config, key, default)
-    theta = read_number(own, "rope_theta", default, where=where)
-    if config.get(key) is not None and read_number(config, key, default) != theta:
+        return contract.read_number(config, key, default)
+    theta = contract.read_number(own, "rope_theta", default, where=where)
+    if config.get(key) is not None and contract.read_number(config, key, default) != theta:
         raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
     return theta
 

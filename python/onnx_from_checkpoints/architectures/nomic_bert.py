@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import (
-    WantedGraph,
-    build_for,
-    read_choice,
-    read_flag,
-    read_number,
-    read_size,
-    refuse_unless,
-)
+from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes, Rotary, Rotation
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
@@ -107,13 +99,15 @@ class NomicBertShape:
     output_bias: bool
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(
+    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
+) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     found = Weights(weights)
     names = _NOMIC if found.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
     found.refuse_layers(names.layer, shape.layers)
-    model = build_for(wanted.task, _Builder(shape, names, found, wanted.padded))
+    model = contract.build_for(wanted.task, _Builder(shape, names, found, wanted.padded))
     starts = ("embeddings.", f"{names.embedding_norm}.", names.layer.partition("{}")[0])
     found.refuse_unread(*starts, heads=() if wanted.task == "embedding" else ("classifier.",))
     return model
@@ -131,23 +125,23 @@ def read_shape(config: Mapping[str, Any]) -> NomicBertShape:
     hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
     if hidden % heads:
         raise DamagedFile(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
-    refuse_unless(config, "head_dim", hidden // heads, None)
-    refuse_unless(config, "num_heads_kv", heads, None)
-    multiple = read_size(config, "pad_vocab_size_multiple", 1)
-    epsilon = read_number(config, "layer_norm_eps", 1e-5 if is_own else 1e-12)
+    contract.refuse_unless(config, "head_dim", hidden // heads, None)
+    contract.refuse_unless(config, "num_heads_kv", heads, None)
+    multiple = contract.read_size(config, "pad_vocab_size_multiple", 1)
+    epsilon = contract.read_number(config, "layer_norm_eps", 1e-5 if is_own else 1e-12)
     return NomicBertShape(
         hidden=hidden,
         layers=layers,
         heads=heads,
         inner=_round_up(inner, _MULTIPLE) if is_own else inner,
-        vocabulary=_round_up(read_size(config, "vocab_size"), multiple),
-        types=0 if config.get("type_vocab_size") == 0 else read_size(config, "type_vocab_size", 2),
+        vocabulary=_round_up(contract.read_size(config, "vocab_size"), multiple),
+        types=0 if config.get("type_vocab_size") == 0 else contract.read_size(config, "type_vocab_size", 2),
         epsilon=_agree(config, "layer_norm_eps", "layer_norm_epsilon", epsilon),
         activation=_read_activation(config, is_own),
         rotation=_read_rotation(config, hidden // heads, is_own),
-        attention_bias=read_flag(config, "qkv_proj_bias", is_own),
-        inner_bias=read_flag(config, "mlp_fc1_bias", is_own),
-        output_bias=read_flag(config, "mlp_fc2_bias", is_own),
+        attention_bias=contract.read_flag(config, "qkv_proj_bias", is_own),
+        inner_bias=contract.read_flag(config, "mlp_fc1_bias", is_own),
+        output_bias=contract.read_flag(config, "mlp_fc2_bias", is_own),
     )
 
 
@@ -161,23 +155,23 @@ def _refuse_variants(config: Mapping[str, Any]) -> None:
         )
     off = ("prenorm", "parallel_block", "causal", "use_rms_norm", "norm_mlp", "rotary_head_dim", "is_decoder")
     for key in (*off, "add_cross_attention"):
-        refuse_unless(config, key, False, None)
+        contract.refuse_unless(config, key, False, None)
     for key in ("rotary_emb_scale_base", "rope_scaling"):
-        refuse_unless(config, key, None)
+        contract.refuse_unless(config, key, None)
 
 
 def _read_renamed(config: Mapping[str, Any], key: str, old: str) -> int:
     """A size that both spellings have."""
     if key in config and old in config and config[key] != config[old]:
         raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{old}' is {config[old]!r}; remove one")
-    return read_size(config, old if key not in config and old in config else key)
+    return contract.read_size(config, old if key not in config and old in config else key)
 
 
 def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float:
     """A number under its old key, which must not contradict the new one; `value` if only the new one is there."""
     if old not in config:
         return value
-    stated = read_number(config, old, value)
+    stated = contract.read_number(config, old, value)
     if key in config and stated != value:
         raise DamagedFile(f"config.json: '{key}' is {value:g}, but '{old}' is {stated:g}; remove one")
     return stated
@@ -185,10 +179,10 @@ def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float
 
 def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
     """The activation of the gate."""
-    stated = read_choice(config, "hidden_act", "silu", ACTIVATIONS)
+    stated = contract.read_choice(config, "hidden_act", "silu", ACTIVATIONS)
     if not is_own:
         return stated
-    gate = _GATES[read_choice(config, "activation_function", "gelu_new", _GATES)]
+    gate = _GATES[contract.read_choice(config, "activation_function", "gelu_new", _GATES)]
     if "hidden_act" in config and stated.replace("swish", "silu") != gate:
         raise DamagedFile(
             f"config.json: 'hidden_act' {stated!r} contradicts 'activation_function' "
@@ -204,7 +198,7 @@ def _read_rotation(config: Mapping[str, Any], size: int, is_own: bool) -> Rotati
         raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
     if "rope_theta" in config:
         own = {"rope_theta": config["rope_theta"], **own}
-    kind = read_choice(own, "rope_type", "default", ("default", "dynamic"), where)
+    kind = contract.read_choice(own, "rope_type", "default", ("default", "dynamic"), where)
     if own.get("partial_rotary_factor", 1) != 1:
         raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     width = size * _read_fraction(config, is_own)
@@ -213,10 +207,10 @@ def _read_rotation(config: Mapping[str, Any], size: int, is_own: bool) -> Rotati
             f"config.json: 'rotary_emb_fraction' turns {width:g} of the {size} values of a head; it must turn an even "
             "number"
         )
-    theta = read_number(own, "rope_theta", 10_000 if is_own else 1_000, where=where)
+    theta = contract.read_number(own, "rope_theta", 10_000 if is_own else 1_000, where=where)
     theta = _agree({**config, **own}, "rope_theta", "rotary_emb_base", theta)
-    rotation = Rotation(theta, int(width), read_flag(config, "rotary_emb_interleaved", False))
-    return _scale(config, rotation, read_number(own, "factor", 1, where=where) if kind == "dynamic" else None)
+    rotation = Rotation(theta, int(width), contract.read_flag(config, "rotary_emb_interleaved", False))
+    return _scale(config, rotation, contract.read_number(own, "factor", 1, where=where) if kind == "dynamic" else None)
 
 
 def _read_fraction(config: Mapping[str, Any], is_own: bool) -> float:
@@ -226,7 +220,7 @@ def _read_fraction(config: Mapping[str, Any], is_own: bool) -> float:
         raise UnsupportedModel(
             f"config.json: '{key}' is 0 or missing: learned positions are not supported for nomic_bert"
         )
-    fraction = read_number(config, key, 1)
+    fraction = contract.read_number(config, key, 1)
     if fraction > 1:
         raise DamagedFile(f"config.json: '{key}' must be at most 1, but is {fraction:g}")
     return fraction
@@ -238,14 +232,14 @@ def _scale(config: Mapping[str, Any], rotation: Rotation, factor: float | None) 
     if config.get("rotary_scaling_factor"):
         if factor is not None:
             raise DamagedFile("config.json: 'rotary_scaling_factor' and 'rope_parameters' both scale; remove one")
-        factor, key = read_number(config, "rotary_scaling_factor", 1), trained
+        factor, key = contract.read_number(config, "rotary_scaling_factor", 1), trained
     if factor is None:
         return rotation
     if rotation.width < 4:
         raise DamagedFile(
             f"config.json: scaled angles need at least 4 turned values of a head, but {rotation.width} are"
         )
-    positions = read_size(config, key, 2048)
+    positions = contract.read_size(config, key, 2048)
     return Rotation(rotation.theta, rotation.width, rotation.interleaved, factor, positions)
 
 

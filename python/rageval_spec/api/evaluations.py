@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -35,11 +35,7 @@ from rageval_spec.reading.question_files import ANSWERS
 from rageval_spec.runner import Options, RunOutcome
 from rageval_spec.runner import run as run_spec
 from rageval_spec.spec import Spec, load, load_dict
-from rageval_spec.spec.overrides import ARGUMENT
-
-if TYPE_CHECKING:
-    from rageval_spec.spec.overrides import Overrides
-
+from rageval_spec.spec.overrides import ARGUMENT, Overrides
 
 StorePlace = str | Path | Literal["beside"] | None
 

@@ -17,18 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from rageval_spec.audit.audit_findings import (
-    SEVERITIES,
-    Audit,
-    AuditCheck,
-    AuditedRow,
-    AuditFinding,
-    CheckState,
-    DatasetAudit,
-    Severity,
-    Table,
-    group_alike,
-)
+from rageval_spec.audit import audit_findings
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.html_shell import read_asset
@@ -56,11 +45,11 @@ class CheckContent:
 
     name: str
     title: str
-    state: CheckState
-    findings: tuple[AuditFinding, ...]
+    state: audit_findings.CheckState
+    findings: tuple[audit_findings.AuditFinding, ...]
     skipped: str | None
     remark: str
-    tables: tuple[Table, ...]
+    tables: tuple[audit_findings.Table, ...]
 
 
 @dataclass(frozen=True)
@@ -95,29 +84,29 @@ class AuditContent:
     format_version: int
     name: str
     results: tuple[str, ...]
-    counts: dict[Severity, int]
+    counts: dict[audit_findings.Severity, int]
     datasets: tuple[DatasetContent, ...]
 
 
-def dump_audit(audit: Audit) -> str:
+def dump_audit(audit: audit_findings.Audit) -> str:
     """The audit as JSON text. Every finding is in it, however many there are."""
     return dump_visible(asdict(_build(audit)))
 
 
-def _build(audit: Audit) -> AuditContent:
-    counts: dict[Severity, int] = {"error": 0, "warning": 0, "info": 0}
+def _build(audit: audit_findings.Audit) -> AuditContent:
+    counts: dict[audit_findings.Severity, int] = {"error": 0, "warning": 0, "info": 0}
     for _, _, finding in audit.iterate():
         counts[finding.severity] += 1
     return AuditContent(FORMAT_VERSION, audit.name, audit.results, counts, tuple(map(_build_dataset, audit.datasets)))
 
 
-def _build_dataset(one: DatasetAudit) -> DatasetContent:
+def _build_dataset(one: audit_findings.DatasetAudit) -> DatasetContent:
     checks = tuple(map(_build_check, one.checks))
     counts = (one.questions, one.with_reference, one.with_relevant)
     return DatasetContent(one.name, *counts, one.origin, checks)
 
 
-def _build_check(check: AuditCheck) -> CheckContent:
+def _build_check(check: audit_findings.AuditCheck) -> CheckContent:
     return CheckContent(
         check.name, check.title, check.state, check.findings, check.skipped, check.remark, check.tables
     )  # fmt: skip
@@ -140,12 +129,12 @@ MOST_IN_MARKDOWN = 20
 """The most findings of a check that are listed; JSON has all."""
 
 
-def render_markdown(audit: Audit) -> bytes:
+def render_markdown(audit: audit_findings.Audit) -> bytes:
     """The audit in UTF-8. Texts have no effect as Markdown or HTML."""
     return ("\n\n".join(_write(audit)) + "\n").encode("utf-8", "backslashreplace")
 
 
-def _write(audit: Audit) -> Iterator[str]:
+def _write(audit: audit_findings.Audit) -> Iterator[str]:
     yield f"# Audit of {escape(audit.name)}: {summarize(audit)}"
     yield escape(describe_results(audit))
     for dataset in audit.datasets:
@@ -158,13 +147,13 @@ def _write(audit: Audit) -> Iterator[str]:
                 yield from _write_check(check)
 
 
-def _describe_state(check: AuditCheck) -> str:
+def _describe_state(check: audit_findings.AuditCheck) -> str:
     if check.findings:
         return f"{len(check.findings):,} found"
     return "✓" if check.skipped is None else f"not checked: {check.skipped}"
 
 
-def _write_check(check: AuditCheck) -> Iterator[str]:
+def _write_check(check: audit_findings.AuditCheck) -> Iterator[str]:
     yield f"### {escape(check.title)}"
     if check.remark:
         yield escape(check.remark)
@@ -172,12 +161,12 @@ def _write_check(check: AuditCheck) -> Iterator[str]:
         rows = [tuple(map(quote_cell, row)) for row in ([cell or " " for cell in row] for row in table.rows)]
         yield format_table(tuple(map(escape, table.header)), rows)
     if check.findings:
-        yield "\n".join(map(_write_alike, group_alike(check.findings[:MOST_IN_MARKDOWN])))
+        yield "\n".join(map(_write_alike, audit_findings.group_alike(check.findings[:MOST_IN_MARKDOWN])))
     if (rest := len(check.findings) - MOST_IN_MARKDOWN) > 0:
         yield f"... and {rest:,} more; `--format json` lists all."
 
 
-def _write_alike(group: Sequence[AuditFinding]) -> str:
+def _write_alike(group: Sequence[audit_findings.AuditFinding]) -> str:
     """A finding, or several that say the same with a line for each row."""
     finding, is_one = group[0], len(group) == 1
     place = f"{quote(str(finding.rows[0]))}: " if finding.rows and is_one else ""
@@ -195,7 +184,7 @@ _ASSETS = Path(__file__).parent / "assets"
 _SIGNS = {"found": "!", "clean": "✓", "skipped": "–"}
 
 
-def render_page(audit: Audit) -> bytes:
+def render_page(audit: audit_findings.Audit) -> bytes:
     """The page in UTF-8. It makes no request, runs no script, and shows texts as texts."""
     import jinja2
 
@@ -211,13 +200,13 @@ def render_page(audit: Audit) -> bytes:
         summary=summarize(audit),
         verdict="fail" if audit.count("error") else "warn" if audit.count("warning") else "pass",
         results=make_visible(describe_results(audit)),
-        counts=[(NOUNS[severity], audit.count(severity)) for severity in SEVERITIES],
+        counts=[(NOUNS[severity], audit.count(severity)) for severity in audit_findings.SEVERITIES],
         datasets=[_describe(number, dataset) for number, dataset in enumerate(audit.datasets)],
     )
     return page.encode("utf-8", "replace")
 
 
-def _describe(number: int, dataset: DatasetAudit) -> dict[str, Any]:
+def _describe(number: int, dataset: audit_findings.DatasetAudit) -> dict[str, Any]:
     checks = [_describe_check(f"check-{number}-{place}", check) for place, check in enumerate(dataset.checks)]
     return {
         "id": f"dataset-{number}",
@@ -228,9 +217,12 @@ def _describe(number: int, dataset: DatasetAudit) -> dict[str, Any]:
     }
 
 
-def _describe_check(anchor: str, check: AuditCheck) -> dict[str, Any]:
+def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, Any]:
     shown = check.findings[:MOST_ON_PAGE]
-    worst = next((severity for severity in SEVERITIES if any(one.severity == severity for one in check.findings)), None)
+    worst = next(
+        (severity for severity in audit_findings.SEVERITIES if any(one.severity == severity for one in check.findings)),
+        None,
+    )
     rest = len(check.findings) - len(shown)
     return {
         "id": anchor,
@@ -257,14 +249,14 @@ def _describe_check(anchor: str, check: AuditCheck) -> dict[str, Any]:
     }
 
 
-def _describe_findings(findings: Sequence[AuditFinding]) -> list[dict[str, Any]]:
+def _describe_findings(findings: Sequence[audit_findings.AuditFinding]) -> list[dict[str, Any]]:
     """The findings, those that say the same as one, and advice only where the last finding has another."""
-    described = [_describe_alike(group) for group in group_alike(findings)]
+    described = [_describe_alike(group) for group in audit_findings.group_alike(findings)]
     advised = ["", *(one["advice"] for one in described)]
     return [one | {"repeats": one["advice"] == last} for one, last in zip(described, advised, strict=False)]
 
 
-def _describe_alike(group: Sequence[AuditFinding]) -> dict[str, Any]:
+def _describe_alike(group: Sequence[audit_findings.AuditFinding]) -> dict[str, Any]:
     finding = group[0]
     return {
         "severity": finding.severity,
@@ -282,7 +274,7 @@ def _describe_alike(group: Sequence[AuditFinding]) -> dict[str, Any]:
     }
 
 
-NOUNS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "remark"}
+NOUNS: dict[audit_findings.Severity, str] = {"error": "error", "warning": "warning", "info": "remark"}
 """What a finding of each severity is called."""
 NUMERIC = frozenset(
     ("questions", "share", "wanted", "sd", "smallest drop", "ndcg@10", "bpref", "judged@10",
@@ -291,23 +283,23 @@ NUMERIC = frozenset(
 """The columns of tables that are aligned right."""
 
 
-def describe_dataset(dataset: DatasetAudit) -> str:
+def describe_dataset(dataset: audit_findings.DatasetAudit) -> str:
     """How many questions it has, and what they come with."""
     parts = [count_noun(dataset.questions, "question")]
     parts += [f"{dataset.with_reference:,} with a reference", f"{dataset.with_relevant:,} with relevant documents"]
     return ", ".join(parts) + (f"; {dataset.origin}" if dataset.origin else "")
 
 
-def describe_results(audit: Audit) -> str:
+def describe_results(audit: audit_findings.Audit) -> str:
     """Which results the audit used: `With the values of res.`"""
     return (
         f"With the values of {list_names(audit.results)}." if audit.results else "Without the values of an evaluation."
     )
 
 
-def summarize(audit: Audit) -> str:
+def summarize(audit: audit_findings.Audit) -> str:
     """How many findings there are: `2 errors and 5 warnings`."""
-    counts = [(severity, audit.count(severity)) for severity in SEVERITIES]
+    counts = [(severity, audit.count(severity)) for severity in audit_findings.SEVERITIES]
     told = [count_noun(count, NOUNS[severity]) for severity, count in counts if count]
     return list_names(told) if told else "nothing found"
 
@@ -317,12 +309,12 @@ MOST_IN_TEXT = 10
 _STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
-def render_audit(audit: Audit) -> bytes:
+def render_audit(audit: audit_findings.Audit) -> bytes:
     """The audit as text for a terminal."""
     return render_text(lambda _: _draw(audit))
 
 
-def _draw(audit: Audit) -> Iterator[RenderableType]:
+def _draw(audit: audit_findings.Audit) -> Iterator[RenderableType]:
     from rich.text import Text
 
     for dataset in audit.datasets:
@@ -341,12 +333,12 @@ def _draw(audit: Audit) -> Iterator[RenderableType]:
     yield Text(make_visible(summarize(audit)), "bold")
 
 
-def _tell_why_skipped(check: AuditCheck) -> str | None:
+def _tell_why_skipped(check: audit_findings.AuditCheck) -> str | None:
     """Why a check was skipped, if that is all there is to say of it. Neighbours with the same reason share a line."""
     return None if check.findings or check.remark or check.tables else check.skipped
 
 
-def _draw_check(check: AuditCheck) -> Iterator[RenderableType]:
+def _draw_check(check: audit_findings.AuditCheck) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -357,7 +349,7 @@ def _draw_check(check: AuditCheck) -> Iterator[RenderableType]:
     if check.remark:
         yield Padding(Text(make_visible(check.remark), "dim"), (0, 0, 0, 2))
     advised = ""
-    for group in group_alike(check.findings[:MOST_IN_TEXT]):
+    for group in audit_findings.group_alike(check.findings[:MOST_IN_TEXT]):
         yield from _draw_alike(group, advised)
         advised = group[0].advice
     if (rest := len(check.findings) - MOST_IN_TEXT) > 0:
@@ -369,7 +361,7 @@ def _draw_check(check: AuditCheck) -> Iterator[RenderableType]:
         yield ""
 
 
-def _draw_alike(group: Sequence[AuditFinding], advised: str) -> Iterator[RenderableType]:
+def _draw_alike(group: Sequence[audit_findings.AuditFinding], advised: str) -> Iterator[RenderableType]:
     """A finding as linters write it, its question, and what to do unless the last finding said the same.
 
     Several that say the same are one, with a line for each row.
@@ -393,7 +385,7 @@ def _draw_alike(group: Sequence[AuditFinding], advised: str) -> Iterator[Rendera
         yield Padding(Text(make_visible(f"→ {finding.advice}"), "cyan"), (0, 0, 0, 6))
 
 
-def _quote(row: AuditedRow) -> tuple[str, str]:
+def _quote(row: audit_findings.AuditedRow) -> tuple[str, str]:
     return make_visible(row.question), "italic"
 
 

@@ -6,33 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.audit import item_analysis, mix_and_size
 from rageval_spec.audit.audit_findings import AuditCheck, DatasetAudit
 from rageval_spec.audit.coverage import check_age, check_judgements, check_questions, check_references
-from rageval_spec.audit.duplicates import check_leaks, check_overlap, check_repeats
-from rageval_spec.audit.item_analysis import (
-    DISCRIMINATION,
-    FAILED,
-    SOLVED,
-    check_discrimination,
-    check_failed,
-    check_solved,
-)
-from rageval_spec.audit.mix_and_size import (
-    COUNT,
-    DIFFICULTY,
-    TYPE,
-    Power,
-    WantedMix,
-    check_languages,
-    check_mix,
-    check_size,
-)
+from rageval_spec.audit.duplicates import Embed, check_leaks, check_overlap, check_repeats
 from rageval_spec.audit.question_set import AuditedQuestions, MetricValues, Outputs
 from rageval_spec.audit.unjudged_documents import TITLE as UNJUDGED
 from rageval_spec.audit.unjudged_documents import check_unjudged
 
 if TYPE_CHECKING:
-    from rageval_spec.audit.duplicates import Embed
     from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.plugin import Dataset
 
@@ -56,14 +38,14 @@ class Material:
         origin: where the dataset comes from, in words; "" if it does not say.
     """
 
-    count: int = COUNT
-    types: WantedMix = TYPE
-    difficulties: WantedMix = DIFFICULTY
+    count: int = mix_and_size.COUNT
+    types: mix_and_size.WantedMix = mix_and_size.TYPE
+    difficulties: mix_and_size.WantedMix = mix_and_size.DIFFICULTY
     train: tuple[AuditedQuestions, str] | None = None
     documents: DocumentSet | None = None
     embed: Embed | None = None
     compared: str = ""
-    powers: Sequence[Power] | None = None
+    powers: Sequence[mix_and_size.Power] | None = None
     measured: MetricValues | None = None
     outputs: Outputs | None = None
     why_none: str = ""
@@ -82,10 +64,12 @@ def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: 
         check_leaks(questions),
         check_overlap(questions, train and train[0], train[1] if train else ""),
         check_age(questions, dataset, material.documents),
-        check_languages(questions),
-        check_mix(questions, material.types),
-        check_mix(questions, material.difficulties),
-        check_size(questions, material.count, material.powers, material.why_no_powers or material.why_none),
+        mix_and_size.check_languages(questions),
+        mix_and_size.check_mix(questions, material.types),
+        mix_and_size.check_mix(questions, material.difficulties),
+        mix_and_size.check_size(
+            questions, material.count, material.powers, material.why_no_powers or material.why_none
+        ),
         *_check_evaluated(questions, material),
     )
     every = questions.questions
@@ -107,13 +91,18 @@ def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[A
     else:
         unjudged = check_unjudged(questions, material.outputs)
     if measured is not None and len(measured.systems) > 1:
-        failed = check_failed(questions, measured, material.outputs or {})
-        return unjudged, failed, check_solved(questions, measured), check_discrimination(questions, measured)
+        failed = item_analysis.check_failed(questions, measured, material.outputs or {})
+        return (
+            unjudged,
+            failed,
+            item_analysis.check_solved(questions, measured),
+            item_analysis.check_discrimination(questions, measured),
+        )
     if measured is not None:
         why = f"the results have one system, '{measured.systems[0]}'; this takes two or more"
     return (
         unjudged,
-        AuditCheck("every_system_fails", FAILED, skipped=why),
-        AuditCheck("every_system_solves", SOLVED, skipped=why),
-        AuditCheck("discrimination", DISCRIMINATION, skipped=why),
+        AuditCheck("every_system_fails", item_analysis.FAILED, skipped=why),
+        AuditCheck("every_system_solves", item_analysis.SOLVED, skipped=why),
+        AuditCheck("discrimination", item_analysis.DISCRIMINATION, skipped=why),
     )

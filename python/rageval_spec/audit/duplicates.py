@@ -17,18 +17,8 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding
-from rageval_spec.audit.question_set import (
-    AuditedQuestion,
-    AuditedQuestions,
-    contains,
-    drop_fillers,
-    find_numbers,
-    find_overlap,
-    is_yes_or_no,
-    split_compared_words,
-    write_digits,
-)
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -44,7 +34,9 @@ _HOW = {
 }
 
 
-def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str = "") -> tuple[AuditCheck, AuditCheck]:
+def check_repeats(
+    questions: question_set.AuditedQuestions, embed: Embed | None, remark: str = ""
+) -> tuple[AuditCheck, AuditCheck]:
     """The checks `duplicates` and `contradictions`.
 
     Variants of one question under several conditions, which have the same group, may be equal.
@@ -74,7 +66,7 @@ def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str 
     )
 
 
-def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
+def _describe_repeat(pair: QuestionPair, every: Sequence[question_set.AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
     is_equal = pair.sameness == "equal"
     differs = is_equal and _norm(later.references) != _norm(earlier.references)
@@ -97,13 +89,13 @@ def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> Au
     )
 
 
-def _say_worded(later: AuditedQuestion, earlier: AuditedQuestion) -> str:
+def _say_worded(later: question_set.AuditedQuestion, earlier: question_set.AuditedQuestion) -> str:
     if not (later.references and earlier.references):
         return ", and only one has a reference"
     return f", with another wording of the reference: {_quote(later)} here, {_quote(earlier)} there"
 
 
-def _describe_conflict(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
+def _describe_conflict(pair: QuestionPair, every: Sequence[question_set.AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
     same = "the same question" if pair.sameness == "equal" else "nearly the same question"
     return AuditFinding(
@@ -116,7 +108,7 @@ def _describe_conflict(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> 
     )
 
 
-def _quote(question: AuditedQuestion) -> str:
+def _quote(question: question_set.AuditedQuestion) -> str:
     text = question.references[0]
     return f"'{text if len(text) <= 60 else text[:59] + '…'}'"
 
@@ -129,7 +121,9 @@ _LEAST_SHARED = 0.6
 TITLE = "Overlap with the training data"
 
 
-def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> AuditCheck:
+def check_overlap(
+    questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions | None, name: str
+) -> AuditCheck:
     """The check `train_overlap`.
 
     Args:
@@ -148,24 +142,24 @@ def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, n
 
 
 def _find_repeats(
-    questions: AuditedQuestions, train: AuditedQuestions
-) -> Iterator[tuple[AuditedQuestion, AuditedQuestion, bool]]:
+    questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions
+) -> Iterator[tuple[question_set.AuditedQuestion, question_set.AuditedQuestion, bool]]:
     """The questions that are also in the training data, the row there, and whether the words are equal."""
-    known: dict[tuple[str, ...], AuditedQuestion] = {}
+    known: dict[tuple[str, ...], question_set.AuditedQuestion] = {}
     for question in train.questions:
-        known.setdefault(split_compared_words(question.text), question)
+        known.setdefault(question_set.split_compared_words(question.text), question)
     rest = []
     for question in questions.questions:
-        words = split_compared_words(question.text)
+        words = question_set.split_compared_words(question.text)
         if words and words in known:
             yield question, known[words], True
         elif words:
             rest.append(question)
     trained = [question for words, question in known.items() if words]
-    split = [split_compared_words(question.text) for question in (*trained, *rest)]
-    texts = [" ".join(drop_fillers(own)) for own in split]
+    split = [question_set.split_compared_words(question.text) for question in (*trained, *rest)]
+    texts = [" ".join(question_set.drop_fillers(own)) for own in split]
     seen: set[int] = set()
-    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [find_numbers(own) for own in split]):
+    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [question_set.find_numbers(own) for own in split]):
         if earlier < len(trained) <= later and later not in seen:
             question, other = rest[later - len(trained)], trained[earlier]
             if compare_questions(
@@ -175,7 +169,9 @@ def _find_repeats(
                 yield question, other, False
 
 
-def _describe_overlap(question: AuditedQuestion, other: AuditedQuestion, is_equal: bool) -> AuditFinding:
+def _describe_overlap(
+    question: question_set.AuditedQuestion, other: question_set.AuditedQuestion, is_equal: bool
+) -> AuditFinding:
     same = "the same question is" if is_equal else "nearly the same question is"
     place = other.place or f"query {other.query_id}"
     return AuditFinding(
@@ -189,7 +185,7 @@ def _describe_overlap(question: AuditedQuestion, other: AuditedQuestion, is_equa
     )
 
 
-def _describe_documents(questions: AuditedQuestions, train: AuditedQuestions) -> str:
+def _describe_documents(questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions) -> str:
     """How many questions have relevant documents that are also relevant in the training data; "" without judgements."""
     if not (questions.has_judgements and train.has_judgements):
         return ""
@@ -214,7 +210,7 @@ _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
 
 
-def check_leaks(questions: AuditedQuestions) -> AuditCheck:
+def check_leaks(questions: question_set.AuditedQuestions) -> AuditCheck:
     """The check `leaks`.
 
     A question that offers its answers ("A or B?") does not leak one, and small numbers stand there by chance.
@@ -228,11 +224,11 @@ def check_leaks(questions: AuditedQuestions) -> AuditCheck:
     )
 
 
-def find_leak(question: AuditedQuestion) -> str | None:
+def find_leak(question: question_set.AuditedQuestion) -> str | None:
     """The gold answer that stands in its question; None if there is none, or if the question offers answers."""
     if _offers_answers(question.text):
         return None
-    asked = drop_fillers(split_compared_words(question.text))
+    asked = question_set.drop_fillers(question_set.split_compared_words(question.text))
     return next(
         (text for text in question.references if _stands_in(asked, text) and not _is_listed(question, text)), None
     )
@@ -243,20 +239,20 @@ def _offers_answers(text: str) -> bool:
     return bool(_CHOICE.search(text)) or (bool(_DUTCH_CHOICE.search(text)) and bool(_DUTCH.search(text)))
 
 
-def _is_listed(question: AuditedQuestion, reference: str) -> bool:
+def _is_listed(question: question_set.AuditedQuestion, reference: str) -> bool:
     """Whether the question names it next to others: "between A and B", "A, B and C"."""
     named = re.escape(reference.strip())
     return bool(re.search(rf"{named}\s*(,|{_AND})|(,|{_AND})\s*(the\s+)?{named}", question.text, re.IGNORECASE))
 
 
 def _stands_in(asked: tuple[str, ...], reference: str) -> bool:
-    words = drop_fillers(split_compared_words(reference))
-    if not words or is_yes_or_no(words) or len("".join(words)) < _SHORTEST:
+    words = question_set.drop_fillers(question_set.split_compared_words(reference))
+    if not words or question_set.is_yes_or_no(words) or len("".join(words)) < _SHORTEST:
         return False
-    return find_numbers(words) != set(words) and contains(asked, words)
+    return question_set.find_numbers(words) != set(words) and question_set.contains(asked, words)
 
 
-def _describe_leak(question: AuditedQuestion, leak: str) -> AuditFinding:
+def _describe_leak(question: question_set.AuditedQuestion, leak: str) -> AuditFinding:
     shown = leak if len(leak) <= 60 else f"{leak[:59]}…"
     return AuditFinding(
         "leak",
@@ -307,7 +303,7 @@ def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None
         questions: the questions. Empty ones are not compared.
         embed: gives the vectors of texts; None to compare only words.
     """
-    words = [split_compared_words(question.text) for question in questions]
+    words = [question_set.split_compared_words(question.text) for question in questions]
     first: dict[tuple[str, ...], int] = {}
     found: dict[int, QuestionPair] = {}
     for number, own in enumerate(words):
@@ -326,8 +322,10 @@ def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None
 def _find_near(
     questions: Sequence[ComparedQuestion], words: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[QuestionPair]:
-    texts = [" ".join(drop_fillers(words[number])) for number in numbers]
-    for later, earlier, share in find_similar(texts, LEAST_SHARED, [find_numbers(words[number]) for number in numbers]):
+    texts = [" ".join(question_set.drop_fillers(words[number])) for number in numbers]
+    for later, earlier, share in find_similar(
+        texts, LEAST_SHARED, [question_set.find_numbers(words[number]) for number in numbers]
+    ):
         one, other = numbers[later], numbers[earlier]
         if (sameness := compare_questions(questions[one], questions[other])) is not None:
             yield QuestionPair(one, other, sameness, share)
@@ -335,8 +333,11 @@ def _find_near(
 
 def compare_questions(one: ComparedQuestion, other: ComparedQuestion) -> Literal["wording", "reference"] | None:
     """Why two questions with similar words ask the same; None if they do not."""
-    first, second = drop_fillers(split_compared_words(one.text)), drop_fillers(split_compared_words(other.text))
-    if find_numbers(first) != find_numbers(second):
+    first, second = (
+        question_set.drop_fillers(question_set.split_compared_words(one.text)),
+        question_set.drop_fillers(question_set.split_compared_words(other.text)),
+    )
+    if question_set.find_numbers(first) != question_set.find_numbers(second):
         return None
     if len(first) == len(second) and all(map(is_same_word, first, second)):
         return "wording"
@@ -366,7 +367,9 @@ def _find_close(
 def _asks_the_same(questions: Sequence[ComparedQuestion], words: Sequence[Sequence[str]], one: int, other: int) -> bool:
     from rageval_spec import kernels
 
-    if find_numbers(words[one]) != find_numbers(words[other]) or _negates(words[one], words[other]):
+    if question_set.find_numbers(words[one]) != question_set.find_numbers(words[other]) or _negates(
+        words[one], words[other]
+    ):
         return False
     first, second = ({name.casefold() for name in kernels.names(questions[number].text)} for number in (one, other))
     return first == second and share_reference(questions[one], questions[other])
@@ -411,29 +414,38 @@ def _negates(first: Sequence[str], second: Sequence[str]) -> bool:
 def share_reference(one: ComparedQuestion, other: ComparedQuestion) -> bool:
     """Whether two questions have a gold answer in common that says more than yes or no, or a number."""
     mine, theirs = (
-        {drop_fillers(split_compared_words(text)) for text in asked.references if text.strip()}
+        {
+            question_set.drop_fillers(question_set.split_compared_words(text))
+            for text in asked.references
+            if text.strip()
+        }
         for asked in (one, other)
     )
     return any(
-        not is_yes_or_no(words) and any(not word[0].isdigit() for word in words) for words in mine & theirs if words
+        not question_set.is_yes_or_no(words) and any(not word[0].isdigit() for word in words)
+        for words in mine & theirs
+        if words
     )
 
 
 def contradicts(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether the gold answers of two questions cannot mean the same: none of one is like any of the other."""
-    first, second = ([write_digits(drop_fillers(split_compared_words(text))) for text in side] for side in (one, other))
+    first, second = (
+        [question_set.write_digits(question_set.drop_fillers(question_set.split_compared_words(text))) for text in side]
+        for side in (one, other)
+    )
     pairs = [(a, b) for a in first for b in second if a and b]
     return bool(pairs) and all(_differs(a, b) for a, b in pairs)
 
 
 def _differs(one: Sequence[str], other: Sequence[str]) -> bool:
-    if is_yes_or_no(one) and is_yes_or_no(other):
+    if question_set.is_yes_or_no(one) and question_set.is_yes_or_no(other):
         return one[0] != other[0]
-    numbers = find_numbers(one), find_numbers(other)
+    numbers = question_set.find_numbers(one), question_set.find_numbers(other)
     if all(numbers) and not numbers[0] & numbers[1]:
         return True
     joined = "".join(one), "".join(other)
-    return find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
+    return question_set.find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
 
 
 _SIZE = 4

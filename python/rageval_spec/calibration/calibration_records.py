@@ -12,16 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.calibration.labelled_items import read_samples
+from rageval_spec.calibration.labelled_items import Joined, read_samples
 from rageval_spec.calibration.reliability import MapChoice, choose_map
-from rageval_spec.data.judge_calibration import (
-    CalibratedThreshold,
-    CalibrationLabels,
-    Figure,
-    Guaranteed,
-    JudgeCalibration,
-    ScoreMap,
-)
+from rageval_spec.data import judge_calibration
 from rageval_spec.data.labels import FORMAT_VERSION, Anchor, AnchorSet
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec
@@ -32,7 +25,6 @@ from rageval_spec.statistics.raters.reliability_curves import PlattMap, ValueMap
 if TYPE_CHECKING:
     from rageval_spec.calibration import thresholds
     from rageval_spec.calibration.judge_quality import Calibration, Promise
-    from rageval_spec.calibration.labelled_items import Joined
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.findings import Criterion
     from rageval_spec.plugin import AnswerMetric, Judge
@@ -44,7 +36,7 @@ _YES = 0.5
 
 def keep_calibration(
     evaluation: Evaluation, joined: Joined, measured: Calibration, promised: Promise | None = None
-) -> JudgeCalibration:
+) -> judge_calibration.JudgeCalibration:
     """The entry of one metric's judge.
 
     Args:
@@ -63,7 +55,7 @@ def keep_calibration(
     choice = measured.map
     if (low, high) != (0.0, 1.0):
         choice = choose_map(replace(joined, judged=tuple((value - low) / (high - low) for value in joined.judged)))
-    return JudgeCalibration(
+    return judge_calibration.JudgeCalibration(
         judge=behind.judge.context.name,
         metric=joined.metric,
         criterion=digest_criterion(behind.criterion),
@@ -79,22 +71,22 @@ def keep_calibration(
     )
 
 
-def count_labels(joined: Joined) -> CalibrationLabels:
+def count_labels(joined: Joined) -> judge_calibration.CalibrationLabels:
     """The labels by people."""
     sides = [label for label in joined.labelled if label != _YES]
     yes = sum(label > _YES for label in sides)
     people = {label.annotator for label in joined.labels}
-    return CalibrationLabels(
+    return judge_calibration.CalibrationLabels(
         "people", _digest_labels(joined), len(joined.items), yes, len(sides) - yes, len({*joined.questions}),
         len(joined.labels), len(people),
     )  # fmt: skip
 
 
-def write_map(found: ValueMap) -> ScoreMap:
+def write_map(found: ValueMap) -> judge_calibration.ScoreMap:
     """A map as the file has it."""
     if isinstance(found, PlattMap):
-        return ScoreMap("platt", found.slope, found.intercept)
-    return ScoreMap("isotonic", values=found.values, results=found.results)
+        return judge_calibration.ScoreMap("platt", found.slope, found.intercept)
+    return judge_calibration.ScoreMap("isotonic", values=found.values, results=found.results)
 
 
 def _digest_labels(joined: Joined) -> str:
@@ -103,27 +95,29 @@ def _digest_labels(joined: Joined) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _keep_threshold(found: thresholds.BestThreshold | None, low: float, high: float) -> CalibratedThreshold | None:
+def _keep_threshold(
+    found: thresholds.BestThreshold | None, low: float, high: float
+) -> judge_calibration.CalibratedThreshold | None:
     if found is None or found.threshold is None:
         return None
-    return CalibratedThreshold((found.threshold - low) / (high - low), found.criterion)
+    return judge_calibration.CalibratedThreshold((found.threshold - low) / (high - low), found.criterion)
 
 
-def _keep_promise(found: Guarantee | None, low: float, high: float) -> Guaranteed | None:
+def _keep_promise(found: Guarantee | None, low: float, high: float) -> judge_calibration.Guaranteed | None:
     if found is None:
         return None
     place = (found.threshold - low) / (high - low)
-    return Guaranteed(found.limit, found.sent, found.wrong, found.labels, found.confidence, place)
+    return judge_calibration.Guaranteed(found.limit, found.sent, found.wrong, found.labels, found.confidence, place)
 
 
-def _list_figures(measured: Calibration, choice: MapChoice) -> Iterator[Figure]:
+def _list_figures(measured: Calibration, choice: MapChoice) -> Iterator[judge_calibration.Figure]:
     for one in measured.decisions:
         ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
-        yield Figure(one.name, one.value, *ends)
+        yield judge_calibration.Figure(one.name, one.value, *ends)
     for trial in choice.trials:
         if trial.kind == (choice.chosen.kind if choice.chosen else "none"):
-            yield Figure("brier", trial.brier)
-            yield Figure("calibration_error", trial.error.value)
+            yield judge_calibration.Figure("brier", trial.brier)
+            yield judge_calibration.Figure("calibration_error", trial.error.value)
 
 
 _MOST_OTHER = 0.1

@@ -9,36 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from rageval_spec.calibration import measures
 from rageval_spec.calibration.labelled_items import Item, Joined, Sampling, read_item_samples
-from rageval_spec.calibration.measures import (
-    BETWEEN,
-    WIDTH,
-    CalibrationMeasure,
-    Learning,
-    Measuring,
-    correct_judge,
-    correct_with,
-    plan_labels,
-)
 from rageval_spec.calibration.reliability import MapChoice, Reliability, choose_map, rate_reliability
 from rageval_spec.calibration.thresholds import BestThreshold, ThresholdCriterion, find_threshold, rate_decisions
 from rageval_spec.data.labels import average_labels
+from rageval_spec.statistics.raters import rater_agreement, risk_control
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 from rageval_spec.statistics.raters.discrimination import discriminate
-from rageval_spec.statistics.raters.rater_agreement import (
-    MISSING,
-    AgreementCoefficient,
-    Coefficient,
-    Ratings,
-    measure_agreement,
-)
-from rageval_spec.statistics.raters.risk_control import (
-    Guarantee,
-    RiskPoint,
-    find_best_limit,
-    find_guarantee,
-    trace_risk,
-)
 from rageval_spec.statistics.regression import associate
 
 if TYPE_CHECKING:
@@ -84,16 +62,16 @@ class Calibration:
     no: int
     labels: int
     annotators: int
-    association: tuple[CalibrationMeasure, ...]
-    discrimination: tuple[CalibrationMeasure, ...]
+    association: tuple[measures.CalibrationMeasure, ...]
+    discrimination: tuple[measures.CalibrationMeasure, ...]
     threshold: BestThreshold | None
-    decisions: tuple[CalibrationMeasure, ...]
+    decisions: tuple[measures.CalibrationMeasure, ...]
     reliability: Reliability | None
     map: MapChoice
-    people: AgreementCoefficient
-    people_decisions: AgreementCoefficient
+    people: rater_agreement.AgreementCoefficient
+    people_decisions: rater_agreement.AgreementCoefficient
     mean: CorrectedMean
-    learning: Learning | None
+    learning: measures.Learning | None
     unused: tuple[tuple[str, int], ...]
     sampling: Sampling | None = None
 
@@ -107,7 +85,7 @@ def measure_judge(
     joined: Joined,
     criterion: ThresholdCriterion | None = None,
     *,
-    width: float = WIDTH,
+    width: float = measures.WIDTH,
     resamples: int = 2000,
     seed: int = 42,
 ) -> Calibration:
@@ -124,17 +102,19 @@ def measure_judge(
 
     criterion = criterion or ThresholdCriterion()
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
-    how = Measuring(joined.clusters, resamples, seed)
-    sides = labelled != BETWEEN
-    values, is_yes = judged[sides], labelled[sides] > BETWEEN
-    decided = Measuring([one for one, counts in zip(joined.clusters, sides, strict=True) if counts], resamples, seed)
+    how = measures.Measuring(joined.clusters, resamples, seed)
+    sides = labelled != measures.BETWEEN
+    values, is_yes = judged[sides], labelled[sides] > measures.BETWEEN
+    decided = measures.Measuring(
+        [one for one, counts in zip(joined.clusters, sides, strict=True) if counts], resamples, seed
+    )
     both = 0 < is_yes.sum() < len(is_yes)
     find_discrimination = discriminate(values, is_yes) if both else {}
     discrimination = tuple(decided.measure(name, find) for name, find in find_discrimination.items())
     threshold = find_threshold(values, is_yes, criterion)
     is_found = threshold is not None and threshold.threshold is not None
     decisions = rate_decisions(values, is_yes, criterion, decided) if is_found else ()
-    mean, raw = correct_judge(joined), correct_with(joined, range(len(joined.items)))
+    mean, raw = measures.correct_judge(joined), measures.correct_with(joined, range(len(joined.items)))
     return Calibration(
         metric=joined.metric,
         items=len(judged),
@@ -151,7 +131,7 @@ def measure_judge(
         people=_compare_people(joined, resamples=resamples, seed=seed),
         people_decisions=_compare_decisions(joined, resamples=resamples, seed=seed),
         mean=mean,
-        learning=plan_labels(joined, raw, (*discrimination, *decisions), width, seed),
+        learning=measures.plan_labels(joined, raw, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
         sampling=joined.sampling,
     )
@@ -168,9 +148,9 @@ class Promise:
         items: the labelled items that count: one of each question, or of each cluster of questions.
     """
 
-    wanted: Guarantee | None
-    best: Guarantee | None
-    curve: tuple[RiskPoint, ...]
+    wanted: risk_control.Guarantee | None
+    best: risk_control.Guarantee | None
+    curve: tuple[risk_control.RiskPoint, ...]
     items: int
 
 
@@ -191,19 +171,21 @@ def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> 
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
     chosen = {joined.clusters[place]: int(place) for place in order}
     rows = sorted(chosen.values())
-    values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= BETWEEN
-    wanted = find_guarantee(values, is_wrong, limit, confidence)
-    best = wanted or find_best_limit(values, is_wrong, confidence)
-    return Promise(wanted, best, trace_risk(values, is_wrong, confidence), len(rows))
+    values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= measures.BETWEEN
+    wanted = risk_control.find_guarantee(values, is_wrong, limit, confidence)
+    best = wanted or risk_control.find_best_limit(values, is_wrong, confidence)
+    return Promise(wanted, best, risk_control.trace_risk(values, is_wrong, confidence), len(rows))
 
 
-def _compare_people(joined: Joined, *, resamples: int, seed: int) -> AgreementCoefficient:
+def _compare_people(joined: Joined, *, resamples: int, seed: int) -> rater_agreement.AgreementCoefficient:
     """Krippendorff's alpha of the labels of these items."""
     labels = [label for label in joined.labels if not label.adjudicated]
     items = [*dict.fromkeys(label.item for label in labels)]
     people = [*dict.fromkeys(label.annotator for label in labels)]
-    ratings = Ratings.of({(label.item, label.annotator): label.value for label in labels}, items, people)
-    return measure_agreement(
+    ratings = rater_agreement.Ratings.of(
+        {(label.item, label.annotator): label.value for label in labels}, items, people
+    )
+    return rater_agreement.measure_agreement(
         ratings,
         "alpha-interval" if ratings.is_scale else "alpha-nominal",
         clusters=[item[:2] for item in items],
@@ -212,19 +194,21 @@ def _compare_people(joined: Joined, *, resamples: int, seed: int) -> AgreementCo
     )
 
 
-def _compare_decisions(joined: Joined, *, resamples: int, seed: int) -> AgreementCoefficient:
+def _compare_decisions(joined: Joined, *, resamples: int, seed: int) -> rater_agreement.AgreementCoefficient:
     """The agreement of people's yes and no on these items. Labels in the middle of the scale are neither."""
     placed = {
         (label.item, label.annotator): average_labels([label], joined.scale)
         for label in joined.labels
         if not label.adjudicated
     }
-    decided = {key: float(value > BETWEEN) for key, value in placed.items() if value != BETWEEN}
+    decided = {key: float(value > measures.BETWEEN) for key, value in placed.items() if value != measures.BETWEEN}
     items, people = [*dict.fromkeys(item for item, _ in decided)], [*dict.fromkeys(name for _, name in decided)]
-    ratings = Ratings.of({(item, name): said for (item, name), said in decided.items()}, items, people, (0.0, 1.0))
-    counts = {sum(code != MISSING for code in row) for row in ratings.codes.tolist()}
-    usual: Coefficient = "fleiss" if len(counts) == 1 else "alpha-nominal"
-    return measure_agreement(
+    ratings = rater_agreement.Ratings.of(
+        {(item, name): said for (item, name), said in decided.items()}, items, people, (0.0, 1.0)
+    )
+    counts = {sum(code != rater_agreement.MISSING for code in row) for row in ratings.codes.tolist()}
+    usual: rater_agreement.Coefficient = "fleiss" if len(counts) == 1 else "alpha-nominal"
+    return rater_agreement.measure_agreement(
         ratings,
         "kappa" if len(people) == 2 else usual,
         clusters=[item[:2] for item in items],
@@ -256,8 +240,8 @@ class SliceCalibration:
     items: int
     judged: float
     labelled: float
-    bias: CalibrationMeasure | None
-    auroc: CalibrationMeasure | None
+    bias: measures.CalibrationMeasure | None
+    auroc: measures.CalibrationMeasure | None
 
 
 def measure_slices(
@@ -271,7 +255,7 @@ def measure_slices(
     found = []
     for kind, name, inside in _list_parts(joined.items, samples):
         rows = np.flatnonzero(inside)
-        how = Measuring([joined.clusters[row] for row in rows], resamples, seed)
+        how = measures.Measuring([joined.clusters[row] for row in rows], resamples, seed)
         bias, auroc = _measure(judged[rows], labelled[rows], how) if len(rows) >= FEWEST else (None, None)
         means = float(judged[rows].mean()), float(labelled[rows].mean())
         found.append(SliceCalibration(kind, name, len(rows), *means, bias, auroc))
@@ -279,14 +263,14 @@ def measure_slices(
 
 
 def _measure(
-    judged: NDArray[np.float64], labelled: NDArray[np.float64], how: Measuring
-) -> tuple[CalibrationMeasure, CalibrationMeasure | None]:
+    judged: NDArray[np.float64], labelled: NDArray[np.float64], how: measures.Measuring
+) -> tuple[measures.CalibrationMeasure, measures.CalibrationMeasure | None]:
     bias = how.measure("bias", associate(judged, labelled)["bias"])
-    sides = labelled != BETWEEN
-    is_yes = labelled[sides] > BETWEEN
+    sides = labelled != measures.BETWEEN
+    is_yes = labelled[sides] > measures.BETWEEN
     if not 0 < is_yes.sum() < len(is_yes):
         return bias, None
-    decided = Measuring(
+    decided = measures.Measuring(
         [question for question, counts in zip(how.questions, sides, strict=True) if counts], how.resamples, how.seed
     )
     return bias, decided.measure("auroc", discriminate(judged[sides], is_yes)["auroc"])

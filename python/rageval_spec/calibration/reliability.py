@@ -14,19 +14,7 @@ from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import deal_folds
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import bootstrap_interval
-from rageval_spec.statistics.raters.reliability_curves import (
-    Bin,
-    BrierParts,
-    CalibrationError,
-    ValueMap,
-    fit_isotonic,
-    fit_platt,
-    list_bins,
-    list_losses,
-    measure_error,
-    rate_values,
-    split_brier,
-)
+from rageval_spec.statistics.raters import reliability_curves
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Floats
@@ -44,11 +32,11 @@ class Reliability:
         brier_parts: what the Brier score consists of.
     """
 
-    bins: tuple[Bin, ...]
-    error: CalibrationError
-    error_by_mass: CalibrationError
+    bins: tuple[reliability_curves.Bin, ...]
+    error: reliability_curves.CalibrationError
+    error_by_mass: reliability_curves.CalibrationError
     losses: tuple[CalibrationMeasure, ...]
-    brier_parts: BrierParts
+    brier_parts: reliability_curves.BrierParts
 
     @property
     def is_off(self) -> bool:
@@ -62,16 +50,19 @@ def rate_reliability(values: Floats, labels: Floats, how: Measuring) -> Reliabil
         return None
     clustered = {"clusters": how.questions, "seed": how.seed}
     return Reliability(
-        bins=list_bins(values, labels),
-        error=measure_error(values, labels, binning="width", **clustered),  # type: ignore[arg-type]
-        error_by_mass=measure_error(values, labels, binning="mass", **clustered),  # type: ignore[arg-type]
-        losses=tuple(how.measure(name, loss) for name, loss in rate_values(values, labels).items()),
-        brier_parts=split_brier(values, labels),
+        bins=reliability_curves.list_bins(values, labels),
+        error=reliability_curves.measure_error(values, labels, binning="width", **clustered),  # type: ignore[arg-type]
+        error_by_mass=reliability_curves.measure_error(values, labels, binning="mass", **clustered),  # type: ignore[arg-type]
+        losses=tuple(how.measure(name, loss) for name, loss in reliability_curves.rate_values(values, labels).items()),
+        brier_parts=reliability_curves.split_brier(values, labels),
     )
 
 
 Kind = Literal["none", "platt", "isotonic"]
-_FITS: Mapping[Kind, Callable[[Floats, Floats], ValueMap | None]] = {"platt": fit_platt, "isotonic": fit_isotonic}
+_FITS: Mapping[Kind, Callable[[Floats, Floats], reliability_curves.ValueMap | None]] = {
+    "platt": reliability_curves.fit_platt,
+    "isotonic": reliability_curves.fit_isotonic,
+}
 _CONFIDENCE = 1 - 0.05 / len(_FITS)
 """The level of the intervals of the gains: each of the maps that are tried takes its part of the error."""
 
@@ -89,7 +80,7 @@ class MapTrial:
     """
 
     kind: Kind
-    error: CalibrationError
+    error: reliability_curves.CalibrationError
     brier: float
     log_loss: float
     gain: float | None = None
@@ -111,7 +102,7 @@ class MapChoice:
         reason: why there is no map; None if there is one.
     """
 
-    chosen: ValueMap | None
+    chosen: reliability_curves.ValueMap | None
     trials: tuple[MapTrial, ...]
     reason: str | None = None
 
@@ -157,7 +148,7 @@ def _explain(trials: Sequence[MapTrial]) -> str:
 
 
 def _map_outside(
-    values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], ValueMap | None]
+    values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], reliability_curves.ValueMap | None]
 ) -> Floats | None:
     """Each fold's values, mapped by the map of the other folds; None if there is a fold without one."""
     import numpy as np
@@ -173,8 +164,8 @@ def _map_outside(
 
 
 def _try(kind: Kind, values: Floats, labels: Floats, questions: Sequence[Hashable], seed: int) -> MapTrial:
-    losses = list_losses(values, labels)
-    error = measure_error(values, labels, clusters=questions, seed=seed)
+    losses = reliability_curves.list_losses(values, labels)
+    error = reliability_curves.measure_error(values, labels, clusters=questions, seed=seed)
     return MapTrial(kind, error, float(losses["brier"].mean()), float(losses["log_loss"].mean()))
 
 

@@ -18,27 +18,7 @@ from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measu
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
 from rageval_spec.errors import UsageError
 from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
-from rageval_spec.statistics.raters.discrimination import (
-    ChosenThreshold,
-    Decision,
-    StepChoice,
-    choose_bands,
-    choose_for_precision,
-    choose_threshold,
-    decide,
-    find_highest_precision,
-)
-from rageval_spec.statistics.raters.risk_control import (
-    Guarantee,
-    RiskPoint,
-    Rule,
-    find_best_limit,
-    find_controlled,
-    find_guarantee,
-    learn_path,
-    level_path,
-    trace_risk,
-)
+from rageval_spec.statistics.raters import discrimination, risk_control
 from rageval_spec.wording import format_number
 
 if TYPE_CHECKING:
@@ -52,7 +32,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
 
-_DECISIONS: tuple[Decision, ...] = ("balanced_accuracy", "f1", "precision", "recall", "kappa")
+_DECISIONS: tuple[discrimination.Decision, ...] = ("balanced_accuracy", "f1", "precision", "recall", "kappa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +51,11 @@ class ThresholdCriterion:
         """As the command line has it: `f1`, `precision>=0.95`."""
         return self.name if self.wanted is None else f"{self.name}>={self.wanted:g}"
 
-    def choose(self, values: Floats, is_yes: Bools) -> ChosenThreshold | None:
+    def choose(self, values: Floats, is_yes: Bools) -> discrimination.ChosenThreshold | None:
         """The best threshold; None if only one class is there, or if no threshold reaches the wanted precision."""
         if self.name == "precision":
-            return choose_for_precision(values, is_yes, self.wanted or 0.0)
-        return choose_threshold(values, is_yes, self.name)
+            return discrimination.choose_for_precision(values, is_yes, self.wanted or 0.0)
+        return discrimination.choose_threshold(values, is_yes, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +80,7 @@ def find_threshold(values: Floats, is_yes: Bools, criterion: ThresholdCriterion)
     choice = criterion.choose(values, is_yes)
     if choice is not None:
         return BestThreshold(str(criterion), choice.threshold)
-    best = find_highest_precision(values, is_yes)
+    best = discrimination.find_highest_precision(values, is_yes)
     return BestThreshold(
         str(criterion),
         None,
@@ -120,7 +100,7 @@ def rate_decisions(
     taken = decide_outside(values, is_yes, how.questions, criterion, how.seed)
     if taken is None:
         return ()
-    decisions = decide(taken.astype(float), is_yes, BETWEEN)
+    decisions = discrimination.decide(taken.astype(float), is_yes, BETWEEN)
     found = (how.measure(name, decisions[name]) for name in _DECISIONS)
     among = {"precision": taken, "recall": is_yes}
     return tuple(_bound_perfect(one, among[one.name], how.questions) if one.name in among else one for one in found)
@@ -209,7 +189,7 @@ class Bands:
 
     wanted: float
     items: int
-    steps: tuple[StepChoice, ...]
+    steps: tuple[discrimination.StepChoice, ...]
     spared: tuple[int, ...]
 
     def list_bounds(self) -> tuple[StepBounds, ...]:
@@ -244,7 +224,7 @@ def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: 
             f"{len(asked.items)} answers are too few to hold questions out; label at least {FOLDS} questions"
         )
     scores = np.array([[np.nan if one is None else one for one in step] for step in asked.scores[:-1]]).T
-    steps = choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.clusters)
+    steps = discrimination.choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.clusters)
     waiting = np.ones(len(labels), dtype=bool)
     for place, step in enumerate(steps):
         waiting &= step.band.decide(scores[:, place]) == 0
@@ -288,10 +268,10 @@ class StepsPromise:
 
     control: Control
     bounds: tuple[float, ...] | None
-    wanted: Guarantee | None
-    best: Guarantee | None
+    wanted: risk_control.Guarantee | None
+    best: risk_control.Guarantee | None
     best_bounds: tuple[float, ...] | None
-    curve: tuple[RiskPoint, ...]
+    curve: tuple[risk_control.RiskPoint, ...]
     labels: int
     learnt: int
 
@@ -300,7 +280,7 @@ def promise_steps(
     values: Sequence[Sequence[float | None]],
     labelled: Sequence[float],
     questions: Sequence[Hashable],
-    rule: Rule,
+    rule: risk_control.Rule,
     limit: float,
     confidence: float,
     *,
@@ -333,22 +313,22 @@ def promise_steps(
     table = np.array([[np.nan if one is None else one for one in row] for row in values])[rows]
     is_wrong = np.array(labelled)[rows] <= 0.5
     learnt = len(rows) // _PART if len(rows) >= ENOUGH_TO_LEARN else 0
-    path = level_path(table.shape[1], rule)
+    path = risk_control.level_path(table.shape[1], rule)
     if learnt:
-        path = learn_path(table[:learnt], is_wrong[:learnt], rule, together=together)
+        path = risk_control.learn_path(table[:learnt], is_wrong[:learnt], rule, together=together)
     scores, tested = path.score(table[learnt:]), is_wrong[learnt:]
     if control == "crc":
-        wanted, best = find_controlled(scores, tested, limit), None
+        wanted, best = risk_control.find_controlled(scores, tested, limit), None
     else:
-        wanted = find_guarantee(scores, tested, limit, confidence)
-        best = wanted or (find_best_limit(scores, tested, confidence) if find_best else None)
+        wanted = risk_control.find_guarantee(scores, tested, limit, confidence)
+        best = wanted or (risk_control.find_best_limit(scores, tested, confidence) if find_best else None)
     return StepsPromise(
         control,
         None if wanted is None else path.find(wanted.threshold),
         wanted,
         best,
         None if best is None else path.find(best.threshold),
-        trace_risk(scores, tested, confidence),
+        risk_control.trace_risk(scores, tested, confidence),
         len(rows),
         learnt,
     )

@@ -18,13 +18,12 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
-from rageval_spec.diagnostics import SpecError, make_visible
+from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Counted, GateOutcome
-    from rageval_spec.diagnostics import Diagnostic
     from rageval_spec.plugin.plugin import SpecOrigin
     from rageval_spec.runner import Options, RunOutcome
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,17 +16,14 @@ from rageval_spec.data.findings import Estimate
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, JudgeName, ModelName
+from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, Judge, JudgeName, ModelName
 from rageval_spec.reading.formats.column_layouts import CorpusColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rageval_spec.generation.model_requests import Asker, GeneratorModels
     from rageval_spec.generation.question_mix import Mix
     from rageval_spec.generation.question_production import Order
     from rageval_spec.generation.question_sets import DocumentSource, GeneratedTestSet
-    from rageval_spec.plugin import Judge
 
 TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural": 10.0}
 DIFFICULTIES = {"easy": 30.0, "medium": 50.0, "hard": 20.0}

@@ -12,15 +12,7 @@ from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
 from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
-from rageval_spec.reading.formats.column_layouts import (
-    CORPUS,
-    QUERIES,
-    CorpusColumns,
-    QueryColumns,
-    RecordColumn,
-    corpus_table,
-    queries_table,
-)
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.delimited import read_pairs
 from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
 from rageval_spec.reading.formats.text_files import format_of
@@ -34,8 +26,12 @@ class TrecColumns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queries: QueryColumns = Field(default_factory=QueryColumns, description="The names of the keys in `queries`.")
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
+    queries: column_layouts.QueryColumns = Field(
+        default_factory=column_layouts.QueryColumns, description="The names of the keys in `queries`."
+    )
+    corpus: column_layouts.CorpusColumns = Field(
+        default_factory=column_layouts.CorpusColumns, description="The names of the keys in `corpus`."
+    )
 
 
 class TrecNode(DatasetNode):
@@ -74,11 +70,13 @@ class Trec(FileDataset[TrecNode]):
         """Whether a file is JSON Lines."""
         return key == "corpus" or (key == "queries" and format_of(Path(str(self.node.queries))) == "jsonl")
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[RecordColumn]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
         """The block that names the keys of a file, and the keys that are read from it."""
         if key == "queries":
-            return self.node.columns.queries, self.node.columns.queries.over(QUERIES, "columns", "queries")
-        return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+            return self.node.columns.queries, self.node.columns.queries.over(
+                column_layouts.QUERIES, "columns", "queries"
+            )
+        return self.node.columns.corpus, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus")
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The documents' columns under the key that named them before."""
@@ -99,11 +97,15 @@ class Trec(FileDataset[TrecNode]):
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
         if format_of(path) != "jsonl":
-            return queries_table(read_pairs(path))
-        return queries_table(read_json_lines(path, self.node.columns.queries.over(QUERIES, "columns", "queries")))
+            return column_layouts.queries_table(read_pairs(path))
+        return column_layouts.queries_table(
+            read_json_lines(path, self.node.columns.queries.over(column_layouts.QUERIES, "columns", "queries"))
+        )
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
+        return column_layouts.corpus_table(
+            read_json_lines(path, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus"))
+        )
 
 
 PLUGIN = Trec

@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.data.samples import write_turn
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.cards import (
-    CONTRADICTED,
-    Card,
-    CardValue,
-    ClaimNote,
-    Mark,
-    ShownContext,
-    choose_sign,
-    list_notes,
-    split_answer,
-)
+from rageval_spec.drawing import cards
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.wording import count_noun, format_number
 
@@ -43,11 +33,11 @@ MOST_MISSING = 5
 """Relevant documents outside the contexts that a card shows; `full` shows all of them."""
 _COLUMNS_SHOWN = 8
 _LABEL_WIDTH = 10
-_STYLES = {CONTRADICTED: "bold red", "?": "yellow"}
+_STYLES = {cards.CONTRADICTED: "bold red", "?": "yellow"}
 _STATUS_STYLES = {"failed": "bold red", "unfinished": "yellow"}
 
 
-def draw_card(card: Card, names: Sequence[str], *, full: bool = False) -> Iterator[RenderableType]:
+def draw_card(card: cards.Card, names: Sequence[str], *, full: bool = False) -> Iterator[RenderableType]:
     """One card: the question, the answer with its marks, the sources, the values.
 
     Args:
@@ -114,7 +104,7 @@ def _stack(rows: Sequence[tuple[str, RenderableType]]) -> Table:
     return grid
 
 
-def _draw_heading(card: Card, names: Sequence[str]) -> Text:
+def _draw_heading(card: cards.Card, names: Sequence[str]) -> Text:
     from rich.text import Text
 
     parts = [Text(shorten(card.query_id), "bold"), *(Text(shorten(name)) for name in names)]
@@ -123,7 +113,7 @@ def _draw_heading(card: Card, names: Sequence[str]) -> Text:
     return Text("  ").join([Text(" · ").join(parts), Text(", ".join(_describe_effort(card)), "dim")])
 
 
-def _describe_effort(card: Card) -> Iterator[str]:
+def _describe_effort(card: cards.Card) -> Iterator[str]:
     """`1.5 s`, `312 + 40 tokens`, `$0.002`: what is known of what the answer took."""
     if card.seconds is not None:
         yield f"{card.seconds:.3g} s"
@@ -167,7 +157,7 @@ def draw_line(text: str, style: str = "") -> Text:
     return Text(shorten(text), style, no_wrap=True, overflow="ellipsis")
 
 
-def _list_answer(card: Card, *, full: bool) -> Iterator[tuple[str, RenderableType]]:
+def _list_answer(card: cards.Card, *, full: bool) -> Iterator[tuple[str, RenderableType]]:
     """The answer with its marks, and the notes on them; or why there is none."""
     from rich.text import Text
 
@@ -180,25 +170,25 @@ def _list_answer(card: Card, *, full: bool) -> Iterator[tuple[str, RenderableTyp
         return
     yield "answer", _draw_answer(card.answer, card.marks, full=full)
     shown, _ = _cut(card.answer, LONGEST_TEXT, full=full)
-    if notes := list_notes(shown, card.marks):
+    if notes := cards.list_notes(shown, card.marks):
         yield "", _draw_notes(notes, card, full=full)
 
 
-def _draw_answer(answer: str, marks: Sequence[Mark], *, full: bool) -> Text:
+def _draw_answer(answer: str, marks: Sequence[cards.Mark], *, full: bool) -> Text:
     from rich.text import Text
 
     shown, more = _cut(answer, LONGEST_TEXT, full=full)
     text = Text()
-    for piece in split_answer(shown, marks):
+    for piece in cards.split_answer(shown, marks):
         if piece.number is None:
             text.append(_make_harmless(piece.text))
         else:
-            sign = choose_sign(piece.marks)
+            sign = cards.choose_sign(piece.marks)
             text.append(f"[{_make_harmless(piece.text)} {sign}{piece.number}]", _STYLES[sign])
     return text.append(more, "dim")
 
 
-def _draw_notes(notes: Sequence[ClaimNote], card: Card, *, full: bool) -> Table:
+def _draw_notes(notes: Sequence[cards.ClaimNote], card: cards.Card, *, full: bool) -> Table:
     """One note for each unsupported claim: its sign and number, the verdicts, and what the judges read."""
     from rich.table import Table
     from rich.text import Text
@@ -207,7 +197,7 @@ def _draw_notes(notes: Sequence[ClaimNote], card: Card, *, full: bool) -> Table:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for note in notes:
-        sign = choose_sign(note.marks)
+        sign = cards.choose_sign(note.marks)
         claim = "" if note.claim is None else f": “{note.claim}”"
         lines = [Text(shorten(f"{note.decision}{claim}", full=full))]
         lines += [Text(shorten(line, full=full), "dim") for line in list_grounds(note, card.contexts)]
@@ -215,13 +205,13 @@ def _draw_notes(notes: Sequence[ClaimNote], card: Card, *, full: bool) -> Table:
     return grid
 
 
-def list_grounds(note: ClaimNote, contexts: Sequence[ShownContext]) -> list[str]:
+def list_grounds(note: cards.ClaimNote, contexts: Sequence[cards.ShownContext]) -> list[str]:
     """The judges' reasons and the nearest sources, each once: `nearest: opening (rank 2): “It opened in 1909.”`."""
     lines = [line for mark in note.marks for line in (mark.reason, _describe_source(mark, contexts)) if line]
     return list(dict.fromkeys(lines))
 
 
-def _describe_source(mark: Mark, contexts: Sequence[ShownContext]) -> str:
+def _describe_source(mark: cards.Mark, contexts: Sequence[cards.ShownContext]) -> str:
     if mark.evidence is None and mark.doc_id is None:
         return ""
     at = mark.source
@@ -235,7 +225,7 @@ def _describe_source(mark: Mark, contexts: Sequence[ShownContext]) -> str:
     return "nearest: " + ": ".join(filter(None, (place, evidence)))
 
 
-def _draw_values(values: Sequence[CardValue], *, full: bool) -> Table:
+def _draw_values(values: Sequence[cards.CardValue], *, full: bool) -> Table:
     """Metric, value, the baseline's value with the change, and what there is to say."""
     from rich.table import Table
     from rich.text import Text
@@ -254,7 +244,7 @@ def _draw_values(values: Sequence[CardValue], *, full: bool) -> Table:
     return table
 
 
-def draw_change(one: CardValue) -> Text:
+def draw_change(one: cards.CardValue) -> Text:
     """`was 0.810 (main), −0.190 worse`, or nothing without a baseline."""
     from rich.text import Text
 
@@ -267,7 +257,7 @@ def draw_change(one: CardValue) -> Text:
     return Text.assemble(was, ", ", (f"{format_change(one.change)} {'worse' if one.is_worse else 'better'}", style))
 
 
-def describe_base(one: CardValue) -> str:
+def describe_base(one: cards.CardValue) -> str:
     """The baseline's value, and its name on one line: `0.810 (main)`."""
     number = "–" if one.baseline is None else format_number(one.baseline)
     return f"{number} ({shorten(one.against, LONGEST_NAME)})" if one.against else number
@@ -278,7 +268,7 @@ def format_change(change: float) -> str:
     return f"{'+' if change > 0 else '−'}{format_number(abs(change))}"
 
 
-def _draw_contexts(card: Card, *, full: bool) -> Table:
+def _draw_contexts(card: cards.Card, *, full: bool) -> Table:
     """Rank, grade and document; relevant documents that are missing come last."""
     from rich.table import Table
     from rich.text import Text
@@ -318,7 +308,7 @@ def _draw_document(doc_id: str | None, text: str | None, place: str = "", *, ful
     return Text("\n").join([part for part in (Text("  ").join(filter(None, head)), *body) if part])
 
 
-def _draw_columns(card: Card, *, full: bool) -> Text:
+def _draw_columns(card: cards.Card, *, full: bool) -> Text:
     from rich.text import Text
 
     items = list(card.columns.items())
@@ -329,7 +319,7 @@ def _draw_columns(card: Card, *, full: bool) -> Text:
     return Text("\n").join(lines)
 
 
-def draw_entry(card: Card, names: Sequence[str], deciding: CardValue | None) -> Iterator[RenderableType]:
+def draw_entry(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Iterator[RenderableType]:
     """A card in a few lines, for a list: query id and value, question, answer, and the worst claim.
 
     Args:
@@ -344,18 +334,20 @@ def draw_entry(card: Card, names: Sequence[str], deciding: CardValue | None) -> 
         yield _indent(draw_line(card.error, "red"))
     elif card.answer is not None:
         yield _indent(draw_line(f"→ {card.answer.strip() or '(empty)'}", "dim"))
-    if notes := list_notes(card.answer or "", card.marks):
+    if notes := cards.list_notes(card.answer or "", card.marks):
         yield _indent(_draw_worst_claim(notes))
 
 
-def _draw_worst_claim(notes: Sequence[ClaimNote]) -> Text:
-    worst = min(notes, key=lambda note: (choose_sign(note.marks) != CONTRADICTED, note.marks[0].score or 0.0))
-    sign = choose_sign(worst.marks)
+def _draw_worst_claim(notes: Sequence[cards.ClaimNote]) -> Text:
+    worst = min(
+        notes, key=lambda note: (cards.choose_sign(note.marks) != cards.CONTRADICTED, note.marks[0].score or 0.0)
+    )
+    sign = cards.choose_sign(worst.marks)
     text = f": {worst.marks[0].text}" if worst.marks[0].text else ""
     return draw_line(f"{sign} {worst.decision}{text}", _STYLES[sign])
 
 
-def _draw_entry_heading(card: Card, names: Sequence[str], deciding: CardValue | None) -> Text:
+def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Text:
     from rich.text import Text
 
     parts = [Text(shorten(card.query_id), "bold"), *(Text(shorten(name), "dim") for name in names)]
@@ -378,7 +370,7 @@ def _indent(line: Text) -> RenderableType:
     return Padding(line, (0, 0, 0, 2))
 
 
-def write_card(card: Card, names: Sequence[str], *, full: bool = False) -> str:
+def write_card(card: cards.Card, names: Sequence[str], *, full: bool = False) -> str:
     """One card as a section: the question, the answer with its marks, the reference, values and contexts.
 
     Args:
@@ -391,7 +383,7 @@ def write_card(card: Card, names: Sequence[str], *, full: bool = False) -> str:
     return "\n\n".join([heading, *_list_blocks(card, full=full)]) + "\n"
 
 
-def _list_blocks(card: Card, *, full: bool) -> Iterator[str]:
+def _list_blocks(card: cards.Card, *, full: bool) -> Iterator[str]:
     if card.history:
         told = (_show(write_turn(turn), LONGEST_LINE, full=full) for turn in card.history)
         yield f"**History:** {'<br>'.join(told)}"
@@ -419,24 +411,27 @@ def _list_blocks(card: Card, *, full: bool) -> Iterator[str]:
         yield f"**Slices:** {', '.join(map(quote_cell, card.slices))}"
 
 
-def _list_answer_markdown(answer: str, card: Card, *, full: bool) -> Iterator[str]:
+def _list_answer_markdown(answer: str, card: cards.Card, *, full: bool) -> Iterator[str]:
     shown = answer if full else answer[:LONGEST_TEXT]
-    pieces = split_answer(shown, card.marks)
+    pieces = cards.split_answer(shown, card.marks)
     told = "".join(
         _show_lines(piece.text)
         if piece.number is None
-        else f"**\\[{_show_lines(piece.text)} {choose_sign(piece.marks)}{piece.number}\\]**"
+        else f"**\\[{_show_lines(piece.text)} {cards.choose_sign(piece.marks)}{piece.number}\\]**"
         for piece in pieces
     )
     yield f"**Answer:** {told or '(empty)'}{_count_rest(answer, shown)}"
-    notes = list_notes(shown, card.marks)
+    notes = cards.list_notes(shown, card.marks)
     if notes:
         yield "\n".join(_write_note(note, card, full=full) for note in notes)
 
 
-def _write_note(note: ClaimNote, card: Card, *, full: bool) -> str:
+def _write_note(note: cards.ClaimNote, card: cards.Card, *, full: bool) -> str:
     claim = "" if note.claim is None else f": “{note.claim}”"
-    told = [f"{choose_sign(note.marks)}{note.number or ''} {note.decision}{claim}", *list_grounds(note, card.contexts)]
+    told = [
+        f"{cards.choose_sign(note.marks)}{note.number or ''} {note.decision}{claim}",
+        *list_grounds(note, card.contexts),
+    ]
     return f"- {'; '.join(escape(shorten(line, full=full)) for line in told)}"
 
 
@@ -455,7 +450,7 @@ def _count_rest(text: str, shown: str) -> str:
     return f"… ({count_noun(more, 'more character')})" if more else ""
 
 
-def _list_cells(one: CardValue) -> list[str]:
+def _list_cells(one: cards.CardValue) -> list[str]:
     number = "–" if one.value is None else format_number(one.value)
     told = ", ".join(filter(None, (one.band, one.reason)))
     change = "" if one.change is None else format_change(one.change) if one.change else "="
@@ -464,7 +459,7 @@ def _list_cells(one: CardValue) -> list[str]:
     return [quote_cell(one.metric), number, was, f"{change}{direction}", escape(shorten(told))]
 
 
-def _list_documents(card: Card, *, full: bool) -> Iterator[list[str]]:
+def _list_documents(card: cards.Card, *, full: bool) -> Iterator[list[str]]:
     for context in card.contexts:
         grade = "" if context.grade is None else str(context.grade)
         text = _show(context.text or "", LONGEST_CONTEXT, full=full)

@@ -7,20 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rageval_spec import wording
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
 from rageval_spec.drawing.legend import NOT_COMPARABLE, describe_bands, describe_legend, name_band, significance_mark
 from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
 from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first, worst_outcome
-from rageval_spec.wording import (
-    ADJUSTED,
-    format_interval,
-    format_mean,
-    format_number,
-    format_probability,
-    format_signed,
-)
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
@@ -104,8 +97,8 @@ def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits
         return ""
     outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
     parts = [
-        f"**{format_mean(cell, digits)}**",
-        format_interval(cell.interval, digits).replace("[", "\\["),
+        f"**{wording.format_mean(cell, digits)}**",
+        wording.format_interval(cell.interval, digits).replace("[", "\\["),
         escape(name_band(evaluation, cell)),
         significance_mark(evaluation.comparison(dataset, system, metric)),
         SIGNS[outcome] if outcome else "",
@@ -149,7 +142,9 @@ def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, 
     cell = evaluation.aggregate(dataset, system, metric, name)
     if cell is None:
         return ""
-    return f"{format_mean(cell, digits)} {format_interval(cell.interval, digits)}".strip().replace("[", "\\[")
+    return f"{wording.format_mean(cell, digits)} {wording.format_interval(cell.interval, digits)}".strip().replace(
+        "[", "\\["
+    )
 
 
 def _cause_table(slices: Mapping[str, Sequence[CauseCount]]) -> str:
@@ -189,7 +184,7 @@ def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]
         number = (
             ""
             if value is None or value.value is None
-            else f"{escape(value.metric)} {format_number(value.value, digits)}"
+            else f"{escape(value.metric)} {wording.format_number(value.value, digits)}"
         )
         claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
         reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
@@ -205,12 +200,21 @@ def _shorten(text: str) -> str:
 
 
 def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
-    header = ["dataset", "metric", "system", "baseline", "difference", f"{ADJUSTED} p", "queries", "better / worse"]
+    header = [
+        "dataset",
+        "metric",
+        "system",
+        "baseline",
+        "difference",
+        f"{wording.ADJUSTED} p",
+        "queries",
+        "better / worse",
+    ]
     rows = [
         [
             *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
             _describe_difference(c, digits).replace("[", "\\["),
-            escape(format_probability(c.p_adjusted)),
+            escape(wording.format_probability(c.p_adjusted)),
             str(c.queries),
             f"{c.wins} / {c.losses}",
         ]
@@ -221,7 +225,11 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
 
 def _describe_difference(one: Comparison, digits: int) -> str:
     mark = "" if one.is_comparable else NOT_COMPARABLE
-    return " ".join(filter(None, (format_signed(one.difference, digits), mark, format_interval(one.interval, digits))))
+    return " ".join(
+        filter(
+            None, (wording.format_signed(one.difference, digits), mark, wording.format_interval(one.interval, digits))
+        )
+    )
 
 
 def describe_provenance(evaluation: Evaluation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, NoteLevel, Verdict
@@ -26,7 +26,6 @@ from rageval_spec.wording import count_noun, format_interval, format_mean, forma
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import TypeAlias
 
     from rich.console import Console, JustifyMethod, RenderableType
     from rich.table import Table

@@ -17,7 +17,7 @@ own first system that has the metric.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,8 +26,6 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation

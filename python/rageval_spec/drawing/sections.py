@@ -13,28 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec.data.outcomes import Cause, Correction
-from rageval_spec.drawing.legend import (
-    WEIGHTED_HEADER,
-    WEIGHTED_NUMBERS,
-    WEIGHTED_TITLE,
-    explain_weights,
-    list_weighted,
-)
-from rageval_spec.wording import (
-    ADJUSTED,
-    DIGITS,
-    count_noun,
-    format_interval,
-    format_number,
-    format_percent,
-    format_probability,
-    format_signed,
-)
+from rageval_spec import wording
+from rageval_spec.data.outcomes import Cause, CauseCount, Correction, Interval
+from rageval_spec.drawing import legend
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
-    from rageval_spec.data.outcomes import CauseCount, Interval
 
 
 _MOST_SLICES = 8
@@ -64,7 +48,7 @@ class Section:
     remarks: tuple[str, ...] = ()
 
 
-def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
+def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Iterator[Section]:
     """The sections for which the evaluation has something to show."""
     yield from _show_weighted(evaluation, digits)
     yield from _show_corrections(evaluation, digits)
@@ -75,9 +59,9 @@ def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Sect
 
 
 def _show_weighted(evaluation: Evaluation, digits: int) -> Iterator[Section]:
-    if rows := list_weighted(evaluation, digits):
-        remarks = tuple(explain_weights(evaluation))
-        yield Section(WEIGHTED_TITLE, WEIGHTED_HEADER, tuple(rows), WEIGHTED_NUMBERS, remarks)
+    if rows := legend.list_weighted(evaluation, digits):
+        remarks = tuple(legend.explain_weights(evaluation))
+        yield Section(legend.WEIGHTED_TITLE, legend.WEIGHTED_HEADER, tuple(rows), legend.WEIGHTED_NUMBERS, remarks)
 
 
 def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
@@ -116,16 +100,16 @@ def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
     rows = tuple(_describe_frequent(one, evaluation) for one in found[:_MOST_SLICES])
     more = len(found) - len(rows)
     verb = "stands" if more == 1 else "stand"
-    counted = f"{count_noun(more, 'more cause')} {verb} out; results.json has the counts of every slice."
+    counted = f"{wording.count_noun(more, 'more cause')} {verb} out; results.json has the counts of every slice."
     remarks = (counted,) if more else ()
-    header = ("slice", "cause", "system", "questions", "share", "other questions", f"{ADJUSTED} p")
+    header = ("slice", "cause", "system", "questions", "share", "other questions", f"{wording.ADJUSTED} p")
     yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
 
 
 def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str, ...]:
     count = one.count
     slice_name = str(count.slice) if len(evaluation.datasets) == 1 else f"{count.slice} ({count.dataset})"
-    others = format_percent(one.others / one.others_total, 0)
+    others = wording.format_percent(one.others / one.others_total, 0)
     of_all = f"{count.count} of {count.total}"
     return (
         slice_name,
@@ -134,15 +118,19 @@ def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str,
         of_all,
         describe_share(count),
         others,
-        format_probability(one.p_adjusted),
+        wording.format_probability(one.p_adjusted),
     )
 
 
 def describe_share(count: CauseCount) -> str:
     """`10% [1%, 20%]`: the share of questions with a cause, and its interval."""
     interval = count.interval
-    ends = "" if interval is None else f" [{format_percent(interval.low, 0)}, {format_percent(interval.high, 0)}]"
-    return format_percent(count.share, 0) + ends
+    ends = (
+        ""
+        if interval is None
+        else f" [{wording.format_percent(interval.low, 0)}, {wording.format_percent(interval.high, 0)}]"
+    )
+    return wording.format_percent(count.share, 0) + ends
 
 
 def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
@@ -156,9 +144,9 @@ def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
     shown = evaluation.weakest[:_MOST_SLICES]
     rows = tuple(_describe_gap(gap, evaluation, digits) for gap in shown)
     more = len(evaluation.weakest) - len(shown)
-    remarks = (f"{count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
+    remarks = (f"{wording.count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
     remarks = (*remarks, *_list_untested(evaluation))
-    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", f"{ADJUSTED} p")
+    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", f"{wording.ADJUSTED} p")
     yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
 
 
@@ -171,15 +159,15 @@ def _list_untested(evaluation: Evaluation) -> Iterator[str]:
 
 def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[str, ...]:
     slice_name = gap.slice if len(evaluation.datasets) == 1 else f"{gap.slice} ({gap.dataset})"
-    difference = f"{gap.difference:+.{digits}f} {format_interval(gap.interval, digits)}".strip()
-    numbers = format_number(gap.mean, digits), format_number(gap.rest, digits), difference
+    difference = f"{gap.difference:+.{digits}f} {wording.format_interval(gap.interval, digits)}".strip()
+    numbers = wording.format_number(gap.mean, digits), wording.format_number(gap.rest, digits), difference
     return (
         slice_name,
         gap.metric,
         gap.system,
         str(gap.queries),
         *numbers,
-        format_probability(gap.p_adjusted),
+        wording.format_probability(gap.p_adjusted),
     )
 
 
@@ -257,8 +245,8 @@ def _cells(
     def show(number: float | None, ends: Interval | None) -> str:
         if number is None:
             return _NO_NUMBER
-        shown = format_signed(number, digits) if is_signed else format_number(number, digits)
-        return f"{shown} {format_interval(ends, digits)}".strip()
+        shown = wording.format_signed(number, digits) if is_signed else wording.format_number(number, digits)
+        return f"{shown} {wording.format_interval(ends, digits)}".strip()
 
     return (
         show(correction.judged, None),  # its interval is not of what people would say, and invites to think so

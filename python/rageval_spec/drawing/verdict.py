@@ -12,15 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation, Overall
-from rageval_spec.data.outcomes import GateOutcome
+from rageval_spec.data.outcomes import GateOutcome, Note, NoteLevel, Verdict
 from rageval_spec.wording import DIGITS, count_noun, tell_apart
-
-if TYPE_CHECKING:
-    from rageval_spec.data.outcomes import Note, NoteLevel, Verdict
-
 
 _TITLES: dict[Overall, str] = {
     "pass": "Ready",

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from rageval_spec.data.chat import CallError, InterruptedCallError
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
 from rageval_spec.endpoints.dialects import Capabilities, ChatSettings, Dialect, read_complaint
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.pacing import Clock, StoppedError
@@ -32,10 +32,6 @@ from rageval_spec.endpoints.tries import (
     read_reset,
 )
 from rageval_spec.errors import RagevalError
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply, ChatRequest
-
 
 CHARACTERS_A_TOKEN = 4
 USUAL_REPLY = 500

@@ -7,25 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from rageval_spec.endpoints import tries
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.pacing import Clock, StoppedError
-from rageval_spec.endpoints.tries import (
-    BrokenDownError,
-    LateError,
-    Limits,
-    Reply,
-    TooLargeError,
-    Tries,
-    TryFailure,
-    WrongReplyError,
-)
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin.secrets import Secret
 
 T = TypeVar("T")
 Parameters = Sequence[tuple[str, str]]
 
-LIMITS = Limits(concurrency=4, retries=4)
+LIMITS = tries.Limits(concurrency=4, retries=4)
 """How calls are made by default: four at a time, and as fast as the tool accepts them."""
 TIMEOUT = 60.0
 _CONFLICT = 409
@@ -65,7 +56,7 @@ class Service:
         where: str,
         *,
         headers: Mapping[str, Secret] | None = None,
-        limits: Limits = LIMITS,
+        limits: tries.Limits = LIMITS,
         timeout: float = TIMEOUT,
         url_key: str = "url",
         clock: Clock | None = None,
@@ -82,7 +73,7 @@ class Service:
         self._endpoint = Endpoint(
             url, where, headers=headers or {}, timeout=timeout, url_key=url_key, further_secrets=hidden
         )
-        self._tries = Tries(limits, clock or Clock(), str)
+        self._tries = tries.Tries(limits, clock or Clock(), str)
         self._url_key = url_key
 
     def get(self, path: str, parameters: Parameters = ()) -> Any:
@@ -133,7 +124,7 @@ class Service:
                 self._refuse_others(reply)
                 if "html" in reply.headers.get_content_type() and reply.content.strip():
                     message = f"answered {reply.status} with a web page; is {self._url_key} right?"
-                    raise TryFailure(message, shorten(reply))
+                    raise tries.TryFailure(message, shorten(reply))
                 return reply.content
 
         return self._make(attempt, path)
@@ -154,17 +145,17 @@ class Service:
     def _make(self, attempt: Callable[[], T], path: str) -> T:
         try:
             return self._tries.make(_with_little_patience(attempt))
-        except TryFailure as failure:
+        except tries.TryFailure as failure:
             status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
             message = self._endpoint.explain(failure, failure.tries, path)
-            is_too_large = isinstance(failure, TooLargeError)
+            is_too_large = isinstance(failure, tries.TooLargeError)
             raise ServiceError(message, status, content, is_too_large=is_too_large) from failure.__cause__
-        except BrokenDownError as error:
+        except tries.BrokenDownError as error:
             raise ServiceError(f"{self._endpoint.where}: {error}") from None
         except StoppedError:
             raise ServiceError(f"{self._endpoint.where}: stopped before it replied") from None
 
-    def _refuse_others(self, reply: Reply) -> None:
+    def _refuse_others(self, reply: tries.Reply) -> None:
         """Raise a `TryFailure` for a status other than 2xx."""
         if not 200 <= reply.status < 300:
             failure = self._endpoint.judge(reply)
@@ -172,7 +163,7 @@ class Service:
             failure.is_about_request = 400 <= reply.status < 500 and not failure.is_refusal
             raise failure
 
-    def _read(self, reply: Reply) -> Any:
+    def _read(self, reply: tries.Reply) -> Any:
         self._refuse_others(reply)
         if not reply.content.strip():
             return None
@@ -183,7 +174,7 @@ class Service:
             found = "a web page" if is_page else "something that is not JSON"
             hint = f"; is {self._url_key} right?" if is_page else ""
             shown = reply._replace(content=b"") if is_page else shorten(reply)
-            raise TryFailure(f"answered {reply.status} with {found}{hint}", shown) from error
+            raise tries.TryFailure(f"answered {reply.status} with {found}{hint}", shown) from error
 
 
 def quote_part(name: str) -> str:
@@ -217,7 +208,7 @@ def expect(content: Any, key: str, kind: type[T], what: str) -> T:
     """
     value = content.get(key) if isinstance(content, dict) else None
     if not isinstance(value, kind):
-        raise WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")
+        raise tries.WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")
     return value
 
 
@@ -227,7 +218,7 @@ def _with_little_patience(attempt: Callable[[], T]) -> Callable[[], T]:
     def attempt_again_once() -> T:
         try:
             return attempt()
-        except LateError as error:
+        except tries.LateError as error:
             error.most_retries = _LATE_RETRIES
             raise
 
@@ -240,7 +231,7 @@ def _only_once(attempt: Callable[[], T]) -> Callable[[], T]:
     def once() -> T:
         try:
             return attempt()
-        except TryFailure as failure:
+        except tries.TryFailure as failure:
             failure.is_temporary &= failure.is_refusal
             raise
 

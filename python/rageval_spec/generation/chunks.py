@@ -22,15 +22,13 @@ from rageval_spec.errors import UsageError
 from rageval_spec.generation.document_formats import TextBlock
 from rageval_spec.generation.documents import SourceDocument
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.plugin import Retrieval
+from rageval_spec.plugin import Context, Retrieval, System
 from rageval_spec.progress import ignore_progress
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
-
-    from rageval_spec.plugin import Context, System
 
 
 WORDS = 200

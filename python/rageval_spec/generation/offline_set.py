@@ -8,18 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rageval_spec import __version__
+from rageval_spec.generation import offline_questions
 from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
 from rageval_spec.generation.documents import DocumentSet, SourceDocument
-from rageval_spec.generation.offline_questions import (
-    REASONS,
-    SHARES,
-    Form,
-    OfflineQuestion,
-    OfflineQuestions,
-    Unit,
-    hide,
-    make_questions,
-)
 from rageval_spec.generation.question_sets import divide_rows, read_shares
 from rageval_spec.judging.language import find_language
 from rageval_spec.wording import count_noun
@@ -50,7 +41,7 @@ class OfflineSet(NamedTuple):
 class _Part(NamedTuple):
     """A unit, the document that it belongs to, and its place in it."""
 
-    unit: Unit
+    unit: offline_questions.Unit
     document: SourceDocument
     chunk: Chunk
 
@@ -60,7 +51,7 @@ def make_offline_set(
     count: int,
     *,
     seed: int = 13,
-    shares: Mapping[Form, float] = SHARES,
+    shares: Mapping[offline_questions.Form, float] = offline_questions.SHARES,
     split: str | None = None,
     size: int = WORDS,
     measure: Callable[[str], int] = count_words,
@@ -85,7 +76,7 @@ def make_offline_set(
     if split is not None:
         read_shares(split)
     parts = _list_parts(documents, size, measure)
-    made = make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
+    made = offline_questions.make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
     rows = [_write_row(question, parts, seed) for question in made.questions]
     remarks = [*_remark_on_count(len(rows), count, made)]
     if split is not None:
@@ -103,7 +94,7 @@ def _list_parts(documents: DocumentSet, size: int, measure: Callable[[str], int]
     return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
 
 
-def _make_unit(document: SourceDocument, chunk: Chunk) -> Unit:
+def _make_unit(document: SourceDocument, chunk: Chunk) -> offline_questions.Unit:
     inside = [
         (block, max(block.start, chunk.start) - chunk.start, min(block.end, chunk.end) - chunk.start)
         for block in document.blocks
@@ -111,10 +102,12 @@ def _make_unit(document: SourceDocument, chunk: Chunk) -> Unit:
     ]
     spans = tuple((start, end) for block, start, end in inside if block.kind in _ASKED)
     headings = tuple((start, end, block.words) for block, start, end in inside if block.kind == "heading")
-    return Unit(chunk.chunk_id, chunk.doc_id, document.title, chunk.text, spans, headings, chunk.headings)
+    return offline_questions.Unit(
+        chunk.chunk_id, chunk.doc_id, document.title, chunk.text, spans, headings, chunk.headings
+    )
 
 
-def _write_row(question: OfflineQuestion, parts: Sequence[_Part], seed: int) -> Row:
+def _write_row(question: offline_questions.OfflineQuestion, parts: Sequence[_Part], seed: int) -> Row:
     units = [parts[place].unit for place in question.units]
     sources = {parts[place].document.doc_id: parts[place].document for place in question.units}
     return {
@@ -141,7 +134,7 @@ def _write_row(question: OfflineQuestion, parts: Sequence[_Part], seed: int) -> 
     }
 
 
-def _name(question: OfflineQuestion, units: Sequence[Unit]) -> str:
+def _name(question: offline_questions.OfflineQuestion, units: Sequence[offline_questions.Unit]) -> str:
     """An id made of the question and its sources: the same question has the same id in every set."""
     content = "\0".join((question.text, *(unit.unit_id for unit in units)))
     return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
@@ -151,7 +144,7 @@ def _name_difficulty(overlap: float) -> str:
     return "easy" if overlap >= EASY else "hard" if overlap < HARD else "medium"
 
 
-def _write_evidence(question: OfflineQuestion, parts: Sequence[_Part]) -> Iterator[Row]:
+def _write_evidence(question: offline_questions.OfflineQuestion, parts: Sequence[_Part]) -> Iterator[Row]:
     """What the question was made from, with its offsets in the chunk and in the document; of a title nothing."""
     unit, _, chunk = parts[question.units[0]]
     if question.end:
@@ -166,21 +159,25 @@ def _write_evidence(question: OfflineQuestion, parts: Sequence[_Part]) -> Iterat
         }
 
 
-def _write_corpus(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
+def _write_corpus(parts: Sequence[_Part], made: offline_questions.OfflineQuestions) -> Iterator[Row]:
     """The corpus without what questions were made from. Offsets are those of the whole chunk."""
     for place, (unit, document, chunk) in enumerate(parts):
         title = "" if place in made.untitled else document.title
-        row: Row = {"doc_id": unit.unit_id, "title": title, "text": hide(unit.text, made.held_out.get(place, ()))}
+        row: Row = {
+            "doc_id": unit.unit_id,
+            "title": title,
+            "text": offline_questions.hide(unit.text, made.held_out.get(place, ())),
+        }
         if unit.unit_id != document.doc_id:
             row |= {"document": document.doc_id, "start": chunk.start, "end": chunk.end}
         yield row if chunk.page is None else {**row, "page": chunk.page}
 
 
-def _write_rejected(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
+def _write_rejected(parts: Sequence[_Part], made: offline_questions.OfflineQuestions) -> Iterator[Row]:
     for question, reason, detail in made.dropped:
         yield {
             "reason": reason,
-            "why": REASONS[reason],
+            "why": offline_questions.REASONS[reason],
             "detail": detail,
             "question": question.text,
             "type": question.form,
@@ -189,8 +186,12 @@ def _write_rejected(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[
         }
 
 
-def _remark_on_count(found: int, count: int, made: OfflineQuestions) -> Iterator[str]:
+def _remark_on_count(found: int, count: int, made: offline_questions.OfflineQuestions) -> Iterator[str]:
     if found < count:
         reasons = Counter(one.reason for one in made.dropped)
-        most = f" (most often dropped because {REASONS[reasons.most_common(1)[0][0]]})" if reasons else ""
+        most = (
+            f" (most often dropped because {offline_questions.REASONS[reasons.most_common(1)[0][0]]})"
+            if reasons
+            else ""
+        )
         yield f"the corpus gives only {found:,} of {count_noun(count, 'question')}{most}"

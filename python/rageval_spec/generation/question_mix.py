@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from itertools import chain, product, zip_longest
 from math import isclose, prod
 from random import Random
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.chunks import count_words
+from rageval_spec.generation.chunks import Chunk, count_words
 from rageval_spec.wording import list_names
-
-if TYPE_CHECKING:
-    from rageval_spec.generation.chunks import Chunk
-
 
 Kind = Literal["single", "multi_hop", "unanswerable"]
 """What answers a question: one chunk, several chunks together, or nothing in the corpus."""

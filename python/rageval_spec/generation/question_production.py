@@ -11,35 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from rageval_spec.data.findings import Failed, Finding, is_supported
 from rageval_spec.data.samples import Sample
-from rageval_spec.generation.chunks import find_ranks, measure_difficulty
-from rageval_spec.generation.model_requests import (
-    ANSWER_TOKENS,
-    CHECK_TOKENS,
-    COMPARISON_TOKENS,
-    DRAFT_TOKENS,
-    Draft,
-    QuestionOpinion,
-    Unsuitable,
-    ask_closed_book,
-    ask_for_draft,
-    ask_whether_answered,
-    ask_whether_same,
-)
-from rageval_spec.generation.question_faults import find_leak, find_quote, find_unanchored
-from rageval_spec.generation.question_mix import Picker, Places
+from rageval_spec.generation import model_requests
+from rageval_spec.generation.chunks import Chunk, Rankings, Search, find_ranks, measure_difficulty
+from rageval_spec.generation.question_faults import AcceptedQuestions, TextSpan, find_leak, find_quote, find_unanchored
+from rageval_spec.generation.question_mix import Mix, Picker, Places, Slot
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.generation.chunks import Chunk, Rankings, Search
-    from rageval_spec.generation.model_requests import Asker
-    from rageval_spec.generation.question_faults import AcceptedQuestions, TextSpan
-    from rageval_spec.generation.question_mix import Mix, Slot
-
 
 T = TypeVar("T")
 
@@ -52,7 +33,7 @@ SUPPORTED = 1.0
 class Checker:
     """Checks questions in rounds. A question that fails a check is not asked about any further."""
 
-    def __init__(self, order: Order, corpus: Corpus, asker: Asker, known: AcceptedQuestions) -> None:
+    def __init__(self, order: Order, corpus: Corpus, asker: model_requests.Asker, known: AcceptedQuestions) -> None:
         """`known` are the questions that were accepted; those that pass are added."""
         self._order = order
         self._corpus = corpus
@@ -135,7 +116,7 @@ class Checker:
     def _ask_about(self, candidates: Sequence[Candidate], rankings: Rankings) -> None:
         """Whether the chunks answer the question, and whether it makes sense without them."""
 
-        def conclude(one: Candidate, opinion: QuestionOpinion) -> None:
+        def conclude(one: Candidate, opinion: model_requests.QuestionOpinion) -> None:
             if not opinion.stands_alone:
                 one.reject("not_standalone", opinion.reason)
             if one.slot.kind == "unanswerable":
@@ -146,8 +127,10 @@ class Checker:
 
         asked = [*_left(candidates)]
         passages = [self._list_passages(one, rankings) for one in asked]
-        questions = [ask_whether_answered(one.question, texts) for one, texts in zip(asked, passages, strict=True)]
-        self._conclude(asked, self._asker.check(questions, CHECK_TOKENS), conclude)
+        questions = [
+            model_requests.ask_whether_answered(one.question, texts) for one, texts in zip(asked, passages, strict=True)
+        ]
+        self._conclude(asked, self._asker.check(questions, model_requests.CHECK_TOKENS), conclude)
 
     def _list_passages(self, one: Candidate, rankings: Rankings) -> list[str]:
         """The chunks of a question; of an unanswerable one, also what retrievers find first."""
@@ -173,14 +156,16 @@ class Checker:
     def _ask_about_parts(self, candidates: Sequence[Candidate]) -> None:
         """Whether one chunk alone answers a question that should need several."""
 
-        def conclude(one: Candidate, opinion: QuestionOpinion) -> None:
+        def conclude(one: Candidate, opinion: model_requests.QuestionOpinion) -> None:
             if opinion.answerable:
                 one.reject("one_chunk_suffices", opinion.answer or opinion.reason)
 
         several = [one for one in _answerable(candidates) if one.slot.kind == "multi_hop"]
         pairs = [(one, chunk) for one in several for chunk in one.chunks]
-        questions = [ask_whether_answered(one.question, [self._corpus.show(chunk)]) for one, chunk in pairs]
-        self._conclude([one for one, _ in pairs], self._asker.check(questions, CHECK_TOKENS), conclude)
+        questions = [
+            model_requests.ask_whether_answered(one.question, [self._corpus.show(chunk)]) for one, chunk in pairs
+        ]
+        self._conclude([one for one, _ in pairs], self._asker.check(questions, model_requests.CHECK_TOKENS), conclude)
 
     def _ask_without_documents(self, candidates: Sequence[Candidate]) -> None:
         """Whether the model knows the answer anyway, so that the question would not test retrieval."""
@@ -193,13 +178,15 @@ class Checker:
                 one.reject("known", one.own_answer)
 
         asked = [*_answerable(candidates)]
-        found = self._asker.check([ask_closed_book(one.question) for one in asked], ANSWER_TOKENS)
+        found = self._asker.check(
+            [model_requests.ask_closed_book(one.question) for one in asked], model_requests.ANSWER_TOKENS
+        )
         for one, answer in zip(asked, found, strict=True):
             one.own_answer = "An answer that is not there yet." if answer is None else ""
         self._conclude(asked, found, note)
         known = [one for one in _answerable(candidates) if one.own_answer]
-        questions = [ask_whether_same(one.question, one.answer, one.own_answer) for one in known]
-        self._conclude(known, self._asker.check(questions, COMPARISON_TOKENS), conclude)
+        questions = [model_requests.ask_whether_same(one.question, one.answer, one.own_answer) for one in known]
+        self._conclude(known, self._asker.check(questions, model_requests.COMPARISON_TOKENS), conclude)
 
     def _conclude(
         self,
@@ -315,7 +302,7 @@ class Candidate:
     attempt: int
     chunks: tuple[Chunk, ...]
     places: tuple[int, ...] = ()
-    draft: Draft | None = None
+    draft: model_requests.Draft | None = None
     spans: Sequence[TextSpan] = ()
     ranks: Mapping[str, int | None] = field(default_factory=dict)
     difficulty: str | None = None
@@ -367,7 +354,9 @@ class Candidate:
             self.reject(reason, failed.reason, failed.raw)
 
 
-_SUPPOSED = Draft("What is question {number}, which is not written yet, going to ask about this?", "An answer. " * 8)
+_SUPPOSED = model_requests.Draft(
+    "What is question {number}, which is not written yet, going to ask about this?", "An answer. " * 8
+)
 """Stands for a draft whose reply is not there yet."""
 
 
@@ -445,7 +434,7 @@ class ProducedTestSet:
 
 
 def make_questions(
-    order: Order, corpus: Corpus, asker: Asker, known: AcceptedQuestions, expect: Callable[[int], None]
+    order: Order, corpus: Corpus, asker: model_requests.Asker, known: AcceptedQuestions, expect: Callable[[int], None]
 ) -> ProducedTestSet:
     """Make the questions that were ordered, or as many as the corpus and the models give.
 
@@ -460,7 +449,7 @@ def make_questions(
 
 
 class _Maker:
-    def __init__(self, order: Order, corpus: Corpus, asker: Asker, known: AcceptedQuestions) -> None:
+    def __init__(self, order: Order, corpus: Corpus, asker: model_requests.Asker, known: AcceptedQuestions) -> None:
         slots = order.mix.list_slots(order.count, order.seed)
         several = sum(slot.kind == "multi_hop" for slot in slots)
         groups = corpus.find_groups(several * order.attempts) if several else ()
@@ -540,7 +529,7 @@ class _Maker:
 
     def _draft(self, candidates: Sequence[Candidate]) -> None:
         questions = [
-            ask_for_draft(
+            model_requests.ask_for_draft(
                 one.slot,
                 [self._corpus.show(chunk) for chunk in one.chunks],
                 self._order.language,
@@ -548,12 +537,12 @@ class _Maker:
             )
             for one in candidates
         ]
-        for one, found in zip(candidates, self._asker.write(questions, DRAFT_TOKENS), strict=True):
+        for one, found in zip(candidates, self._asker.write(questions, model_requests.DRAFT_TOKENS), strict=True):
             if found is None:
                 one.is_supposed = True
                 one.draft = _SUPPOSED._replace(question=_SUPPOSED.question.format(number=one.slot.number))
                 self._note(one)
-            elif isinstance(found, Unsuitable):
+            elif isinstance(found, model_requests.Unsuitable):
                 one.reject("unsuitable", found.reason)
             elif isinstance(found, Failed):
                 one.fail(found, "no_reply" if found.raw is None else "unreadable")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.data.tables import Collection, references_of
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.chunks import Chunk, cut_documents, find_groups, make_search
-from rageval_spec.generation.documents import DocumentSet, read_documents
+from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
-from rageval_spec.generation.question_production import Corpus, ProducedTestSet
+from rageval_spec.generation.question_production import Candidate, Corpus, ProducedTestSet
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from rageval_spec.generation.documents import SourceDocument
-    from rageval_spec.generation.question_production import Candidate
     from rageval_spec.plugin import Context, EmbeddingModel
     from rageval_spec.reading.formats.column_layouts import CorpusColumns
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.datasets import Fingerprint
+from rageval_spec.data.datasets import DesignSummary, Fingerprint
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart, Note, Overlap
 from rageval_spec.history.metric_definitions import list_changes, read_definitions
 from rageval_spec.wording import count_noun
@@ -20,7 +20,6 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.datasets import DesignSummary
     from rageval_spec.data.evaluation import Comparison, Evaluation
 
 

@@ -13,26 +13,16 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.history import saved_evaluations
 from rageval_spec.history.backends import exists, locate, open_history
-from rageval_spec.history.database import FILE, SHORTEST_ID, HistoryError, RecordFilter
+from rageval_spec.history.database import FILE, SHORTEST_ID, History, HistoryError, RecordFilter, RecordSummary
 from rageval_spec.history.results_folder import RESULTS, VALUES
-from rageval_spec.history.saved_evaluations import (
-    FOLDER,
-    RECORD,
-    check_folder_label,
-    holds_results,
-    labels,
-    list_candidates,
-    load_record,
-    read_kept,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.results import Record
-    from rageval_spec.history.database import History, RecordSummary
     from rageval_spec.spec.blocks.spec_node import Spec
 
 PREVIOUS, BRANCH, COMMIT = "previous", "branch", "commit"
@@ -59,7 +49,7 @@ class SearchPlaces:
         later: the evaluation that `previous` comes before, which can have been recorded; None for a new one.
     """
 
-    labels: Path = FOLDER
+    labels: Path = saved_evaluations.FOLDER
     database: str | Path | None = FILE
     folder: Path = Path()
     name: str | None = None
@@ -68,7 +58,7 @@ class SearchPlaces:
     @classmethod
     def of(cls, spec: Spec) -> SearchPlaces:
         """The places of a spec."""
-        return cls(spec.folder / FOLDER, locate(spec.history, spec.folder), spec.folder, spec.name)
+        return cls(spec.folder / saved_evaluations.FOLDER, locate(spec.history, spec.folder), spec.folder, spec.name)
 
 
 def find_record(name: str, places: SearchPlaces) -> Record:
@@ -90,7 +80,7 @@ def find_record(name: str, places: SearchPlaces) -> Record:
         if labelled is None and folder is None:
             raise
     if found := labelled or folder:
-        return load_record(found)
+        return saved_evaluations.load_record(found)
     raise _explain(name, places)
 
 
@@ -104,7 +94,7 @@ def _find_in_both(name: str, places: SearchPlaces, labelled: Path | None, folder
         if set_last is not None and (labelled is None or _is_newer(set_last, labelled)):
             return load_stored(history, set_last[0])
         if found := labelled or folder:
-            return load_record(found)
+            return saved_evaluations.load_record(found)
         record_id = _look_up(history, name) or find_newest(history, name, places)
         if record_id is not None:
             return load_stored(history, record_id)
@@ -117,14 +107,14 @@ def check_label(label: str) -> None:
     Raises:
         UsageError: it is empty, too long, or one of the words that mean the newest record of a kind.
     """
-    check_folder_label(label)
+    saved_evaluations.check_folder_label(label)
     if label == PREVIOUS or label.startswith((f"{BRANCH}:", f"{COMMIT}:")):
         raise UsageError(f"the label '{label}' already means the newest record of its kind; choose another")
 
 
 def list_labels(places: SearchPlaces) -> tuple[str, ...]:
     """All labels, sorted: those of folders and those of the database. A database that cannot be read has none."""
-    names = {*labels(places.labels)}
+    names = {*saved_evaluations.labels(places.labels)}
     if exists(places.database):
         assert places.database is not None
         try:
@@ -136,7 +126,7 @@ def list_labels(places: SearchPlaces) -> tuple[str, ...]:
 
 
 def _find_label_folder(name: str, places: SearchPlaces) -> Path | None:
-    return next(filter(holds_results, list_candidates(name, places.labels)), None)
+    return next(filter(saved_evaluations.holds_results, saved_evaluations.list_candidates(name, places.labels)), None)
 
 
 def _find_results(name: str, places: SearchPlaces) -> Path | None:
@@ -144,13 +134,13 @@ def _find_results(name: str, places: SearchPlaces) -> Path | None:
         path = places.folder / Path(name).expanduser()
     except (RuntimeError, ValueError):  # an unknown home folder, or a null character
         return None
-    return path if holds_results(path) else None
+    return path if saved_evaluations.holds_results(path) else None
 
 
 def _is_newer(set_last: tuple[str, datetime], folder: Path) -> bool:
     """Whether a label of the database was set after the folder of the same label was saved, to another record."""
     record_id, time = set_last
-    kept = read_kept(folder / RECORD)
+    kept = saved_evaluations.read_kept(folder / saved_evaluations.RECORD)
     if kept.get("id") == record_id:
         return False
     written = kept.get("time")

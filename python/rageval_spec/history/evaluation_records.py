@@ -26,15 +26,8 @@ from rageval_spec.data import tables
 from rageval_spec.data.datasets import Fingerprints, dump_designs, parse_designs
 from rageval_spec.data.results import Record, StoredResults
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.history import database
 from rageval_spec.history.backends import locate
-from rageval_spec.history.database import (
-    AGGREGATE_COLUMNS,
-    RECORD_COLUMNS,
-    History,
-    RecordSummary,
-    StoredRecord,
-    write_time,
-)
 from rageval_spec.history.metric_definitions import take_meaning
 from rageval_spec.store.disk import write_atomically
 
@@ -87,7 +80,7 @@ class Recorder:
         except Exception as error:
             return self._keep(record, error)
 
-    def _build(self, evaluation: Evaluation, cost: float | None, label: str | None) -> StoredRecord:
+    def _build(self, evaluation: Evaluation, cost: float | None, label: str | None) -> database.StoredRecord:
 
         circumstances = Circumstances(
             id=self.id,
@@ -100,7 +93,7 @@ class Recorder:
         )
         return build_record(evaluation, circumstances, self._spec)
 
-    def _send(self, place: str | Path, record: StoredRecord) -> str | None:
+    def _send(self, place: str | Path, record: database.StoredRecord) -> str | None:
         from rageval_spec.history.backends import open_history
 
         with open_history(place) as history:
@@ -111,7 +104,7 @@ class Recorder:
     def _list_places_aside(self) -> list[Path]:
         return list(dict.fromkeys([self._aside, self._spec.folder / ASIDE]))
 
-    def _keep(self, record: StoredRecord, error: Exception) -> str:
+    def _keep(self, record: database.StoredRecord, error: Exception) -> str:
 
         refusals = []
         for folder in self._list_places_aside():
@@ -129,7 +122,7 @@ _PATTERN = "record-*.pending.json"
 _VERSION = 1
 
 
-def keep(record: StoredRecord, folder: Path) -> Path:
+def keep(record: database.StoredRecord, folder: Path) -> Path:
     """Write a record to a file in `folder`, and return its path.
 
     Raises:
@@ -149,7 +142,7 @@ def keep(record: StoredRecord, folder: Path) -> Path:
     return path
 
 
-def read(path: Path) -> StoredRecord:
+def read(path: Path) -> database.StoredRecord:
     """Read a file that `keep` wrote.
 
     Raises:
@@ -158,8 +151,8 @@ def read(path: Path) -> StoredRecord:
     try:
         kept: Any = json.loads(path.read_bytes())
         contents = {part: base64.b64decode(content) for part, content in kept["contents"].items()}
-        row = {name: kept["row"][name] for name in RECORD_COLUMNS}
-        return StoredRecord(row, [tuple(one) for one in kept["aggregates"]], contents, tuple(kept["labels"]))
+        row = {name: kept["row"][name] for name in database.RECORD_COLUMNS}
+        return database.StoredRecord(row, [tuple(one) for one in kept["aggregates"]], contents, tuple(kept["labels"]))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -173,7 +166,7 @@ class Sent(NamedTuple):
     problems: tuple[str, ...]
 
 
-def send(history: History, folders: Iterable[Path]) -> Sent:
+def send(history: database.History, folders: Iterable[Path]) -> Sent:
     """Write the records kept in these folders to the history, and remove their files.
 
     A file that cannot be read or sent stays, and the others are sent all the same. If the process is killed before a
@@ -385,12 +378,14 @@ class Circumstances:
     labels: Sequence[str] = ()
 
 
-def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None) -> StoredRecord:
+def build_record(
+    evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None
+) -> database.StoredRecord:
     """The record of an evaluation. Without the `spec`, metrics have the digests of the spec that it recorded."""
     checkout, ci = circumstances.checkout, circumstances.ci
     row = {
         "id": circumstances.id,
-        "time": write_time(circumstances.time),
+        "time": database.write_time(circumstances.time),
         "name": evaluation.name,
         "git_commit": checkout.commit or ci.get("commit"),
         "branch": checkout.branch or ci.get("branch"),
@@ -414,7 +409,7 @@ def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spe
         contents[DESIGNS] = zlib.compress(dump_designs(evaluation.question_designs).encode(), _LEVEL)
     sliced = [one for part in evaluation.slices for one in part.aggregates]
     aggregates = [_flatten(circumstances.id, one) for one in (*evaluation.aggregates, *sliced)]
-    return StoredRecord(row, aggregates, contents, tuple(circumstances.labels))
+    return database.StoredRecord(row, aggregates, contents, tuple(circumstances.labels))
 
 
 def _to_json(content: Any) -> str:
@@ -435,10 +430,10 @@ def _list_gates(evaluation: Evaluation) -> list[dict[str, Any]]:
 def _flatten(record_id: str, one: Aggregate) -> tuple[Any, ...]:
     low, high = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
     row = {"record_id": record_id, "low": low, "high": high}
-    return tuple(row[name] if name in row else getattr(one, name) for name in AGGREGATE_COLUMNS)
+    return tuple(row[name] if name in row else getattr(one, name) for name in database.AGGREGATE_COLUMNS)
 
 
-def holds_results_of(history: History, entry: RecordSummary, evaluation: Evaluation) -> bool:
+def holds_results_of(history: database.History, entry: database.RecordSummary, evaluation: Evaluation) -> bool:
     """Whether the results of a record are those of the evaluation, also if an earlier version wrote both."""
     if entry.spec_digest != evaluation.spec_digest:
         return False
@@ -446,7 +441,7 @@ def holds_results_of(history: History, entry: RecordSummary, evaluation: Evaluat
     return StoredResults.parse(content, f"the record {entry.id}").dump() == StoredResults.of(evaluation).dump()
 
 
-def load_stored(history: History, record_id: str) -> Record:
+def load_stored(history: database.History, record_id: str) -> Record:
     """Read a record of the database. Its evaluation has values, but no samples and no details of judges.
 
     Raises:

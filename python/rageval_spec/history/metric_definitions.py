@@ -21,9 +21,9 @@ from rageval_spec import registry
 from rageval_spec.data.chat import Kinship, compare_models
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, Judge, Metric, Model, Node, RankingMetric
+from rageval_spec.plugin import Context, Judge, Metric, Model, Node, Plugin, RankingMetric
 from rageval_spec.plugin.block_names import list_references
-from rageval_spec.spec.blocks.spec_node import RankingNode
+from rageval_spec.spec.blocks.spec_node import RankingNode, Spec
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.datasets import Fingerprint
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.plugin import Plugin
     from rageval_spec.plugin.metric import DataPart
-    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 _Settings: TypeAlias = Mapping[str, Any]

@@ -27,16 +27,8 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import BASE_VALUES, Note, empty_base_values
 from rageval_spec.data.results import Record, StoredResults
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.history import results_folder
 from rageval_spec.history.evaluation_records import find_commit
-from rageval_spec.history.results_folder import (
-    BASELINES,
-    RESULTS,
-    TABLES,
-    VALUES,
-    StoredSamples,
-    check_marks,
-    write_files,
-)
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -80,7 +72,7 @@ def write_record(record: Record, folder: Path) -> None:
     """Write a record into an existing folder; `load_record` reads it."""
     evaluation = record.evaluation
     with_samples = any(block.height for block in evaluation.iterate_samples())
-    write_files(evaluation, folder, with_samples=with_samples)
+    results_folder.write_files(evaluation, folder, with_samples=with_samples)
     time = None if record.time is None else record.time.isoformat(timespec="seconds")
     kept = {"id": record.id, "time": time, "commit": record.commit, "label": record.label}
     write_flushed(folder / RECORD, f"{json.dumps(kept, indent=2)}\n".encode())
@@ -142,7 +134,7 @@ def list_candidates(name: str, history: Path) -> Iterator[Path]:
 def holds_results(folder: Path) -> bool:
     """Whether a folder has an evaluation as JSON."""
     try:
-        return (folder / RESULTS).is_file()
+        return (folder / results_folder.RESULTS).is_file()
     except (OSError, ValueError):  # too long for a path, or with a null character: no folder has such a name
         return False
 
@@ -155,17 +147,17 @@ def load_record(folder: Path) -> Record:
     Raises:
         DataError: a file is absent, cannot be read, or is of another evaluation; the message names it.
     """
-    path = folder / RESULTS
+    path = folder / results_folder.RESULTS
     content = _read(path)
     results = StoredResults.parse(content, str(path))
-    check_marks(content, (folder / name for name in TABLES))
-    values = folder / VALUES
-    samples = StoredSamples(folder)
+    results_folder.check_marks(content, (folder / name for name in results_folder.TABLES))
+    values = folder / results_folder.VALUES
+    samples = results_folder.StoredSamples(folder)
     evaluation = results.evaluation(
         _load_values(values),
         samples.load,
         partial(_load_fingerprints, values),
-        partial(_load_base_values, folder / BASELINES),
+        partial(_load_base_values, folder / results_folder.BASELINES),
         partial(_load_designs, values, results.designs),
     )
     evaluation = replace(evaluation, stored_samples=samples)

@@ -10,10 +10,10 @@ import numpy as np
 
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.model_files import translated
+from rageval_spec.inference.model_files import ModelFiles, translated
 from rageval_spec.inference.pairs import load_pair_tokenizer
 from rageval_spec.inference.stored_outputs import Batch, TagBatch
-from rageval_spec.inference.tokens import Locator, Tokenizer, load_tokenizer
+from rageval_spec.inference.tokens import Locator, Text, Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from onnx_from_checkpoints.configuration import Configuration, DenseLayer, Task
-    from rageval_spec.inference.model_files import ModelFiles
     from rageval_spec.inference.session import Session
-    from rageval_spec.inference.tokens import Text
 
     Vector = NDArray[np.float32]
     Vectors = NDArray[np.float32]

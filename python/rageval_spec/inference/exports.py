@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from onnx_from_checkpoints.onnx_files import find_external_data
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, load_fast
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.model_files import SAFETENSORS_INDEX, check_embedded, say_fetch, translated
+from rageval_spec.inference.model_files import SAFETENSORS_INDEX, ModelFiles, check_embedded, say_fetch, translated
 from rageval_spec.store.disk import InputFile, sweep, write_flushed
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Configuration
-    from rageval_spec.inference.model_files import ModelFiles
 
 T = TypeVar("T")
 

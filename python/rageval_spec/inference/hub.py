@@ -16,19 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference.model_files import (
-    SAFETENSORS_INDEX,
-    Location,
-    choose_files,
-    choose_tokenizer,
-    find_foundation,
-    find_hub_cache,
-    find_marker,
-    find_missing,
-    find_snapshot,
-    list_external_data,
-    refuse_without_tokenizer,
-)
+from rageval_spec.inference import model_files
 
 _CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
 """Matches the names of models that read pairs of texts."""
@@ -36,7 +24,7 @@ _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
-def fetch(model: str, revision: str | None = None, file: str | None = None) -> Location:
+def fetch(model: str, revision: str | None = None, file: str | None = None) -> model_files.Location:
     """Download a model's files and return where they are.
 
     A snapshot that is only partly in the cache is completed at its own commit, even if newer ones exist.
@@ -53,14 +41,14 @@ def fetch(model: str, revision: str | None = None, file: str | None = None) -> L
     if is_offline():
         raise RagevalError(explain_offline(model, revision))
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    revision = find_snapshot(model, revision or "main")[1] or revision
+    revision = model_files.find_snapshot(model, revision or "main")[1] or revision
     with _explained(model, revision):
         folder = _download(model, revision, file)
         note_absent(folder)
-    return Location("hub", model, folder, revision=folder.name)
+    return model_files.Location("hub", model, folder, revision=folder.name)
 
 
-def find_published_name(location: Location, revision: str | None) -> str | None:
+def find_published_name(location: model_files.Location, revision: str | None) -> str | None:
     """The Hub id that a model has, or that its folder suggests: that of a copied Hub cache, else the last two parts.
 
     `revision`, which the spec names, is added after `@`, except `main`.
@@ -81,8 +69,8 @@ def is_offline() -> bool:
 
 def explain_offline(model: str, revision: str | None = None) -> str:
     """Say which files of a model are missing while calls to the Hub are forbidden, and what to do."""
-    folder, _ = find_snapshot(model, revision or "main")
-    if folder is None or not (missing := find_missing(folder)):
+    folder, _ = model_files.find_snapshot(model, revision or "main")
+    if folder is None or not (missing := model_files.find_missing(folder)):
         return f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}"
     return (
         f"'{model}' is only partly on this machine: another program downloaded it without {', '.join(missing)}, which "
@@ -97,8 +85,8 @@ def note_absent(snapshot: Path) -> None:
     Raises:
         OSError: the cache cannot be written.
     """
-    for name in find_missing(snapshot):
-        marker = find_marker(snapshot, name)
+    for name in model_files.find_missing(snapshot):
+        marker = model_files.find_marker(snapshot, name)
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
 
@@ -119,16 +107,16 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
     names = _list_files(model, revision)
     download = partial(_download_files, model, revision)
     foundation = None
-    if not choose_tokenizer(names) and "config.json" in names:
-        foundation = find_foundation(download("config.json") / "config.json")
-    chosen = choose_files(names, model, file, borrows=foundation is not None)
-    shards = [_SHARDS] if SAFETENSORS_INDEX in chosen.weights else []
+    if not model_files.choose_tokenizer(names) and "config.json" in names:
+        foundation = model_files.find_foundation(download("config.json") / "config.json")
+    chosen = model_files.choose_files(names, model, file, borrows=foundation is not None)
+    shards = [_SHARDS] if model_files.SAFETENSORS_INDEX in chosen.weights else []
     folder = download(*chosen.names, *shards)
     if foundation is not None:
         _download_tokenizer(model, foundation)
     if chosen.format == "onnx":
         graph = chosen.weights[0]
-        beside = set(list_external_data(folder, graph) or ()) - set(chosen.weights)
+        beside = set(model_files.list_external_data(folder, graph) or ()) - set(chosen.weights)
         if beside - set(names):
             lost = ", ".join(sorted(beside - set(names)))
             raise UsageError(f"{model}: the weights of {graph} are in {lost}, which does not exist; name another file")
@@ -139,9 +127,9 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
 
 def _download_tokenizer(model: str, foundation: str) -> None:
     """Download the tokenizer that a model borrows."""
-    names = choose_tokenizer(files := _list_files(foundation, None))
+    names = model_files.choose_tokenizer(files := _list_files(foundation, None))
     if not names:
-        refuse_without_tokenizer(files, f"{foundation}, whose tokenizer {model} reads with")
+        model_files.refuse_without_tokenizer(files, f"{foundation}, whose tokenizer {model} reads with")
     _download_files(foundation, None, *names)
 
 
@@ -160,7 +148,7 @@ def _download_files(model: str, revision: str | None, *patterns: str) -> Path:
         model,
         revision=revision,
         allow_patterns=list(patterns),
-        cache_dir=find_hub_cache(),
+        cache_dir=model_files.find_hub_cache(),
         tqdm_class=_silence(),
         endpoint=os.environ.get("HF_ENDPOINT") or None,
     )
@@ -215,7 +203,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         what = f"cannot download '{model}'{version} from the Hugging Face Hub: {_shorten(error)}"
         raise RagevalError(f"{what} (and there is no folder '{model}'); {say_instead(model)}") from error
     except OSError as error:
-        where = f"cannot write to {find_hub_cache()}: {error.strerror or _shorten(error)}"
+        where = f"cannot write to {model_files.find_hub_cache()}: {error.strerror or _shorten(error)}"
         raise RagevalError(f"cannot download '{model}': {where}; set HF_HOME to another folder") from error
 
 

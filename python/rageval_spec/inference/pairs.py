@@ -17,14 +17,13 @@ from onnx_from_checkpoints.configuration import FilledPair, PairFormat, Span
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast
 from rageval_spec.errors import UsageError
 from rageval_spec.inference.model_files import translated
-from rageval_spec.inference.tokens import TextTokens, add_lowercasing, check_ids, check_size, make_readable
+from rageval_spec.inference.tokens import Text, TextTokens, add_lowercasing, check_ids, check_size, make_readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Encoding
     from tokenizers import Tokenizer as FastTokenizer
 
-    from rageval_spec.inference.tokens import Text
 
 _ENCODED_AT_ONCE = 64
 """Fewer than plain texts at a time, because the places of the tokens are kept as well."""

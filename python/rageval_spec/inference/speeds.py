@@ -18,13 +18,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rageval_spec.inference.exports import find_cache
-from rageval_spec.plugin import Speed, count_roughly
+from rageval_spec.plugin import Context, Speed, count_roughly
 from rageval_spec.store.disk import InputFile, write_flushed
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Configuration
     from rageval_spec.inference.model_files import ModelFiles
-    from rageval_spec.plugin import Context
 
 B = TypeVar("B")
 

@@ -14,13 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from onnx_from_checkpoints.configuration import NEEDS_REPLIES, writes_text
+from onnx_from_checkpoints.configuration import NEEDS_REPLIES, Configuration, PairFormat, writes_text
 from rageval_spec.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration, PairFormat
 
 
 def choose_reading(

@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.findings import (
-    Ability,
-    Assessment,
-    Claim,
-    Criterion,
-    Estimate,
-    Failed,
-    Finding,
-    Questions,
-    Tokens,
-)
+from rageval_spec.data import findings
 from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
     ask,
@@ -35,6 +25,7 @@ from rageval_spec.endpoints.chat_questions import (
 )
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
+from rageval_spec.judging import segments
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
 from rageval_spec.judging.prompts import (
     OUTPUT_TOKENS,
@@ -49,15 +40,6 @@ from rageval_spec.judging.prompts import (
     make_list_schema,
     make_schema,
     name_part,
-)
-from rageval_spec.judging.segments import (
-    Segment,
-    Statement,
-    find_evidence,
-    is_blank,
-    list_pieces,
-    place_claims,
-    split_segments,
 )
 from rageval_spec.plugin import ChatModel, ModelName
 
@@ -117,7 +99,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     node_type = ClaimsNode
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
-    declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
+    declared = frozenset[findings.Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 
     @property
@@ -139,27 +121,27 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             self._splitter_name, ChatModel, "writes no replies; name a chat model"
         )
 
-    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+    def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
         """One finding per sample, with at most two calls; samples are judged in parallel."""
         find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
         judge = partial(find[criterion.kind], criterion)
-        return Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
+        return findings.Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
 
-    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | findings.Failed]:
         """The claims or the sentences of each text, as `split` says; none for an empty text."""
         split = partial(self._split, how=self.node.split)
         found = self.ask_each(texts, lambda pair: split(*pair))
-        return [one if isinstance(one, Failed) else tuple(claim.text for claim in one) for one in found]
+        return [one if isinstance(one, findings.Failed) else tuple(claim.text for claim in one) for one in found]
 
-    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
+    def questions(self, answers: Sequence[str], count: int) -> Sequence[findings.Questions | findings.Failed]:
         """For each answer, `count` questions that it would answer; one call per answer."""
         return self.ask_each(answers, lambda answer: self.ask(self._ask_questions(answer, count)))
 
-    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | findings.Failed]:
         """The distinct named entities of each text; one call per text, none for an empty text."""
         return self.ask_each(texts, lambda text: self.ask(self._ask_entities(text)) if text.strip() else ())
 
-    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+    def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
         """The calls of `assess`. Where the claims are not known yet, it assumes one claim per sentence."""
         sendable = (sample for sample in samples if self.find_excess(criterion, sample) is None)
         return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
@@ -169,7 +151,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         ability: Literal["claims", "questions", "entities"],
         texts: Sequence[tuple[str, str]],
         count: int = 1,
-    ) -> Estimate:
+    ) -> findings.Estimate:
         """The calls that `claims`, `questions` or `entities` would make."""
         asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
         if ability == "questions":
@@ -181,32 +163,34 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Support -------------------------------------------------------------------------------------------
 
-    def _find_support(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+    def _find_support(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
         claims = self._split(sample.question, criterion.text_of(sample), self._how(criterion))
-        if isinstance(claims, Failed):
+        if isinstance(claims, findings.Failed):
             return claims
         what = name_part(criterion.text)
         if not claims:
-            return Finding(None, reason=f"the {what} makes no claim", claimless=True)
+            return findings.Finding(None, reason=f"the {what} makes no claim", claimless=True)
         sources = criterion.sources_of(sample)
-        if is_blank(sources):
+        if segments.is_blank(sources):
             unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)
-            return Finding(0.0, unsupported, explain_no_sources(criterion))
+            return findings.Finding(0.0, unsupported, explain_no_sources(criterion))
         verdicts = self.ask(self._ask_verdicts(claims, criterion, sample))
-        if isinstance(verdicts, Failed):
+        if isinstance(verdicts, findings.Failed):
             return verdicts
-        return Finding(sum(claim.score for claim in verdicts) / len(verdicts), verdicts)
+        return findings.Finding(sum(claim.score for claim in verdicts) / len(verdicts), verdicts)
 
-    def _how(self, criterion: Criterion) -> Literal["model", "sentences"]:
+    def _how(self, criterion: findings.Criterion) -> Literal["model", "sentences"]:
         return self.node.split if criterion.text == "answer" else self.node.split_reference
 
-    def _split(self, question: str, text: str, how: Literal["model", "sentences"]) -> list[Segment] | Failed:
-        sentences = split_segments(text)
+    def _split(
+        self, question: str, text: str, how: Literal["model", "sentences"]
+    ) -> list[segments.Segment] | findings.Failed:
+        sentences = segments.split_segments(text)
         if how == "sentences" or not sentences:
             return sentences
         return ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
-    def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> ChatQuestion[list[Segment]]:
+    def _ask_claims(self, question: str, sentences: Sequence[segments.Segment]) -> ChatQuestion[list[segments.Segment]]:
         """The question for the distinct claims of a text, in the order of the text."""
         schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
         request = self.request(
@@ -218,8 +202,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return ChatQuestion(request, partial(_read_claims, sentences))
 
     def _ask_verdicts(
-        self, claims: Sequence[Segment], criterion: Criterion, sample: Sample
-    ) -> ChatQuestion[tuple[Claim, ...]]:
+        self, claims: Sequence[segments.Segment], criterion: findings.Criterion, sample: Sample
+    ) -> ChatQuestion[tuple[findings.Claim, ...]]:
         sources = criterion.sources_of(sample)
         verdict = make_schema(
             claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
@@ -240,16 +224,18 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Usefulness ----------------------------------------------------------------------------------------
 
-    def _find_usefulness(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
-        if is_blank([criterion.text_of(sample)]):
-            return Finding(None, reason=f"there are no {name_part(criterion.text)}")
+    def _find_usefulness(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
+        if segments.is_blank([criterion.text_of(sample)]):
+            return findings.Finding(None, reason=f"there are no {name_part(criterion.text)}")
         claims = self.ask(self._ask_usefulness(criterion, sample))
-        if isinstance(claims, Failed):
+        if isinstance(claims, findings.Failed):
             return claims
-        return Finding(sum(claim.score for claim in claims) / len(claims), claims)
+        return findings.Finding(sum(claim.score for claim in claims) / len(claims), claims)
 
-    def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> ChatQuestion[tuple[Claim, ...]]:
-        pieces = list_pieces(criterion, sample)
+    def _ask_usefulness(
+        self, criterion: findings.Criterion, sample: Sample
+    ) -> ChatQuestion[tuple[findings.Claim, ...]]:
+        pieces = segments.list_pieces(criterion, sample)
         verdict = make_schema(
             context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
             reason=REMARK,
@@ -268,19 +254,19 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Grades ---------------------------------------------------------------------------------------------
 
-    def _find_grade(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+    def _find_grade(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
         opinion = self.ask(self._ask_grade(criterion, sample))
-        if isinstance(opinion, Failed):
+        if isinstance(opinion, findings.Failed):
             return opinion
-        return Finding(rescale(criterion, opinion.score), reason=opinion.reason)
+        return findings.Finding(rescale(criterion, opinion.score), reason=opinion.reason)
 
-    def _ask_grade(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
+    def _ask_grade(self, criterion: findings.Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
         material = fence_parts(sample, criterion.shown)
         return ask_grade(self, criterion, material, GradeScale.of(criterion, GRADES))
 
     # --- Questions and entities ----------------------------------------------------------------------------
 
-    def _ask_questions(self, answer: str, count: int) -> ChatQuestion[Questions]:
+    def _ask_questions(self, answer: str, count: int) -> ChatQuestion[findings.Questions]:
         schema = make_schema(questions=make_list_schema(TEXT, count), noncommittal={"type": "boolean"})
         request = self.request("questions", schema, answer=fence("answer", answer), count=count)
         return ChatQuestion(request, _read_questions)
@@ -291,21 +277,21 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Estimates -----------------------------------------------------------------------------------------
 
-    def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
+    def _estimate_sample(self, criterion: findings.Criterion, sample: Sample) -> Iterator[findings.Estimate]:
         text = criterion.text_of(sample)
         if criterion.kind == "grade":
             yield self.estimate_questions([self._ask_grade(criterion, sample)], OUTPUT_TOKENS)
         elif criterion.kind == "usefulness":
-            if not is_blank([text]):
-                output = OUTPUT_TOKENS * len(list_pieces(criterion, sample))
+            if not segments.is_blank([text]):
+                output = OUTPUT_TOKENS * len(segments.list_pieces(criterion, sample))
                 yield self.estimate_questions([self._ask_usefulness(criterion, sample)], output)
         elif text.strip():
             yield from self._estimate_support(criterion, sample)
 
-    def _estimate_support(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
+    def _estimate_support(self, criterion: findings.Criterion, sample: Sample) -> Iterator[findings.Estimate]:
         text = criterion.text_of(sample)
-        sentences = claims = split_segments(text)
-        has_sources = not is_blank(criterion.sources_of(sample))
+        sentences = claims = segments.split_segments(text)
+        has_sources = not segments.is_blank(criterion.sources_of(sample))
         if self._how(criterion) == "model":
             splitting = self._ask_claims(sample.question, sentences)
             known = recall(self.splitter, splitting, self.context)
@@ -314,49 +300,53 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
                 if has_sources:
                     yield self._guess_verdicts(splitting.request, criterion, sample)
                 return
-            claims = [] if isinstance(known.found, Failed) else known.found or []
+            claims = [] if isinstance(known.found, findings.Failed) else known.found or []
         if claims and has_sources:
             asked = self._ask_verdicts(claims, criterion, sample)
             yield self.estimate_questions([asked], OUTPUT_TOKENS * len(claims))
 
-    def _estimate_splitting(self, question: str, text: str) -> Estimate:
-        sentences = split_segments(text)
+    def _estimate_splitting(self, question: str, text: str) -> findings.Estimate:
+        sentences = segments.split_segments(text)
         output = CLAIM_TOKENS * len(sentences)
         asked = [self._ask_claims(question, sentences)]
         return estimate_questions(self.splitter, self._splitter_name, asked, self.context, output)
 
-    def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
+    def _guess_verdicts(
+        self, splitting: ChatRequest, criterion: findings.Criterion, sample: Sample
+    ) -> findings.Estimate:
         """The call for verdicts on claims that are not known yet, estimated as one claim per sentence."""
         sources = criterion.sources_of(sample)
-        sentences = split_segments(criterion.text_of(sample))
+        sentences = segments.split_segments(criterion.text_of(sample))
         asked = self._ask_verdicts(sentences, criterion, sample).request
         known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
         key = hashlib.sha256(splitting.digest + known).hexdigest()
-        tokens = Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
-        return Estimate({self.node.model: {key: tokens}})
+        tokens = findings.Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
+        return findings.Estimate({self.node.model: {key: tokens}})
 
 
-def _read_claims(sentences: Sequence[Segment], value: Mapping[str, Any], _: ChatReply) -> list[Segment]:
+def _read_claims(
+    sentences: Sequence[segments.Segment], value: Mapping[str, Any], _: ChatReply
+) -> list[segments.Segment]:
     said: dict[str, int | None] = {}
     for one in value["claims"]:
         said.setdefault(one["claim"].strip(), one["sentence"])
-    statements = [Statement(text, sentence) for text, sentence in said.items() if text]
-    return place_claims(statements, sentences)
+    statements = [segments.Statement(text, sentence) for text, sentence in said.items() if text]
+    return segments.place_claims(statements, sentences)
 
 
 def _read_verdicts(
-    claims: Sequence[Segment], sources: Sequence[str], value: Mapping[str, Any], _: ChatReply
-) -> tuple[Claim, ...]:
+    claims: Sequence[segments.Segment], sources: Sequence[str], value: Mapping[str, Any], _: ChatReply
+) -> tuple[findings.Claim, ...]:
     verdicts = put_in_order(value["verdicts"], "claim", "verdict")
     return tuple(_make_claim(claim, said, sources) for claim, said in zip(claims, verdicts, strict=True))
 
 
-def _make_claim(claim: Segment, said: Mapping[str, Any], sources: Sequence[str]) -> Claim:
+def _make_claim(claim: segments.Segment, said: Mapping[str, Any], sources: Sequence[str]) -> findings.Claim:
     """The claim with its verdict. Evidence that no source contains is dropped."""
     named, evidence = said["source"] - 1, (said["evidence"] or "").strip()
-    found = find_evidence(evidence, named, sources)
+    found = segments.find_evidence(evidence, named, sources)
     source = found if found is not None else named if named >= 0 else None
-    return Claim(
+    return findings.Claim(
         claim.text,
         1.0 if said["verdict"] == "supported" else 0.0,
         said["verdict"],
@@ -368,7 +358,9 @@ def _make_claim(claim: Segment, said: Mapping[str, Any], sources: Sequence[str])
     )
 
 
-def _read_usefulness(pieces: Sequence[Segment], value: Mapping[str, Any], _: ChatReply) -> tuple[Claim, ...]:
+def _read_usefulness(
+    pieces: Sequence[segments.Segment], value: Mapping[str, Any], _: ChatReply
+) -> tuple[findings.Claim, ...]:
     verdicts = put_in_order(value["verdicts"], "context", "verdict")
     return tuple(
         piece.as_claim(1.0, "supported", reason=said["reason"] or None)
@@ -378,11 +370,11 @@ def _read_usefulness(pieces: Sequence[Segment], value: Mapping[str, Any], _: Cha
     )
 
 
-def _read_questions(value: Mapping[str, Any], _: ChatReply) -> Questions:
+def _read_questions(value: Mapping[str, Any], _: ChatReply) -> findings.Questions:
     questions = tuple(question.strip() for question in value["questions"])
     if not all(questions):
         raise UnreadableReplyError("a question is empty")
-    return Questions(questions, value["noncommittal"])
+    return findings.Questions(questions, value["noncommittal"])
 
 
 def _read_entities(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:

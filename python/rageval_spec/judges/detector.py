@@ -16,23 +16,11 @@ from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Es
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import read_label
+from rageval_spec.judging import span_detection
 from rageval_spec.judging.known_models import DETECTORS, KnownDetector, describe_detector, find_detector
 from rageval_spec.judging.segments import Segment, describe_blank, find_without_sources, is_blank, split_segments
-from rageval_spec.judging.span_detection import (
-    LANGUAGE_NAMES,
-    PROMPTS,
-    AnswerSpan,
-    DetectionTask,
-    DetectorLanguage,
-    Planner,
-    PromptWindow,
-    TaggedAnswer,
-    WindowPlan,
-    join_pieces,
-    list_spans,
-)
-from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel
-from rageval_spec.plugin.plugin import FileReading
+from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel, TokenTags
+from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -40,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import TokenTags
-    from rageval_spec.plugin.plugin import KnownModel
 
 TokenMeaning = Literal["supported", "unsupported"]
 """What a token's logit can stand for."""
@@ -58,7 +44,7 @@ class DetectorNode(JudgeNode):
     """Marks the spans of an answer that its contexts do not support, by a token classifier such as LettuceDetect."""
 
     model: ModelName = Field(description="The token classifier: the name of a block under `models:`.")
-    language: DetectorLanguage | None = Field(
+    language: span_detection.DetectorLanguage | None = Field(
         default=None,
         description="The language of the prompt: the one that the model was trained in. By default that of the known "
         "model, else English.",
@@ -144,7 +130,7 @@ class Detector(Judge[DetectorNode]):
     def describe_files(self) -> Iterator[FileReading]:
         """What is known of the model."""
         if (known := self._known) is not None:
-            taken = () if self.node.language else (f"prompt in {LANGUAGE_NAMES[known.language]}",)
+            taken = () if self.node.language else (f"prompt in {span_detection.LANGUAGE_NAMES[known.language]}",)
             yield FileReading(known.name, (f"card and code of {known.read}", *taken), {})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
@@ -158,7 +144,10 @@ class Detector(Judge[DetectorNode]):
         """
         if criterion.kind != "support":
             raise self._cannot(f"assess {criterion.kind}", samples)
-        tasks = [DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
+        tasks = [
+            span_detection.DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one))
+            for one in samples
+        ]
         readable = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
         read = iter(self._read(criterion, readable) if readable else ())
         return Assessment(
@@ -174,11 +163,14 @@ class Detector(Judge[DetectorNode]):
         """The pairs without a stored answer. For a model that is not on this machine, one for each text."""
         if criterion.kind != "support":
             return Estimate()
-        tasks = [DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
+        tasks = [
+            span_detection.DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one))
+            for one in samples
+        ]
         tasks = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
         try:
             plans = self._plan(tasks)
-            pairs = [pair for plan in plans if isinstance(plan, WindowPlan) for pair in plan.pairs]
+            pairs = [pair for plan in plans if isinstance(plan, span_detection.WindowPlan) for pair in plan.pairs]
         except RagevalError:  # the model is not on this machine, or its files are damaged, which a run says
             pairs = [("\n".join([task.question, *task.sources]), task.answer) for task in tasks]
         return Estimate(reads={Reader(self.node.model, "pair"): self._model().foresee("tag", pairs)})
@@ -193,28 +185,30 @@ class Detector(Judge[DetectorNode]):
         return find_detector(name) if name else None
 
     @property
-    def _language(self) -> DetectorLanguage:
+    def _language(self) -> span_detection.DetectorLanguage:
         """The language of the prompt."""
         return self.node.language or (self._known.language if self._known else "en")
 
-    def _read(self, criterion: Criterion, tasks: Sequence[DetectionTask]) -> list[Finding | Failed]:
+    def _read(self, criterion: Criterion, tasks: Sequence[span_detection.DetectionTask]) -> list[Finding | Failed]:
         model = self._model()
         meanings = self._meanings(model)
         plans = self._plan(tasks)
-        tags = model.tag([pair for plan in plans if isinstance(plan, WindowPlan) for pair in plan.pairs])
+        tags = model.tag([pair for plan in plans if isinstance(plan, span_detection.WindowPlan) for pair in plan.pairs])
         answers = iter(_list_answers(tasks, plans, tags, meanings))
         read = [
-            (task, plan, next(answers)) for task, plan in zip(tasks, plans, strict=True) if isinstance(plan, WindowPlan)
+            (task, plan, next(answers))
+            for task, plan in zip(tasks, plans, strict=True)
+            if isinstance(plan, span_detection.WindowPlan)
         ]
         findings = iter(self._find(criterion, read))
         return [plan if isinstance(plan, Failed) else next(findings) for plan in plans]
 
-    def _plan(self, tasks: Sequence[DetectionTask]) -> Sequence[WindowPlan | Failed]:
+    def _plan(self, tasks: Sequence[span_detection.DetectionTask]) -> Sequence[span_detection.WindowPlan | Failed]:
         """The prompts of each text."""
         model = self._model()
         room = inf if model.room is None else model.room
-        planner = Planner(
-            PROMPTS[self._language],
+        planner = span_detection.Planner(
+            span_detection.PROMPTS[self._language],
             model.count_tokens,
             min(room, self.node.max_tokens),
             inf if self.node.window is None else self.node.window,
@@ -250,10 +244,16 @@ class Detector(Judge[DetectorNode]):
         )
 
     def _find(
-        self, criterion: Criterion, read: Sequence[tuple[DetectionTask, WindowPlan, TaggedAnswer | Failed]]
+        self,
+        criterion: Criterion,
+        read: Sequence[
+            tuple[span_detection.DetectionTask, span_detection.WindowPlan, span_detection.TaggedAnswer | Failed]
+        ],
     ) -> Iterator[Finding | Failed]:
         threshold = self.node.threshold
-        spans = [[] if isinstance(answer, Failed) else list_spans(answer, threshold) for _, _, answer in read]
+        spans = [
+            [] if isinstance(answer, Failed) else span_detection.list_spans(answer, threshold) for _, _, answer in read
+        ]
         wanted = [
             (_find_sentence(task.answer, span), plan.windows[span.window])
             for (task, plan, _), found in zip(read, spans, strict=True)
@@ -264,7 +264,7 @@ class Detector(Judge[DetectorNode]):
             claims = tuple(map(_as_claim, found, islice(evidence, len(found))))
             yield answer if isinstance(answer, Failed) else _conclude(criterion, answer, threshold, claims)
 
-    def _find_evidence(self, wanted: Sequence[tuple[str, PromptWindow]]) -> Iterator[Segment | None]:
+    def _find_evidence(self, wanted: Sequence[tuple[str, span_detection.PromptWindow]]) -> Iterator[Segment | None]:
         """For each text, the sentence of its window that shares most words with it; None if none shares any."""
         sentences = [
             [
@@ -295,11 +295,11 @@ def read_token_labels(names: Sequence[str]) -> list[TokenMeaning] | None:
 
 
 def _list_answers(
-    tasks: Sequence[DetectionTask],
-    plans: Sequence[WindowPlan | Failed],
+    tasks: Sequence[span_detection.DetectionTask],
+    plans: Sequence[span_detection.WindowPlan | Failed],
     tags: TokenTags,
     meanings: Sequence[TokenMeaning],
-) -> Iterator[TaggedAnswer | Failed]:
+) -> Iterator[span_detection.TaggedAnswer | Failed]:
     """The tagged answer of each plan."""
     start = 0
     for task, plan in zip(tasks, plans, strict=True):
@@ -311,7 +311,7 @@ def _list_answers(
             yield Failed("the model cut this text or its sources, although they fit by its own count of tokens")
             continue
         unsupported = [_find_unsupported(logits, meanings) for logits in tags.logits[pairs]]
-        yield join_pieces(task.answer, plan, tags.offsets[pairs], unsupported)
+        yield span_detection.join_pieces(task.answer, plan, tags.offsets[pairs], unsupported)
 
 
 def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeaning]) -> NDArray[np.float64]:
@@ -325,25 +325,27 @@ def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeani
     return shares
 
 
-def _find_nothing(criterion: Criterion, task: DetectionTask) -> Finding:
+def _find_nothing(criterion: Criterion, task: span_detection.DetectionTask) -> Finding:
     """The finding on a blank text, or on a text without sources."""
     if is_blank([task.answer]):
         return Finding(None, reason=describe_blank(criterion.text))
     return find_without_sources(criterion, split_segments(task.answer))
 
 
-def _find_sentence(answer: str, span: AnswerSpan) -> str:
+def _find_sentence(answer: str, span: span_detection.AnswerSpan) -> str:
     """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
 
 
-def _as_claim(span: AnswerSpan, evidence: Segment | None) -> Claim:
+def _as_claim(span: span_detection.AnswerSpan, evidence: Segment | None) -> Claim:
     verdict = "supported" if span.is_supported else "not_enough_info"
     return span.segment.as_claim(1 - span.probability, verdict, evidence)  # type: ignore[arg-type]
 
 
-def _conclude(criterion: Criterion, answer: TaggedAnswer, threshold: float, claims: tuple[Claim, ...]) -> Finding:
+def _conclude(
+    criterion: Criterion, answer: span_detection.TaggedAnswer, threshold: float, claims: tuple[Claim, ...]
+) -> Finding:
     score = answer.share_supported(threshold)
     if score is None:
         return Finding(None, reason=f"the {criterion.text.replace('_', ' ')} has no token with a letter or a digit")

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
-from rageval_spec.judging.segments import (
-    Segment,
-    complete_claim,
-    describe_blank,
-    find_verbatim,
-    find_without_sources,
-    is_blank,
-    list_pieces,
-    score_claims,
-    slide_windows,
-    split_segments,
-)
+from rageval_spec.judging import segments
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated
 
 if TYPE_CHECKING:
@@ -61,9 +50,9 @@ class _Comparison(NamedTuple):
     `verbatim` has, for each claim, the number of the window that contains it word for word, or None.
     """
 
-    claims: list[Segment]
+    claims: list[segments.Segment]
     shown: list[list[str]]
-    windows: list[Segment]
+    windows: list[segments.Segment]
     verbatim: list[int | None]
 
 
@@ -90,7 +79,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
         """Split each text into sentences."""
-        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+        return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample; the distinct texts of all samples are embedded at once.
@@ -123,29 +112,31 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         return [compare(criterion, sample) for sample in samples]
 
     def _compare_claims(self, criterion: Criterion, sample: Sample) -> _Comparison:
-        claims = split_segments(criterion.text_of(sample))
-        shown = [[complete_claim(claim.text, criterion, sample)] for claim in claims]
-        windows = slide_windows(criterion.sources_of(sample), self.node.window)
-        return _Comparison(claims, shown, windows, find_verbatim(claims, windows))
+        claims = segments.split_segments(criterion.text_of(sample))
+        shown = [[segments.complete_claim(claim.text, criterion, sample)] for claim in claims]
+        windows = segments.slide_windows(criterion.sources_of(sample), self.node.window)
+        return _Comparison(claims, shown, windows, segments.find_verbatim(claims, windows))
 
     def _compare_pieces(self, criterion: Criterion, sample: Sample) -> _Comparison:
         targets = criterion.sources_of(sample)
-        pieces = list_pieces(criterion, sample)
+        pieces = segments.list_pieces(criterion, sample)
         shown = [[*self._parts(piece.text)] for piece in pieces]
-        windows = [Segment(text, 0, len(text), source) for source, text in enumerate(targets) if text.strip()]
+        windows = [segments.Segment(text, 0, len(text), source) for source, text in enumerate(targets) if text.strip()]
         return _Comparison(pieces, shown, windows, [None] * len(pieces))
 
     def _parts(self, text: str) -> dict[str, None]:
         """The text itself, which can be longer than the model reads, and the windows of its sentences."""
         if not text.strip():
             return {}
-        return dict.fromkeys([text.strip(), *(window.text for window in slide_windows([text], self.node.window))])
+        return dict.fromkeys(
+            [text.strip(), *(window.text for window in segments.slide_windows([text], self.node.window))]
+        )
 
     def _find(self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors) -> Finding:
-        if not comparison.claims or is_blank([claim.text for claim in comparison.claims]):
-            return Finding(None, reason=describe_blank(criterion.text))
+        if not comparison.claims or segments.is_blank([claim.text for claim in comparison.claims]):
+            return Finding(None, reason=segments.describe_blank(criterion.text))
         if not comparison.windows:
-            return find_without_sources(criterion, comparison.claims)
+            return segments.find_without_sources(criterion, comparison.claims)
         others = vectors.of([window.text for window in comparison.windows], _find_role(criterion))
         claims = [
             self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows)
@@ -153,10 +144,14 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             else claim.as_claim(1.0, "supported", comparison.windows[verbatim])
             for claim, parts, verbatim in zip(comparison.claims, comparison.shown, comparison.verbatim, strict=True)
         ]
-        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+        return Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 
     def _judge(
-        self, criterion: Criterion, claim: Segment, cosines: NDArray[np.float32], windows: Sequence[Segment]
+        self,
+        criterion: Criterion,
+        claim: segments.Segment,
+        cosines: NDArray[np.float32],
+        windows: Sequence[segments.Segment],
     ) -> Claim:
         """Judge a claim by its cosines [texts that represent it, windows]."""
         if not cosines.size:

@@ -14,18 +14,10 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Meaning, Verifier, find_verifier, read_label
+from rageval_spec.judging import segments
 from rageval_spec.judging.known_models import describe_verifier, list_taken, make_rulers, suggest_known
-from rageval_spec.judging.segments import (
-    Segment,
-    complete_claim,
-    describe_blank,
-    fill_windows,
-    find_without_sources,
-    score_claims,
-    split_segments,
-)
-from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel, note_truncated
-from rageval_spec.plugin.plugin import FileReading
+from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel, PairScores, note_truncated
+from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -33,8 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import PairScores
-    from rageval_spec.plugin.plugin import KnownModel
 
 LIKELIER_THAN_NOT = 0.5
 
@@ -137,7 +127,7 @@ class Nli(Judge[NliNode]):
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
         """Split each text into sentences."""
-        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+        return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample; all pairs of windows and claims are read at once.
@@ -237,41 +227,47 @@ class Nli(Judge[NliNode]):
         return LIKELIER_THAN_NOT if known is None else known
 
     def _read(self, criterion: Criterion, sample: Sample) -> _Reading:
-        claims = split_segments(criterion.text_of(sample))
-        shown = [complete_claim(claim.text, criterion, sample) for claim in claims]
+        claims = segments.split_segments(criterion.text_of(sample))
+        shown = [segments.complete_claim(claim.text, criterion, sample) for claim in claims]
         windows = self._fill_windows(criterion.sources_of(sample), shown)
         return _Reading(claims, windows, [(window.text, text) for text in shown for window in windows])
 
     def _read_roughly(self, criterion: Criterion, sample: Sample) -> list[tuple[str, str]]:
         """The pairs as far as they are known without the model."""
-        windows = fill_windows(criterion.sources_of(sample), DEFAULT_WINDOW.size, self.node.overlap)
-        return [(window.text, claim.text) for claim in split_segments(criterion.text_of(sample)) for window in windows]
+        windows = segments.fill_windows(criterion.sources_of(sample), DEFAULT_WINDOW.size, self.node.overlap)
+        return [
+            (window.text, claim.text)
+            for claim in segments.split_segments(criterion.text_of(sample))
+            for window in windows
+        ]
 
-    def _fill_windows(self, sources: Sequence[str], claims: Sequence[str]) -> list[Segment]:
+    def _fill_windows(self, sources: Sequence[str], claims: Sequence[str]) -> list[segments.Segment]:
         """The sources in windows; those of a known model leave room for the longest claim."""
         verifier, model = self._verifier, self._model()
         if self.node.window is not None or verifier is None:
-            return fill_windows(sources, self.node.window or DEFAULT_WINDOW.size, self.node.overlap)
+            return segments.fill_windows(sources, self.node.window or DEFAULT_WINDOW.size, self.node.overlap)
         window = verifier.window or DEFAULT_WINDOW
         room = model.room
         if room is not None and claims:
             room -= max(model.count_tokens(claims) or (0,))
         rulers = make_rulers(window, room, model.count_tokens)
-        return fill_windows(sources, window.size if window.unit == "characters" else None, self.node.overlap, rulers)
+        return segments.fill_windows(
+            sources, window.size if window.unit == "characters" else None, self.node.overlap, rulers
+        )
 
     def _find(self, criterion: Criterion, reading: _Reading, found: _Probabilities | None) -> Finding:
         if not reading.claims:
-            return Finding(None, reason=describe_blank(criterion.text))
+            return Finding(None, reason=segments.describe_blank(criterion.text))
         if found is None or not reading.windows:
-            return find_without_sources(criterion, reading.claims)
+            return segments.find_without_sources(criterion, reading.claims)
         width = len(reading.windows)
         claims = [
             self._judge(claim, reading.windows, found.cut(place * width, (place + 1) * width))
             for place, claim in enumerate(reading.claims)
         ]
-        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+        return Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 
-    def _judge(self, claim: Segment, windows: Sequence[Segment], found: _Probabilities) -> Claim:
+    def _judge(self, claim: segments.Segment, windows: Sequence[segments.Segment], found: _Probabilities) -> Claim:
         best, worst = int(found.entailed.argmax()), int(found.contradicted.argmax())
         score = float(found.entailed[best])
         if score >= self._threshold:
@@ -316,8 +312,8 @@ def _read_labels(names: Sequence[str]) -> Sequence[Meaning]:
 class _Reading:
     """The pairs to read for one sample: each claim with each window, claim by claim."""
 
-    claims: Sequence[Segment]
-    windows: Sequence[Segment]
+    claims: Sequence[segments.Segment]
+    windows: Sequence[segments.Segment]
     pairs: Sequence[tuple[str, str]]
 
 

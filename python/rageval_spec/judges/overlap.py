@@ -8,28 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import (
-    Ability,
-    Assessment,
-    Claim,
-    Criterion,
-    Estimate,
-    Failed,
-    Finding,
-    Reader,
-    TextPart,
-    Verdict,
-    read_part,
-)
-from rageval_spec.judging.segments import (
-    Segment,
-    describe_blank,
-    find_without_sources,
-    is_blank,
-    list_pieces,
-    score_claims,
-    split_segments,
-)
+from rageval_spec.data import findings
+from rageval_spec.judging import segments
 from rageval_spec.plugin import Judge, JudgeNode, count_roughly, digest_text
 
 if TYPE_CHECKING:
@@ -66,7 +46,7 @@ class OverlapNode(JudgeNode):
 class _LookedUp(NamedTuple):
     """A claim, its sources, and what of it they contain."""
 
-    claim: Segment
+    claim: segments.Segment
     sources: Sequence[str]
     shares: Sequence[WordShare]
     mentions: Mentions
@@ -88,17 +68,17 @@ class OverlapJudge(Judge[OverlapNode]):
     node_type = OverlapNode
     later_keys = frozenset({"combine"})
     known_as = ("lexical", "keyword", "ngram", "rouge", "words")
-    declared = frozenset[Ability]({"support", "usefulness", "claims", "entities"})
+    declared = frozenset[findings.Ability]({"support", "usefulness", "claims", "entities"})
 
-    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | findings.Failed]:
         """Split each text into sentences."""
-        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+        return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
-    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | findings.Failed]:
         """The numbers, dates and capitalised names in each text."""
         return [tuple(kernels.names(text)) for text in texts]
 
-    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+    def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
         """One finding per sample; the words of all samples are looked up at once.
 
         Raises:
@@ -107,24 +87,24 @@ class OverlapJudge(Judge[OverlapNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         find = self._find_support if criterion.kind == "support" else self._find_usefulness
-        return Assessment(find(criterion, samples))
+        return findings.Assessment(find(criterion, samples))
 
-    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+    def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
         """The samples with what is looked up for each; nothing is stored, because looking up is as fast."""
         if criterion.kind == "grade":
-            return Estimate()
+            return findings.Estimate()
         reads: dict[str, int] = {}
         for sample in samples:
-            texts = ("\n".join(read_part(sample, criterion.text)), "\n".join(criterion.sources_of(sample)))
+            texts = ("\n".join(findings.read_part(sample, criterion.text)), "\n".join(criterion.sources_of(sample)))
             reads[digest_text(criterion.name, texts)] = count_roughly(texts)
-        return Estimate(reads={Reader(self.context.name, "sample"): reads})
+        return findings.Estimate(reads={findings.Reader(self.context.name, "sample"): reads})
 
     # --- Support ---
 
-    def _find_support(self, criterion: Criterion, samples: Sequence[Sample]) -> list[Finding]:
+    def _find_support(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> list[findings.Finding]:
         from rageval_spec.judging.mentions import find_mentions
 
-        claims = [split_segments(criterion.text_of(sample)) for sample in samples]
+        claims = [segments.split_segments(criterion.text_of(sample)) for sample in samples]
         sources = [criterion.sources_of(sample) for sample in samples]
         pairs = [(claim, texts) for group, texts in zip(claims, sources, strict=True) for claim in group]
         wanted = [(claim.text, texts) for claim, texts in pairs]
@@ -140,11 +120,11 @@ class OverlapJudge(Judge[OverlapNode]):
         texts = [text for text, _ in pairs]
         return kernels.word_support(texts, [sources for _, sources in pairs], threads=self.context.threads)
 
-    def _judge_claims(self, looked_up: Sequence[_LookedUp], part: str) -> list[Claim | None]:
+    def _judge_claims(self, looked_up: Sequence[_LookedUp], part: str) -> list[findings.Claim | None]:
         """The claims with scores and evidence; None for those without a content word. `part` names the sources."""
         best = [_find_best(one.shares) for one in looked_up]
         wanted = [
-            (one.claim.text, split_segments(one.sources[source], source))
+            (one.claim.text, segments.split_segments(one.sources[source], source))
             for one, source in zip(looked_up, best, strict=True)
             if source is not None
         ]
@@ -154,13 +134,13 @@ class OverlapJudge(Judge[OverlapNode]):
             for one, source in zip(looked_up, best, strict=True)
         ]
 
-    def _find_evidence(self, wanted: Sequence[tuple[str, list[Segment]]]) -> Iterator[Segment]:
+    def _find_evidence(self, wanted: Sequence[tuple[str, list[segments.Segment]]]) -> Iterator[segments.Segment]:
         """For each claim, the sentence that contains most of its words."""
         sentences = [(claim, [sentence.text for sentence in source]) for claim, source in wanted]
         for (_, source), shares in zip(wanted, self._look_up(sentences), strict=True):
             yield source[_find_best(shares) or 0]
 
-    def _judge(self, one: _LookedUp, evidence: Segment | None, part: str) -> Claim | None:
+    def _judge(self, one: _LookedUp, evidence: segments.Segment | None, part: str) -> findings.Claim | None:
         together = one.shares[-1].share
         if together is None:
             return None
@@ -171,28 +151,33 @@ class OverlapJudge(Judge[OverlapNode]):
         return one.claim.as_claim(score, self._decide(score, least), evidence, one.mentions.describe(part))
 
     def _conclude(
-        self, criterion: Criterion, judged: Sequence[tuple[_LookedUp, Claim | None]], sources: Sequence[str]
-    ) -> Finding:
+        self,
+        criterion: findings.Criterion,
+        judged: Sequence[tuple[_LookedUp, findings.Claim | None]],
+        sources: Sequence[str],
+    ) -> findings.Finding:
         from rageval_spec.judging.mentions import merge_mentions
 
         claims = [claim for _, claim in judged if claim is not None]
         if not claims:
             reason = (
-                f"the {_name_part(criterion.text)} has no content word" if judged else describe_blank(criterion.text)
+                f"the {_name_part(criterion.text)} has no content word"
+                if judged
+                else segments.describe_blank(criterion.text)
             )
-            return Finding(None, reason=reason)
-        if is_blank(sources):
-            return find_without_sources(criterion, [one.claim for one, claim in judged if claim is not None])
-        score = score_claims(claims, self.node.threshold)
+            return findings.Finding(None, reason=reason)
+        if segments.is_blank(sources):
+            return segments.find_without_sources(criterion, [one.claim for one, claim in judged if claim is not None])
+        score = segments.score_claims(claims, self.node.threshold)
         if self.node.combine == "worst":
-            score = min(score_claims([claim], self.node.threshold) for claim in claims)
+            score = min(segments.score_claims([claim], self.node.threshold) for claim in claims)
         mentions = merge_mentions([one.mentions for one, claim in judged if claim is not None])
-        return Finding(score, tuple(claims), mentions.describe(_name_part(criterion.against)))
+        return findings.Finding(score, tuple(claims), mentions.describe(_name_part(criterion.against)))
 
     # --- Usefulness ---
 
-    def _find_usefulness(self, criterion: Criterion, samples: Sequence[Sample]) -> list[Finding]:
-        pieces = [list_pieces(criterion, sample) for sample in samples]
+    def _find_usefulness(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> list[findings.Finding]:
+        pieces = [segments.list_pieces(criterion, sample) for sample in samples]
         pairs = [
             (target, [piece.text for piece in group])
             for group, sample in zip(pieces, samples, strict=True)
@@ -204,26 +189,28 @@ class OverlapJudge(Judge[OverlapNode]):
             for group, sample in zip(pieces, samples, strict=True)
         ]
 
-    def _find_useful(self, criterion: Criterion, pieces: list[Segment], shares: list[list[WordShare]]) -> Finding:
+    def _find_useful(
+        self, criterion: findings.Criterion, pieces: list[segments.Segment], shares: list[list[WordShare]]
+    ) -> findings.Finding:
         """Judge one sample's texts by `shares`: one list for each text that they are meant to be useful for."""
-        if is_blank([piece.text for piece in pieces]):
-            return Finding(None, reason=describe_blank(criterion.text))
+        if segments.is_blank([piece.text for piece in pieces]):
+            return findings.Finding(None, reason=segments.describe_blank(criterion.text))
         told = [share for share in shares if share[-1].total]
         if not told:
-            return Finding(None, reason=f"the {_name_part(criterion.against)} has no content word")
+            return findings.Finding(None, reason=f"the {_name_part(criterion.against)} has no content word")
         claims = []
         for number, piece in enumerate(pieces):
             score = max(share[number].share or 0.0 for share in told)
             reason = None if piece.text.strip() else "it has no text"
             claims.append(piece.as_claim(score, self._decide(score, USEFUL_FROM), reason=reason))
-        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+        return findings.Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 
-    def _decide(self, score: float, default: float) -> Verdict:
+    def _decide(self, score: float, default: float) -> findings.Verdict:
         least = default if self.node.threshold is None else self.node.threshold
         return "supported" if score >= least else "not_enough_info"
 
 
-def _name_part(part: TextPart) -> str:
+def _name_part(part: findings.TextPart) -> str:
     """A part of a sample in words: `reference contexts`."""
     return part.replace("_", " ")
 

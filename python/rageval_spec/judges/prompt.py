@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.chat import ChatRequest, Message
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask_all
@@ -25,7 +25,6 @@ from rageval_spec.judging.prompts import OUTPUT_TOKENS, REMARK, load_prompt, mak
 from rageval_spec.plugin import InputFile
 
 if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
     from rageval_spec.data.samples import Sample
 
 _PARTS: tuple[TextPart, ...] = ("contexts", "reference_contexts")

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.data.findings import (
-    Ability,
-    Assessment,
-    Claim,
-    Criterion,
-    Estimate,
-    Failed,
-    Finding,
-    TextPart,
-    read_part,
-)
+from rageval_spec.data import findings
 from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
@@ -69,7 +59,7 @@ class ScoreColumn:
     """A criterion, and the key of its score in the reply. Columns are compared by identity."""
 
     key: str
-    criterion: Criterion
+    criterion: findings.Criterion
 
     @property
     def scale(self) -> GradeScale:
@@ -84,7 +74,7 @@ class _Layout:
     schema: Mapping[str, Any]
     criteria: str
     form: str
-    parts: frozenset[TextPart]
+    parts: frozenset[findings.TextPart]
 
     @classmethod
     def of(cls, columns: Sequence[ScoreColumn], counts: Sequence[int]) -> _Layout:
@@ -101,11 +91,11 @@ class _Sheet:
     def __init__(self, sample: Sample, columns: Iterable[ScoreColumn]) -> None:
         self.sample = sample
         self.columns = tuple(columns)
-        self.said: Mapping[str, Any] | Failed | None = None
+        self.said: Mapping[str, Any] | findings.Failed | None = None
         self.is_taken = False
         self._lock = Lock()
 
-    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
+    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | findings.Failed]) -> Mapping[str, Any] | findings.Failed:
         """The result of the call. The first thread makes it and the others wait; if it raises, the next thread asks."""
         with self._lock:
             if self.said is None:
@@ -118,7 +108,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     node_type = ScoresNode
     known_as = ("multi_criteria", "several")
-    declared = frozenset[Ability]({"support", "usefulness", "grade"})
+    declared = frozenset[findings.Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")
     _columns: tuple[ScoreColumn, ...] = ()
 
@@ -129,14 +119,14 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
         self._layouts: dict[tuple[tuple[ScoreColumn, ...], tuple[int, ...]], _Layout] = {}
 
-    def expect(self, criteria: Sequence[Criterion]) -> None:
+    def expect(self, criteria: Sequence[findings.Criterion]) -> None:
         """Ask for all of these criteria from now on, whichever of them is assessed."""
         with self._lock:
             self._columns = tuple(_name_columns(criteria))
             self._sheets.clear()
             self._layouts.clear()
 
-    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+    def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
         """One finding per sample, from one call that all expected criteria share.
 
         The first thread that assesses a sample makes its call; other threads wait for it.
@@ -151,9 +141,9 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
         for sheet in sheets:  # other threads' sheets: waiting here is enough, because those threads ask many at once
             sheet.fill(self._ask)
-        return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
+        return findings.Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
-    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+    def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
         """The calls that `assess` would make; criteria that share a call count it once."""
         column = self._find_column(criterion)
         with self._lock:
@@ -163,11 +153,11 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
         )
 
-    def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
+    def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | findings.Failed:
         excess = self._find_excess(sheet)
         return self.ask(self._put(sheet)) if excess is None else excess
 
-    def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
+    def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | findings.Finding]:
         """The sheet of each sample, or its finding if no call is needed.
 
         Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
@@ -179,7 +169,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             del self._sheets[key]
         return opened
 
-    def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | Finding:
+    def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | findings.Finding:
         if column not in self._columns:
             return settle(column.criterion, sample) or _Sheet(sample, [column])
         sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
@@ -195,11 +185,11 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             sheet = self._sheets[key] = _Sheet(sample, list_columns())
         return sheet
 
-    def _find_column(self, criterion: Criterion) -> ScoreColumn:
+    def _find_column(self, criterion: findings.Criterion) -> ScoreColumn:
         """The column of a criterion; a criterion that was not expected gets a column, and a call, of its own."""
         return next((one for one in self._columns if one.criterion == criterion), None) or _name_columns([criterion])[0]
 
-    def _find_excess(self, sheet: _Sheet) -> Failed | None:
+    def _find_excess(self, sheet: _Sheet) -> findings.Failed | None:
         return next(filter(None, (self.find_excess(one.criterion, sheet.sample) for one in sheet.columns)), None)
 
     def _put(self, sheet: _Sheet) -> ChatQuestion[Mapping[str, Any]]:
@@ -232,20 +222,20 @@ def _texts_of(sample: Sample) -> tuple[Any, ...]:
     return sample.question, sample.answer, sample.reference, *lists
 
 
-def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
+def _parts_of(criterion: findings.Criterion) -> Sequence[findings.TextPart]:
     """The parts that a sample must have to be judged by a criterion."""
     return criterion.shown if criterion.kind == "grade" else (criterion.text, criterion.against)
 
 
-def _applies(criterion: Criterion, sample: Sample) -> bool:
+def _applies(criterion: findings.Criterion, sample: Sample) -> bool:
     """Whether the sample has the parts that the criterion reads and needs a model to be judged."""
     lacking = (part for part in _parts_of(criterion) if part != "question" and sample.lacks(part))
     return not any(lacking) and settle(criterion, sample) is None
 
 
-def _name_columns(criteria: Sequence[Criterion]) -> list[ScoreColumn]:
+def _name_columns(criteria: Sequence[findings.Criterion]) -> list[ScoreColumn]:
     """The distinct criteria, each under its own key, in an order that does not depend on the order of `criteria`."""
-    distinct: list[Criterion] = []
+    distinct: list[findings.Criterion] = []
     for criterion in criteria:
         if criterion not in distinct:
             distinct.append(criterion)
@@ -259,9 +249,9 @@ def _name_columns(criteria: Sequence[Criterion]) -> list[ScoreColumn]:
     return columns
 
 
-def _count_pieces(criterion: Criterion, sample: Sample) -> int:
+def _count_pieces(criterion: findings.Criterion, sample: Sample) -> int:
     """How many pieces of a sample get a score of their own; 0 if the sample is scored as a whole."""
-    return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
+    return len(findings.read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
 
 
 def _make_column_schema(column: ScoreColumn, pieces: int) -> dict[str, Any]:
@@ -285,20 +275,20 @@ def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
     return value
 
 
-def _conclude(column: ScoreColumn, sheet: _Sheet) -> Finding | Failed:
+def _conclude(column: ScoreColumn, sheet: _Sheet) -> findings.Finding | findings.Failed:
     found = sheet.said
     assert found is not None, "its sheet is filled"
-    if isinstance(found, Failed):
+    if isinstance(found, findings.Failed):
         return found
     said, sample = found[column.key], sheet.sample
     criterion, scale, reason = column.criterion, column.scale, said["reason"] or None
     if criterion.kind != "usefulness":
-        return Finding(rescale(criterion, scale.score(said["score"])), reason=reason)
+        return findings.Finding(rescale(criterion, scale.score(said["score"])), reason=reason)
     claims = tuple(
-        Claim(piece.text, scale.score(score), start=piece.start, end=piece.end)
+        findings.Claim(piece.text, scale.score(score), start=piece.start, end=piece.end)
         for piece, score in zip(list_pieces(criterion, sample), said["scores"], strict=True)
     )
-    return Finding(sum(claim.score for claim in claims) / len(claims), claims, reason)
+    return findings.Finding(sum(claim.score for claim in claims) / len(claims), claims, reason)
 
 
 PLUGIN = ScoresJudge

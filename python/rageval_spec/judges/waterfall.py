@@ -13,20 +13,8 @@ from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.judges.shared import waterfall_stages
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
-from rageval_spec.judges.shared.waterfall_stages import (
-    STAGES,
-    AnswerabilityStage,
-    FaithfulnessStage,
-    RelevanceStage,
-    RetrievalStage,
-    Route,
-    Stage,
-    StageDecision,
-    StageValue,
-    accept,
-    describe_routes,
-)
 from rageval_spec.judging.grade_scores import scale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
@@ -67,23 +55,26 @@ ANSWER_FOR_QUESTION = Criterion(
 class WaterfallNode(JudgeNode):
     """Runs four checks in the order of a production system; each can accept or reject a sample or call for a person."""
 
-    retrieval: RetrievalStage | None = Field(
-        default=RetrievalStage(), description="Whether a context is similar to the question; null skips this check."
+    retrieval: waterfall_stages.RetrievalStage | None = Field(
+        default=waterfall_stages.RetrievalStage(),
+        description="Whether a context is similar to the question; null skips this check.",
     )
-    answerability: AnswerabilityStage | None = Field(
-        default=AnswerabilityStage(), description="Whether the contexts contain the answer; null skips this check."
+    answerability: waterfall_stages.AnswerabilityStage | None = Field(
+        default=waterfall_stages.AnswerabilityStage(),
+        description="Whether the contexts contain the answer; null skips this check.",
     )
-    faithfulness: FaithfulnessStage = Field(
-        default=FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
+    faithfulness: waterfall_stages.FaithfulnessStage = Field(
+        default=waterfall_stages.FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
     )
-    relevance: RelevanceStage | None = Field(
-        default=RelevanceStage(), description="Whether the answer addresses the question; null skips this check."
+    relevance: waterfall_stages.RelevanceStage | None = Field(
+        default=waterfall_stages.RelevanceStage(),
+        description="Whether the answer addresses the question; null skips this check.",
     )
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
-_SILENT = StageValue(None)
-_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[StageValue]]
+_SILENT = waterfall_stages.StageValue(None)
+_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[waterfall_stages.StageValue]]
 
 
 class Waterfall(ComposedJudge[WaterfallNode]):
@@ -140,7 +131,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     def _find_conflict(self) -> str | None:
         """A bound for a person that the spec has, although the calibration would replace it."""
-        stages = {name: getattr(self.node, name) for name in STAGES}
+        stages = {name: getattr(self.node, name) for name in waterfall_stages.STAGES}
         own = [name for name, stage in stages.items() if stage is not None and "person" in stage.model_fields_set]
         if self.node.calibrated is None or not own:
             return None
@@ -161,7 +152,9 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         waiting = list(range(len(samples)))
         for name, stage, read in self._stages(criterion):
             values[name] = [None] * len(samples)
-            route = Route(name, stage.model_copy(update={"person": None}), criterion, None, self.node.phrases)
+            route = waterfall_stages.Route(
+                name, stage.model_copy(update={"person": None}), criterion, None, self.node.phrases
+            )
             asked, waiting = waiting, []
             readings = read([samples[place] for place in asked], notes) if asked else ()
             for place, reading in zip(asked, readings, strict=True):
@@ -193,7 +186,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
-        decisions: dict[int, StageDecision] = {}
+        decisions: dict[int, waterfall_stages.StageDecision] = {}
         judged: dict[int, Finding] = {}
         notes: list[Note] = []
         for name, stage, read in self._stages(criterion):
@@ -202,14 +195,14 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             for place, reading in zip(waiting, readings, strict=True):
                 if name == "faithfulness" and isinstance(reading.finding, Finding):
                     judged[place] = reading.finding
-                route = Route(name, stage, criterion, judged.get(place), self.node.phrases)
+                route = waterfall_stages.Route(name, stage, criterion, judged.get(place), self.node.phrases)
                 if decision := route.decide(samples[place], reading):
                     decisions[place] = decision
         for place in range(len(samples)):
             if place not in decisions:
-                decisions[place] = accept(criterion, judged.get(place), "the last stage", None)
+                decisions[place] = waterfall_stages.accept(criterion, judged.get(place), "the last stage", None)
         if samples:
-            notes.append(describe_routes([decisions[place] for place in range(len(samples))]))
+            notes.append(waterfall_stages.describe_routes([decisions[place] for place in range(len(samples))]))
         return Assessment([decisions[place].finding for place in range(len(samples))], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
@@ -220,16 +213,16 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample, asked)])
         return estimate
 
-    def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
+    def _stages(self, criterion: Criterion) -> Iterator[tuple[str, waterfall_stages.Stage, _Read]]:
         if self.node.retrieval is not None:
             yield "retrieval", self._calibrate("retrieval", criterion), self._read_retrieval
         for name, judge in self._judges().items():
             asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
             yield name, self._calibrate(name, criterion), partial(_read_judge, name, judge, asked)
 
-    def _calibrate(self, name: str, criterion: Criterion) -> Stage:
+    def _calibrate(self, name: str, criterion: Criterion) -> waterfall_stages.Stage:
         """The stage, with the bound for a person that the calibration has for it."""
-        stage: Stage = getattr(self.node, name)
+        stage: waterfall_stages.Stage = getattr(self.node, name)
         entry = self._calibrated.get(digest_criterion(criterion))
         bounds = {one.step: one for one in entry.steps} if entry is not None else {}
         return stage.model_copy(update={"person": bounds[name].person}) if name in bounds else stage
@@ -251,7 +244,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         }
         return {name: self.context.judge(stage.judge) for name, stage in stages.items() if stage is not None}
 
-    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[StageValue]:
+    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[waterfall_stages.StageValue]:
         """Each sample's highest similarity of a context, or the reranker's highest probability."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
@@ -261,7 +254,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         values = iter(measure(stage.model, pairs, notes) if pairs else ())
         what = "top similarity" if stage.by == "similarity" else "top probability"
         return [
-            StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
+            waterfall_stages.StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
             if _speaks_of("retrieval", s)
             else _SILENT
             for s in samples
@@ -313,7 +306,7 @@ def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) ->
 
 def _read_judge(
     name: str, judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], notes: list[Note]
-) -> Sequence[StageValue]:
+) -> Sequence[waterfall_stages.StageValue]:
     readable = [_speaks_of(name, sample, criterion) for sample in samples]
     asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
@@ -322,9 +315,9 @@ def _read_judge(
     return [_read_finding(name, criterion, next(found)) if is_read else _SILENT for is_read in readable]
 
 
-def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> StageValue:
+def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> waterfall_stages.StageValue:
     score = None if isinstance(finding, Failed) else finding.score
-    return StageValue(None if score is None else scale_score(score, criterion), name, finding)
+    return waterfall_stages.StageValue(None if score is None else scale_score(score, criterion), name, finding)
 
 
 PLUGIN = Waterfall

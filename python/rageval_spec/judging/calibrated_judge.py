@@ -10,30 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, ScoreMap
+from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration, ScoreMap
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.kernels.inputs import name_special
-from rageval_spec.plugin import Judge
+from rageval_spec.plugin import Context, Judge, judge_identity
 from rageval_spec.plugin.block_names import names_in
-from rageval_spec.plugin.judge_identity import (
-    Surroundings,
-    digest_criterion,
-    digest_identity,
-    explain_difference,
-    identify_judge,
-)
 from rageval_spec.statistics.raters.reliability_curves import ValueMap, read_map
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import UsedCalibration
-    from rageval_spec.data.judge_calibration import JudgeCalibration
     from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import Context
     from rageval_spec.plugin.plugin import CalibrationUse, FileReading
 
 
@@ -52,8 +43,8 @@ def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
     if use is None:
         return {}
     entries = _read(judge).content.judges
-    identity = identify_judge(judge, find_surroundings(judge))
-    digest = digest_identity(identity)
+    identity = judge_identity.identify_judge(judge, find_surroundings(judge))
+    digest = judge_identity.digest_identity(identity)
     mine = {entry.criterion: entry for entry in entries if entry.digest == digest}
     if mine:
         return mine
@@ -63,18 +54,18 @@ def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
     if not like:
         kept = list_choices(list(dict.fromkeys(entry.judge for entry in entries))) if entries else "nothing"
         raise DataError(f"{use.path} holds no calibration of the judge '{name}'; it holds {kept}")
-    why = explain_difference(identity, like[0].identity) or "made for a judge with other settings"
+    why = judge_identity.explain_difference(identity, like[0].identity) or "made for a judge with other settings"
     raise DataError(f"{use.path} does not fit the judge '{name}': it was {why}; {_AGAIN.format(path=use.path)}")
 
 
-def find_surroundings(judge: Judge[Any]) -> Surroundings:
+def find_surroundings(judge: Judge[Any]) -> judge_identity.Surroundings:
     """The blocks around a judge of a spec, and the calibrations of the judges that it asks.
 
     Raises:
         DataError: the calibration of one of these cannot be read.
     """
     judges = judge.context.judges
-    return Surroundings(judges, judge.context.models, None, dict(_digest_calibrations(judge, judges)))
+    return judge_identity.Surroundings(judges, judge.context.models, None, dict(_digest_calibrations(judge, judges)))
 
 
 def digest_calibration(judge: Judge[Any]) -> str | None:
@@ -126,7 +117,7 @@ class CalibratedJudge(Judge[Any]):
         Raises:
             DataError: the calibration cannot be read, or was made for another judge.
         """
-        entry = self.entries.get(digest_criterion(criterion))
+        entry = self.entries.get(judge_identity.digest_criterion(criterion))
         if entry is not None and (fault := _find_fault(entry, self._use)) is not None:
             raise DataError(f"judges.{self.context.name}: {fault}")
         found = self._judge.assess(criterion, samples)

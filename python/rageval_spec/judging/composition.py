@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rageval_spec.data.chat import UnfinishedError
+from rageval_spec.data.chat import ChatReply, ChatRequest, UnfinishedError
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Judge, Model
@@ -19,7 +19,6 @@ from rageval_spec.store.store import NoAnswers
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply, ChatRequest
     from rageval_spec.data.samples import Sample
 
 

@@ -8,37 +8,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Criterion, Failed, Finding
-from rageval_spec.metrics.shared.answer_metrics import (
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    UNDECIDED,
-    is_blank,
-)
-from rageval_spec.metrics.shared.judged_metrics import (
-    ANSWER_IN_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    RefusalAwareMetric,
-    RefusalNode,
-    collect_notes,
-    describe_finding,
-    f_beta,
-    measure_failure,
-)
-from rageval_spec.metrics.shared.reference_metrics import (
-    Cosines,
-    check_embedding_model,
-    compare_meanings,
-    find_embedding_model,
-)
+from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
     from rageval_spec.data.samples import Part, Sample
 
 
-class AnswerCorrectnessNode(RefusalNode):
+class AnswerCorrectnessNode(judged_metrics.RefusalNode):
     """Measures how far answers agree with the reference, in their claims and in their meaning."""
 
     weights: tuple[float, ...] = Field(
@@ -65,7 +42,7 @@ class AnswerCorrectnessNode(RefusalNode):
         return weights
 
 
-class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
+class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]):
     """Combines an F measure of claims, compared both ways, with the cosine of embeddings."""
 
     node_type = AnswerCorrectnessNode
@@ -89,8 +66,8 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
             "S below 0: is not raised to 0",
             "similarity by minilm and similar models: seldom below 0.3, even between unrelated texts on a topic, so "
             "values are comparable only with the same model",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",
         bounds=(-1.0, 1.0),
@@ -103,18 +80,20 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
     def check(self) -> str | None:
         """Check that the judge and the model exist and have the abilities that the metric needs."""
         needs_model = self.node.weights[1] > 0
-        return super().check() or (check_embedding_model(self.context, self.node.model) if needs_model else None)
+        return super().check() or (
+            reference_metrics.check_embedding_model(self.context, self.node.model) if needs_model else None
+        )
 
     def criteria(self) -> Sequence[Criterion]:
         """The support of the answer by the reference, and of the reference by the answer."""
-        return ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
+        return judged_metrics.ANSWER_IN_REFERENCE, judged_metrics.REFERENCE_IN_ANSWER
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Decide empty answers, which score 0, and empty references, which give no value."""
-        if is_blank(sample.reference):
-            return Measurement.unscorable(EMPTY_REFERENCE)
-        if is_blank(sample.answer):
-            return Measurement.scored(0.0, EMPTY_ANSWER, {"claims": 0.0, "similarity": 0.0})
+        if answer_metrics.is_blank(sample.reference):
+            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
+        if answer_metrics.is_blank(sample.answer):
+            return Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"claims": 0.0, "similarity": 0.0})
         return None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
@@ -124,23 +103,28 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
         cosines = self._compare(samples)
         found = zip(samples, *(assessment.findings for assessment in assessments), cosines.values, strict=True)
         measurements = [self._weigh(*parts) for parts in found]
-        return Measured(measurements, (*collect_notes(criteria, assessments), *cosines.notes))
+        return Measured(measurements, (*judged_metrics.collect_notes(criteria, assessments), *cosines.notes))
 
-    def _compare(self, samples: Sequence[Sample]) -> Cosines:
+    def _compare(self, samples: Sequence[Sample]) -> reference_metrics.Cosines:
         if not self.node.weights[1]:
-            return Cosines([0.0] * len(samples))
+            return reference_metrics.Cosines([0.0] * len(samples))
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
-        return compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "document")
+        return reference_metrics.compare_meanings(
+            reference_metrics.find_embedding_model(self.context, self.node.model), pairs, "document"
+        )
 
     def _weigh(
         self, sample: Sample, answer: Finding | Failed, reference: Finding | Failed, cosine: float | Failed
     ) -> Measurement:
         for part in (answer, reference, cosine):
             if isinstance(part, Failed):
-                return measure_failure(part)
+                return judged_metrics.measure_failure(part)
         assert isinstance(answer, Finding) and isinstance(reference, Finding) and isinstance(cosine, float)
         weights = self.node.weights
-        details: dict[str, Any] = {"answer": describe_finding(answer), "reference": describe_finding(reference)}
+        details: dict[str, Any] = {
+            "answer": judged_metrics.describe_finding(answer),
+            "reference": judged_metrics.describe_finding(reference),
+        }
         if weights[1]:
             details["similarity"] = cosine
         if reference.score is None:
@@ -153,8 +137,8 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
                 else self.explain_refusal(sample.answer)
             )
             if reason is None:
-                return Measurement.unscorable(answer.reason or UNDECIDED, details)
-        claims = f_beta(answer.score or 0.0, reference.score, self.node.beta)
+                return Measurement.unscorable(answer.reason or answer_metrics.UNDECIDED, details)
+        claims = judged_metrics.f_beta(answer.score or 0.0, reference.score, self.node.beta)
         value = (weights[0] * claims + weights[1] * cosine) / sum(weights)
         return Measurement.scored(value, reason, {"f": claims, **details})
 

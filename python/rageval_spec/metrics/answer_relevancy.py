@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.judged_metrics import (
-    QUESTIONS,
-    RefusalAwareMetric,
-    RefusalNode,
-    describe_finding,
-    measure_failure,
-)
 from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
@@ -25,11 +19,11 @@ if TYPE_CHECKING:
 NONCOMMITTAL = "the answer is noncommittal"
 
 
-class AnswerRelevancyNode(RefusalNode):
+class AnswerRelevancyNode(judged_metrics.RefusalNode):
     """Measures whether answers address their questions, right or wrong."""
 
     questions: int = Field(
-        default=QUESTIONS,
+        default=judged_metrics.QUESTIONS,
         ge=1,
         le=20,
         description="How many questions the judge writes for an answer, if it can, to compare with the real question.",
@@ -37,7 +31,7 @@ class AnswerRelevancyNode(RefusalNode):
     model: ModelName = Field(default="minilm", description="The embedding model that compares questions.")
 
 
-class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
+class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     """Compares the question with questions that the judge writes for the answer, or asks the judge for a grade."""
 
     node_type = AnswerRelevancyNode
@@ -113,7 +107,7 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The judge's score, with details on how it came about."""
         (finding,) = findings
-        details = {"way": self.criteria()[0].kind, **describe_finding(finding)}
+        details = {"way": self.criteria()[0].kind, **judged_metrics.describe_finding(finding)}
         if finding.score is None:
             return Measurement.unscorable(finding.reason or UNDECIDED, details)
         return Measurement.scored(finding.score, finding.reason, details)
@@ -153,13 +147,13 @@ def _to_compare(found: Questions | Failed) -> tuple[str, ...]:
 
 def _measure(found: Questions | Failed, cosines: Sequence[float | Failed]) -> Measurement:
     if isinstance(found, Failed):
-        return measure_failure(found)
+        return judged_metrics.measure_failure(found)
     details: dict[str, Any] = {"way": "questions", "noncommittal": found.noncommittal}
     if found.noncommittal:
         return Measurement.scored(0.0, NONCOMMITTAL, {**details, "questions": list(found.questions)})
     values = [cosine for cosine in cosines if not isinstance(cosine, Failed)]
     if len(values) < len(cosines):
-        return measure_failure(next(cosine for cosine in cosines if isinstance(cosine, Failed)))
+        return judged_metrics.measure_failure(next(cosine for cosine in cosines if isinstance(cosine, Failed)))
     if not values:
         return Measurement.error("the judge wrote no question", details)
     asked = zip(_to_compare(found), values, strict=True)

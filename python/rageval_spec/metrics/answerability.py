@@ -9,14 +9,8 @@ from pydantic import Field
 
 from rageval_spec.data.findings import SUPPORTED_FROM, Ability, Criterion, Estimate, Failed, Finding
 from rageval_spec.judging.refusals import find_refusal
+from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.judged_metrics import (
-    QUESTIONS,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    describe_finding,
-    measure_failure,
-)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -32,7 +26,7 @@ REFUSAL = Criterion(
 )
 
 
-class AnswerabilityNode(OptionallyJudgedNode):
+class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
     """Measures whether systems answer the questions that have an answer and refuse the others."""
 
     by: Literal["judge", "phrases"] = Field(
@@ -51,7 +45,7 @@ class AnswerabilityNode(OptionallyJudgedNode):
     )
 
 
-class Answerability(ConditionalJudge[AnswerabilityNode]):
+class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
     """Measures whether systems answer the questions that have an answer and refuse the others."""
 
     node_type = AnswerabilityNode
@@ -128,11 +122,11 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
             pairs = zip(samples, assessment.findings, strict=True)
             return Measured([_measure_grade(*pair) for pair in pairs], assessment.notes)
         answers = list(dict.fromkeys(sample.answer or "" for sample in samples))
-        written = dict(zip(answers, self.judge.questions(answers, QUESTIONS), strict=True))
+        written = dict(zip(answers, self.judge.questions(answers, judged_metrics.QUESTIONS), strict=True))
         found = [(sample, written[sample.answer or ""]) for sample in samples]
         return Measured(
             [
-                measure_failure(one)
+                judged_metrics.measure_failure(one)
                 if isinstance(one, Failed)
                 else _measure(sample, one.noncommittal, {"decided_by": "noncommittal"})
                 for sample, one in found
@@ -144,15 +138,17 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
         if not self.asks_judge or not self.can("questions"):
             return super().estimate_asking(samples)
         answers = dict.fromkeys(sample.answer or "" for sample in samples)
-        return self.judge.estimate_writing("questions", [("", answer) for answer in answers], QUESTIONS)
+        return self.judge.estimate_writing("questions", [("", answer) for answer in answers], judged_metrics.QUESTIONS)
 
 
 def _measure_grade(sample: Sample, finding: Finding | Failed) -> Measurement:
     if isinstance(finding, Failed):
-        return measure_failure(finding)
+        return judged_metrics.measure_failure(finding)
     if finding.score is None:
-        return Measurement.unscorable(finding.reason or UNDECIDED, describe_finding(finding))
-    return _measure(sample, finding.score >= SUPPORTED_FROM, {"decided_by": "grade", **describe_finding(finding)})
+        return Measurement.unscorable(finding.reason or UNDECIDED, judged_metrics.describe_finding(finding))
+    return _measure(
+        sample, finding.score >= SUPPORTED_FROM, {"decided_by": "grade", **judged_metrics.describe_finding(finding)}
+    )
 
 
 def _measure(sample: Sample, refused: bool, details: Mapping[str, Any]) -> Measurement:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class CappedRecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+class CappedRecallNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures recall at a cutoff, as a share of the recall that k documents can reach."""
 
 
-class CappedRecall(KernelMetric[CappedRecallNode]):
+class CappedRecall(ranking_metrics.KernelMetric[CappedRecallNode]):
     """Capped recall at a cutoff."""
 
     node_type = CappedRecallNode
@@ -29,8 +22,8 @@ class CappedRecall(KernelMetric[CappedRecallNode]):
             "no relevant document (R = 0): 0 (BEIR's code divides by zero there)",
             "at most k relevant documents: the same as recall@k",
             "cutoff larger than the ranking: all ranks count",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Thakur et al., BEIR: a heterogeneous benchmark for zero-shot evaluation of information retrieval models, "

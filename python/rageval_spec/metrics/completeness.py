@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.metrics.shared.answer_metrics import (
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    is_blank,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, JudgedMetric, JudgeMetricNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -36,9 +30,9 @@ class Completeness(JudgedMetric[CompletenessNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference, or one without a claim: no value",
-            f"several references: {FIRST_REFERENCE}",
+            f"several references: {answer_metrics.FIRST_REFERENCE}",
             "factual_correctness(mode=recall): equal to this, and the judge is asked once for both",
-            f"failure: {FAILED_JUDGE}",
+            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (claim recall); summary content units: Nenkova and Passonneau, Evaluating content selection in "
@@ -52,10 +46,10 @@ class Completeness(JudgedMetric[CompletenessNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Decide empty answers, which score 0, and empty references, which give no value."""
-        if is_blank(sample.reference):
-            return Measurement.unscorable(EMPTY_REFERENCE)
-        if is_blank(sample.answer):
-            return Measurement.scored(0.0, EMPTY_ANSWER, {"score": 0.0, "claims": []})
+        if answer_metrics.is_blank(sample.reference):
+            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
+        if answer_metrics.is_blank(sample.answer):
+            return Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"score": 0.0, "claims": []})
         return None
 
 

@@ -6,17 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import (
-    FAILED_SYSTEM,
-    NO_EXPECTATION,
-    ContainmentMetric,
-    ContainmentNode,
-    Expectation,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class ContainsNode(ContainmentNode):
+class ContainsNode(answer_metrics.ContainmentNode):
     """Checks that answers contain a text, or several; the texts can be in a column of the questions."""
 
     require: Literal["all", "any"] = Field(
@@ -24,7 +18,7 @@ class ContainsNode(ContainmentNode):
     )
 
 
-class Contains(ContainmentMetric[ContainsNode]):
+class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
     """Looks for texts in answers."""
 
     node_type = ContainsNode
@@ -36,18 +30,18 @@ class Contains(ContainmentMetric[ContainsNode]):
             "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
             "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
             "empty answer: 0",
-            NO_EXPECTATION,
-            FAILED_SYSTEM,
+            answer_metrics.NO_EXPECTATION,
+            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> Expectation:
+    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
         """Whether the answer has all texts, or any; the reason names those that it lacks."""
         found, absent = self.split(answer, expected)
         holds = bool(found) if self.node.require == "any" else not absent
         reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"
-        return Expectation(holds, reason, {"found": found, "absent": absent})
+        return answer_metrics.Expectation(holds, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = Contains

@@ -8,22 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.judged_metrics import (
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    describe_contexts,
-    is_met,
-    judge_each,
-    measure_finding,
-)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
     from rageval_spec.data.samples import Part, Sample
 
 
-class ContextPrecisionNode(OptionallyJudgedNode):
+class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
     """Measures whether useful contexts come before useless ones (average precision)."""
 
     by: Literal["judge", "ids"] = Field(
@@ -40,7 +33,7 @@ class ContextPrecisionNode(OptionallyJudgedNode):
     rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
-class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
+class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
     """Computes the average precision of contexts from a judge's verdicts or from document ids."""
 
     node_type = ContextPrecisionNode
@@ -117,7 +110,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask the judge which contexts are useful."""
-        assessment = judge_each(self.judge, self.criteria()[0], samples)
+        assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 
     def _compare_ids(self, sample: Sample) -> Measurement:
@@ -131,9 +124,9 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
 
 def _measure(finding: Finding | Failed) -> Measurement:
     if isinstance(finding, Failed) or finding.score is None:
-        return measure_finding(finding)
-    useful = [is_met(claim) for claim in finding.claims]
-    details = describe_contexts(finding)
+        return judged_metrics.measure_finding(finding)
+    useful = [judged_metrics.is_met(claim) for claim in finding.claims]
+    details = judged_metrics.describe_contexts(finding)
     described = zip(details["contexts"], useful, strict=True)
     contexts = [{**context, "useful": is_useful} for context, is_useful in described]
     return _score(useful, {**details, "contexts": contexts})

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import (
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    NO_CONTEXTS,
-    is_blank,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_CONTEXTS, ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -49,8 +43,8 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
             "empty reference, or one without a claim: no value",
             "by=ids, no relevant document: no value",
             "by=ids, several contexts of one document: it counts once",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, "
         "ID based context recall)",
@@ -75,17 +69,20 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
         """Decide everything with `by: ids`; else only missing contexts (0) and empty references (no value)."""
         if not self.asks_judge:
             return self._compare_ids(sample)
-        if is_blank(sample.reference):
-            return Measurement.unscorable(EMPTY_REFERENCE)
-        if is_blank(sample.contexts):
-            return Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "claims": []})
+        if answer_metrics.is_blank(sample.reference):
+            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
+        if answer_metrics.is_blank(sample.contexts):
+            return Measurement.scored(0.0, answer_metrics.NO_CONTEXTS, {"score": 0.0, "claims": []})
         return None
 
     def _compare_ids(self, sample: Sample) -> Measurement:
         relevant = {doc for doc, relevance in (sample.relevant or {}).items() if relevance >= self.node.rel}
         if not relevant:
             return Measurement.unscorable("no relevant document")
-        found, reason = relevant & {*(sample.context_ids or ())}, None if sample.context_ids else NO_CONTEXTS
+        found, reason = (
+            relevant & {*(sample.context_ids or ())},
+            None if sample.context_ids else answer_metrics.NO_CONTEXTS,
+        )
         details = {"relevant": sorted(relevant), "found": sorted(found)}
         return Measurement.scored(len(found) / len(relevant), reason, details)
 

@@ -7,25 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.judged_metrics import (
-    JudgedMetric,
-    JudgeMetricNode,
-    describe_contexts,
-    judge_each,
-    measure_finding,
-)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
     from rageval_spec.data.samples import Part, Sample
 
 
-class ContextRelevanceNode(JudgeMetricNode):
+class ContextRelevanceNode(judged_metrics.JudgeMetricNode):
     """Measures how useful the contexts are for the question."""
 
 
-class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
+class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
     """Asks the judge how useful each context is, or for a grade of all contexts together."""
 
     node_type = ContextRelevanceNode
@@ -82,13 +76,17 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
         """Ask the judge about each context, or about all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
-        assessment = judge_each(self.judge, self.criteria()[0], samples)
+        assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 
 
 def _measure(finding: Finding | Failed) -> Measurement:
-    measured = measure_finding(finding)
-    return measured if isinstance(finding, Failed) else replace(measured, details=describe_contexts(finding))
+    measured = judged_metrics.measure_finding(finding)
+    return (
+        measured
+        if isinstance(finding, Failed)
+        else replace(measured, details=judged_metrics.describe_contexts(finding))
+    )
 
 
 PLUGIN = ContextRelevance

@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.judging.refusals import find_refusal
-from rageval_spec.metrics.shared.answer_metrics import (
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    UNDECIDED,
-    is_blank,
-)
-from rageval_spec.metrics.shared.judged_metrics import (
-    ANSWER_IN_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    RefusalAwareMetric,
-    RefusalNode,
-    describe_finding,
-    f_beta,
-    measure_finding,
-)
+from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -32,7 +16,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.samples import Part, Sample
 
 
-class FactualCorrectnessNode(RefusalNode):
+class FactualCorrectnessNode(judged_metrics.RefusalNode):
     """Measures how far the claims of answers and references agree."""
 
     mode: Literal["f1", "precision", "recall"] = Field(
@@ -48,7 +32,7 @@ class FactualCorrectnessNode(RefusalNode):
     )
 
 
-class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
+class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNode]):
     """Asks the judge for the support of claims one or both ways, and combines the shares."""
 
     node_type = FactualCorrectnessNode
@@ -69,8 +53,8 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways of counting; here both counts are of the reference's claims, as in RAGChecker",
             "1e-8 in RAGAS's denominators and its rounding to two digits: left out",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="RAGAS documentation, factual correctness (2024); Ru et al., RAGChecker: A fine-grained framework for "
         "diagnosing retrieval-augmented generation, NeurIPS 2024 (overall precision, recall and F1)",
@@ -78,14 +62,16 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
 
     def criteria(self) -> Sequence[Criterion]:
         """The support of the answer, of the reference, or of both, as `mode` says."""
-        both = {"precision": ANSWER_IN_REFERENCE, "recall": REFERENCE_IN_ANSWER}
+        both = {"precision": judged_metrics.ANSWER_IN_REFERENCE, "recall": judged_metrics.REFERENCE_IN_ANSWER}
         return tuple(criterion for mode, criterion in both.items() if self.node.mode in (mode, "f1"))
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Decide empty answers, empty references and refusals."""
-        if is_blank(sample.reference):
-            return Measurement.unscorable(EMPTY_REFERENCE)
-        reason = EMPTY_ANSWER if is_blank(sample.answer) else self._explain_refusal(sample)
+        if answer_metrics.is_blank(sample.reference):
+            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
+        reason = (
+            answer_metrics.EMPTY_ANSWER if answer_metrics.is_blank(sample.answer) else self._explain_refusal(sample)
+        )
         if reason is None:
             return None
         return Measurement.unscorable(reason) if self.node.mode == "precision" else _nothing(reason)
@@ -97,14 +83,17 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The share that `mode` names, or the F measure of both shares."""
         if self.node.mode != "f1":
-            return measure_finding(findings[0])
+            return judged_metrics.measure_finding(findings[0])
         answer, reference = findings
-        details = {"answer": describe_finding(answer), "reference": describe_finding(reference)}
+        details = {
+            "answer": judged_metrics.describe_finding(answer),
+            "reference": judged_metrics.describe_finding(reference),
+        }
         if reference.score is None:
             return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
         if answer.score is None:
             return _measure_unscored(answer, details)
-        value = f_beta(answer.score, reference.score, self.node.beta)
+        value = judged_metrics.f_beta(answer.score, reference.score, self.node.beta)
         return Measurement.scored(value, details={"precision": answer.score, "recall": reference.score, **details})
 
 
@@ -112,7 +101,7 @@ def _measure_unscored(answer: Finding, details: Mapping[str, Any]) -> Measuremen
     """The measurement of an answer without a score: 0 if it makes no claim, no value if the judge left it undecided."""
     if answer.claimless:
         return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
-    return Measurement.unscorable(answer.reason or UNDECIDED, details)
+    return Measurement.unscorable(answer.reason or answer_metrics.UNDECIDED, details)
 
 
 def _nothing(reason: str) -> Measurement:

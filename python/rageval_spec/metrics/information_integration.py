@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.samples import Part
+from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
     from rageval_spec.data.findings import Estimate
-    from rageval_spec.data.samples import Sample
 
 
 class InformationIntegrationNode(PairedNode):

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class IprecNode(RelevanceLevel, JudgedOnly):
+class IprecNode(ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the best precision of a ranking at a recall level or beyond (interpolated precision)."""
 
     recall: float = Field(ge=0, le=1, description="The recall level, such as 0.1; `iprec@0.1` for short.")
 
 
-class Iprec(KernelMetric[IprecNode]):
+class Iprec(ranking_metrics.KernelMetric[IprecNode]):
     """Interpolated precision at a recall level."""
 
     node_type = IprecNode
@@ -37,8 +31,8 @@ class Iprec(KernelMetric[IprecNode]):
             "recall level 0: the highest precision at any rank",
             "x * R between two documents: rounded up from .1 (int(x * R + 0.9)), as in trec_eval 9; "
             "version 10 rounds to the nearest",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "

@@ -13,21 +13,14 @@ from pydantic import Field
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.metrics.shared.answer_metrics import (
-    FAILED_SYSTEM,
-    NO_EXPECTATION,
-    ColumnNode,
-    Expectation,
-    ExpectationMetric,
-    read_json,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import InputFile, Measured, MetricInfo
 
 _MOST_ERRORS = 10
 _LONGEST_MESSAGE = 300
 
 
-class JsonSchemaNode(ColumnNode):
+class JsonSchemaNode(answer_metrics.ColumnNode):
     """Checks that answers are JSON that a JSON Schema allows; the schema can be in a column of the questions."""
 
     schema_: str | dict[str, Any] | None = Field(
@@ -36,7 +29,7 @@ class JsonSchemaNode(ColumnNode):
     fences: bool = Field(default=True, description="Whether a Markdown code fence around the whole answer is allowed.")
 
 
-class JsonSchema(ExpectationMetric[JsonSchemaNode]):
+class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
     """Validates answers with the library jsonschema. No schema is fetched from the network."""
 
     node_type = JsonSchemaNode
@@ -52,8 +45,8 @@ class JsonSchema(ExpectationMetric[JsonSchemaNode]):
             "$ref: only inside of the schema; others are an error, because nothing is fetched",
             "format: not checked",
             "invalid schema: an error of the spec; in a column, status error for that question",
-            NO_EXPECTATION,
-            FAILED_SYSTEM,
+            answer_metrics.NO_EXPECTATION,
+            answer_metrics.FAILED_SYSTEM,
         ),
         source="JSON Schema 2020-12, https://json-schema.org; the library jsonschema",
     )
@@ -110,20 +103,22 @@ class JsonSchema(ExpectationMetric[JsonSchemaNode]):
             raise ValueError(f"holds an invalid schema: {error}") from None
         return text
 
-    def judge(self, answer: str, expected: Any) -> Expectation:
+    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
         """Whether the schema allows the answer; the reason is the first error, with its place in the answer."""
         from referencing.exceptions import Unresolvable
 
         try:
-            value = read_json(answer, unfence=self.node.fences)
+            value = answer_metrics.read_json(answer, unfence=self.node.fences)
         except ValueError as error:
-            return Expectation(False, str(error))
+            return answer_metrics.Expectation(False, str(error))
         validator = _build(expected if self.node.column is not None else self._schema)
         try:
             errors = [_describe(error) for error in islice(validator.iter_errors(value), _MOST_ERRORS)]
         except Unresolvable as error:
             raise DataError(f"the schema refers to something that is not in it: {error}") from error
-        return Expectation(not errors, errors[0] if errors else None, {"errors": errors} if errors else None)
+        return answer_metrics.Expectation(
+            not errors, errors[0] if errors else None, {"errors": errors} if errors else None
+        )
 
     @cached_property
     def _schema(self) -> str:

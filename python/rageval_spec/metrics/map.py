@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    OptionalCutoff,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class MapNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class MapNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the mean of the precision at the rank of each relevant document (average precision)."""
 
 
-class Map(KernelMetric[MapNode]):
+class Map(ranking_metrics.KernelMetric[MapNode]):
     """Average precision; its mean is MAP."""
 
     node_type = MapNode
@@ -31,8 +24,8 @@ class Map(KernelMetric[MapNode]):
             "no relevant document (R = 0): 0",
             "relevant documents that were not retrieved, or are below the cutoff: count as precision 0; "
             "with a cutoff it is still divided by R, not by min(k, R)",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "

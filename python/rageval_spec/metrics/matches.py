@@ -11,21 +11,14 @@ from pydantic import Field
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.metrics.shared.answer_metrics import (
-    FAILED_SYSTEM,
-    NO_EXPECTATION,
-    ColumnNode,
-    Expectation,
-    ExpectationMetric,
-    read_texts,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import Measured, MetricInfo
 
 _SYNTAX = "a pattern has Rust's syntax, without look-around and back-references, so that it takes linear time"
 _ERROR = re.compile(r"^error: (.+)$", re.MULTILINE)
 
 
-class MatchesNode(ColumnNode):
+class MatchesNode(answer_metrics.ColumnNode):
     """Checks that a regular expression matches somewhere in answers; it can be in a column of the questions."""
 
     pattern: str | None = Field(
@@ -39,7 +32,7 @@ class MatchesNode(ColumnNode):
     ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
 
 
-class Matches(ExpectationMetric[MatchesNode]):
+class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
     """Searches answers with Rust's regular expressions."""
 
     node_type = MatchesNode
@@ -53,8 +46,8 @@ class Matches(ExpectationMetric[MatchesNode]):
             f"syntax: {_SYNTAX}",
             "invalid pattern: an error of the spec; in a column, status error for that question",
             "empty answer: as the pattern says; `^$` matches it",
-            NO_EXPECTATION,
-            FAILED_SYSTEM,
+            answer_metrics.NO_EXPECTATION,
+            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a search with the Rust crate regex, as polars calls it, since 2026",
     )
@@ -78,18 +71,18 @@ class Matches(ExpectationMetric[MatchesNode]):
 
     def read(self, expected: Any) -> str:
         """The pattern of a column."""
-        texts = read_texts(expected)
+        texts = answer_metrics.read_texts(expected)
         if len(texts) != 1:
             raise ValueError("must hold one pattern")
         if fault := self._find_fault(texts[0]):
             raise ValueError(f"holds an invalid pattern: {fault}")
         return texts[0]
 
-    def judge(self, answer: str, expected: str) -> Expectation:
+    def judge(self, answer: str, expected: str) -> answer_metrics.Expectation:
         """Whether the pattern matches."""
         found = self._known.get(expected, {}).get(answer)
         holds = self._search(expected, {answer})[answer] if found is None else found
-        return Expectation(holds, None if holds else f"{expected!r} does not match")
+        return answer_metrics.Expectation(holds, None if holds else f"{expected!r} does not match")
 
     @cached_property
     def _known(self) -> dict[str, Mapping[str, bool]]:

@@ -6,25 +6,19 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import (
-    FAILED_SYSTEM,
-    NO_EXPECTATION,
-    ColumnNode,
-    Expectation,
-    ExpectationMetric,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.reference_metrics import split_squad_words
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.wording import count_noun
 
 
-class MaxWordsNode(ColumnNode):
+class MaxWordsNode(answer_metrics.ColumnNode):
     """Checks that answers are not longer than a number of words; it can be in a column of the questions."""
 
     value: int | None = Field(default=None, ge=0, description="The most words that every answer may have.")
 
 
-class MaxWords(ExpectationMetric[MaxWordsNode]):
+class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
     """Counts the words of answers."""
 
     node_type = MaxWordsNode
@@ -36,8 +30,8 @@ class MaxWords(ExpectationMetric[MaxWordsNode]):
             "words: what white space separates; each Han character and each kana counts as a word, because these "
             "scripts have no spaces",
             "empty answer: 1",
-            NO_EXPECTATION,
-            FAILED_SYSTEM,
+            answer_metrics.NO_EXPECTATION,
+            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
     )
@@ -49,11 +43,11 @@ class MaxWords(ExpectationMetric[MaxWordsNode]):
             raise ValueError(f"must hold a number of words, not {text[:40]!r}")
         return int(text.removesuffix(".0"))
 
-    def judge(self, answer: str, expected: int) -> Expectation:
+    def judge(self, answer: str, expected: int) -> answer_metrics.Expectation:
         """Whether the answer is short enough; the reason gives its length."""
         words = len(split_squad_words(answer))
         reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
-        return Expectation(words <= expected, reason, {"words": words})
+        return answer_metrics.Expectation(words <= expected, reason, {"words": words})
 
 
 PLUGIN = MaxWords

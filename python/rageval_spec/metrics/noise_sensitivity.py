@@ -4,41 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.samples import Part
-from rageval_spec.metrics.shared.answer_metrics import (
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    UNDECIDED,
-    is_blank,
-)
-from rageval_spec.metrics.shared.judged_metrics import (
-    ANSWER_IN_CONTEXTS,
-    ANSWER_IN_REFERENCE,
-    REFERENCE_IN_CONTEXTS,
-    RefusalAwareMetric,
-    RefusalNode,
-    collect_notes,
-    describe_claims,
-    describe_finding,
-    is_met,
-    measure_failure,
-)
+from rageval_spec.data.samples import Part, Sample
+from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 NO_VERDICTS = "the judge gives no verdicts on single claims"
 
 
-class NoiseSensitivityNode(RefusalNode):
+class NoiseSensitivityNode(judged_metrics.RefusalNode):
     """Measures how many claims of answers are wrong and come from the contexts."""
 
     mode: Literal["relevant", "irrelevant"] = Field(
@@ -53,7 +32,7 @@ class NoiseSensitivityNode(RefusalNode):
     rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
-class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
+class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
     """Measures how many claims of answers are wrong and come from the contexts."""
 
     node_type = NoiseSensitivityNode
@@ -73,8 +52,8 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 up",
             "answers without a wrong claim: need no further calls, which costs less than RAGAS, where all do",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}; one context that cannot be judged is enough",
+            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            f"failure: {answer_metrics.FAILED_JUDGE}; one context that cannot be judged is enough",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (noise sensitivity in relevant and irrelevant chunks); RAGAS documentation, noise sensitivity",
@@ -93,26 +72,32 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
 
     def criteria(self) -> Sequence[Criterion]:
         """The reference's support for the answer, and each context's for both."""
-        return ANSWER_IN_REFERENCE, ANSWER_IN_CONTEXTS, *((REFERENCE_IN_CONTEXTS,) if self.node.by == "claims" else ())
+        return (
+            judged_metrics.ANSWER_IN_REFERENCE,
+            judged_metrics.ANSWER_IN_CONTEXTS,
+            *((judged_metrics.REFERENCE_IN_CONTEXTS,) if self.node.by == "claims" else ()),
+        )
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Decide empty answers, empty references and refusals, which get no value."""
-        if is_blank(sample.reference):
-            return Measurement.unscorable(EMPTY_REFERENCE)
+        if answer_metrics.is_blank(sample.reference):
+            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
         return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""
-        correctness = self.judge.assess(ANSWER_IN_REFERENCE, samples)
+        correctness = self.judge.assess(judged_metrics.ANSWER_IN_REFERENCE, samples)
         cases = [_Case(sample, finding) for sample, finding in zip(samples, correctness.findings, strict=True)]
         relevance = self._find_relevant(cases)
         support = self._find_support(cases)
         found = [correctness, support] if relevance is None else [correctness, support, relevance]
-        return Measured([case.measure(self.node.mode) for case in cases], collect_notes(self.criteria(), found))
+        return Measured(
+            [case.measure(self.node.mode) for case in cases], judged_metrics.collect_notes(self.criteria(), found)
+        )
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls: every answer has a wrong claim, and every context is looked at."""
-        estimate = self.judge.estimate(ANSWER_IN_REFERENCE, samples)
+        estimate = self.judge.estimate(judged_metrics.ANSWER_IN_REFERENCE, samples)
         alone = [one for sample in samples for one in _separate(sample)]
         for criterion in self.criteria()[1:]:
             estimate |= self.judge.estimate(criterion, alone)
@@ -128,7 +113,9 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
                     any(judged.get(doc, 0) >= self.node.rel for doc in one.context_ids or ()) for one in case.alone
                 ]
             return None
-        assessment = self._assess(REFERENCE_IN_CONTEXTS, [one for case in looked_at for one in case.alone])
+        assessment = self._assess(
+            judged_metrics.REFERENCE_IN_CONTEXTS, [one for case in looked_at for one in case.alone]
+        )
         findings = iter(assessment.findings)
         for case in looked_at:
             case.take_relevance([next(findings) for _ in case.alone])
@@ -143,7 +130,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
             for place, is_relevant in enumerate(case.relevant)
             if is_relevant or self.node.mode == "irrelevant"
         ]
-        assessment = self._assess(ANSWER_IN_CONTEXTS, [case.alone[place] for case, place in wanted])
+        assessment = self._assess(judged_metrics.ANSWER_IN_CONTEXTS, [case.alone[place] for case, place in wanted])
         for (case, place), finding in zip(wanted, assessment.findings, strict=True):
             case.take_support(place, finding)
         return assessment
@@ -168,7 +155,7 @@ class _Case:
         self.sample = sample
         self.failure = correctness if isinstance(correctness, Failed) else None
         self.correctness = Finding(None) if isinstance(correctness, Failed) else correctness
-        self.wrong = [place for place, claim in enumerate(self.correctness.claims) if not is_met(claim)]
+        self.wrong = [place for place, claim in enumerate(self.correctness.claims) if not judged_metrics.is_met(claim)]
         self.alone = _separate(sample)
         self.relevant: list[bool] = [False] * len(self.alone)
         self.support: dict[int, list[bool]] = {}
@@ -182,7 +169,7 @@ class _Case:
             elif finding.score is None:
                 self.undecided = finding
             else:
-                self.relevant[place] = any(map(is_met, finding.claims))
+                self.relevant[place] = any(map(judged_metrics.is_met, finding.claims))
 
     def take_support(self, place: int, finding: Finding | Failed) -> None:
         """Take the verdicts of one context on the answer's claims, which must be the same claims each time."""
@@ -202,19 +189,21 @@ class _Case:
                 f"the judge split the answer in two ways: {count_noun(len(claims), 'claim')}, {other}"
             )
             return
-        self.support[place] = [is_met(claim) for claim in finding.claims]
+        self.support[place] = [judged_metrics.is_met(claim) for claim in finding.claims]
 
     def measure(self, mode: Literal["relevant", "irrelevant"]) -> Measurement:
         """The share of wrong claims that come from contexts of a kind."""
         if self.failure is not None:
-            return measure_failure(self.failure)
+            return judged_metrics.measure_failure(self.failure)
         finding = self.correctness
         if finding.score is None:
-            return Measurement.unscorable(finding.reason or "the answer makes no claim", describe_finding(finding))
+            return Measurement.unscorable(
+                finding.reason or "the answer makes no claim", judged_metrics.describe_finding(finding)
+            )
         if not finding.claims:
-            return Measurement.error(NO_VERDICTS, describe_finding(finding))
+            return Measurement.error(NO_VERDICTS, judged_metrics.describe_finding(finding))
         if self.undecided is not None:
-            return Measurement.unscorable(self.undecided.reason or UNDECIDED)
+            return Measurement.unscorable(self.undecided.reason or answer_metrics.UNDECIDED)
         counted = [place for place in self.wrong if self._comes_from(place) == mode]
         value = len(counted) / len(finding.claims)
         return Measurement.scored(value, self._explain(), self._describe(value, counted))
@@ -238,7 +227,7 @@ class _Case:
                 "counted": number in counted,
                 "contexts": [places[place] for place, supported in self.support.items() if supported[number]],
             }
-            for number, claim in enumerate(describe_claims(self.correctness.claims))
+            for number, claim in enumerate(judged_metrics.describe_claims(self.correctness.claims))
         ]
         relevant = [place for place, is_relevant in zip(places, self.relevant, strict=True) if is_relevant]
         return {"score": value, "claims": claims, **({"relevant_contexts": relevant} if self.wrong else {})}

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_spec.metrics.shared.answer_metrics import (
-    FAILED_SYSTEM,
-    NO_EXPECTATION,
-    ContainmentMetric,
-    ContainmentNode,
-    Expectation,
-)
+from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class NotContainsNode(ContainmentNode):
+class NotContainsNode(answer_metrics.ContainmentNode):
     """Checks that answers contain none of some texts; the texts can be in a column of the questions."""
 
 
-class NotContains(ContainmentMetric[NotContainsNode]):
+class NotContains(answer_metrics.ContainmentMetric[NotContainsNode]):
     """Looks for forbidden texts in answers."""
 
     node_type = NotContainsNode
@@ -31,17 +25,17 @@ class NotContains(ContainmentMetric[NotContainsNode]):
             "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
             "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
             "empty answer: 1",
-            NO_EXPECTATION,
-            FAILED_SYSTEM,
+            answer_metrics.NO_EXPECTATION,
+            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> Expectation:
+    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
         """Whether the answer has none of the texts; the reason names those that it has."""
         found, absent = self.split(answer, expected)
         reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
-        return Expectation(not found, reason, {"found": found, "absent": absent})
+        return answer_metrics.Expectation(not found, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = NotContains

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class PrecisionNode(Cutoff, RelevanceLevel, JudgedOnly):
+class PrecisionNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the share of relevant documents in the top k."""
 
 
-class Precision(KernelMetric[PrecisionNode]):
+class Precision(ranking_metrics.KernelMetric[PrecisionNode]):
     """Precision at a cutoff."""
 
     node_type = PrecisionNode
@@ -27,8 +20,8 @@ class Precision(KernelMetric[PrecisionNode]):
         edge_cases=(
             "no relevant document: 0",
             "cutoff larger than the ranking: still divided by k, so a short ranking is not rewarded",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    JudgedOnly,
-    KernelMetric,
-    OptionalCutoff,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class RbpNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
 
     p: float = Field(
@@ -22,7 +16,7 @@ class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
     )
 
 
-class Rbp(KernelMetric[RbpNode]):
+class Rbp(ranking_metrics.KernelMetric[RbpNode]):
     """Rank-biased precision."""
 
     node_type = RbpNode
@@ -34,7 +28,7 @@ class Rbp(KernelMetric[RbpNode]):
             "perfect ranking of few documents: below 1; the missing part (p^n after n documents) is the residual, "
             "which is not reported",
             "graded relevance: relevant from the relevance level up; negative relevance is not relevant",
-            MISSING_QUERY,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2008. "

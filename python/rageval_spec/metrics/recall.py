@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class RecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+class RecallNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the share of the relevant documents that are in the top k."""
 
 
-class Recall(KernelMetric[RecallNode]):
+class Recall(ranking_metrics.KernelMetric[RecallNode]):
     """Recall at a cutoff."""
 
     node_type = RecallNode
@@ -28,8 +21,8 @@ class Recall(KernelMetric[RecallNode]):
             "no relevant document (R = 0): 0",
             "more relevant documents than k: 1 is out of reach (capped_recall divides by min(k, R))",
             "cutoff larger than the ranking: all ranks count",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "

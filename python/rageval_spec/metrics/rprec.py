@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class RprecNode(RelevanceLevel, JudgedOnly):
+class RprecNode(ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures precision at rank R, the number of relevant documents (R-precision)."""
 
 
-class Rprec(KernelMetric[RprecNode]):
+class Rprec(ranking_metrics.KernelMetric[RprecNode]):
     """Precision at rank R, the number of relevant documents."""
 
     node_type = RprecNode
@@ -26,8 +20,8 @@ class Rprec(KernelMetric[RprecNode]):
         edge_cases=(
             "no relevant document (R = 0): 0",
             "fewer than R documents retrieved: still divided by R",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    OptionalCutoff,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class RrNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class RrNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures one over the rank of the first relevant document (reciprocal rank)."""
 
 
-class Rr(KernelMetric[RrNode]):
+class Rr(ranking_metrics.KernelMetric[RrNode]):
     """Reciprocal rank of the first relevant document; its mean is MRR."""
 
     node_type = RrNode
@@ -28,8 +21,8 @@ class Rr(KernelMetric[RrNode]):
             "no relevant document, or none retrieved: 0",
             "first relevant document below the cutoff: 0",
             "cutoff larger than the ranking: all ranks count",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for scanned text, "

@@ -9,14 +9,22 @@ from pydantic import Field
 
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
-from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
+from rageval_spec.plugin import (
+    EmbeddingModel,
+    Embeddings,
+    Measured,
+    Measurement,
+    MetricInfo,
+    MetricNode,
+    ModelName,
+    note_truncated,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import Embeddings
 
 NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"
 

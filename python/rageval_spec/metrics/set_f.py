@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class SetFNode(RelevanceLevel, JudgedOnly):
+class SetFNode(ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the weighted harmonic mean of precision and recall of all retrieved documents."""
 
     beta: float = Field(
@@ -24,7 +18,7 @@ class SetFNode(RelevanceLevel, JudgedOnly):
     )
 
 
-class SetF(KernelMetric[SetFNode]):
+class SetF(ranking_metrics.KernelMetric[SetFNode]):
     """F of the retrieved set."""
 
     node_type = SetFNode
@@ -34,10 +28,10 @@ class SetF(KernelMetric[SetFNode]):
         edge_cases=(
             "no relevant document, or none retrieved (P = R = 0): 0",
             "beta: is not squared; beta=4 is what others call F2, beta=0 is set_precision",
-            NEGATIVE_RELEVANCE,
+            ranking_metrics.NEGATIVE_RELEVANCE,
             "ties: the order matters only with `ranking.depth`; with judged_only too, the tie range is from relevant "
             "documents first to relevant documents last among tied ones, and other orders can give values outside it",
-            MISSING_QUERY,
+            ranking_metrics.MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E). "
         "Numbers: trec_eval v9.0.8 (d95ca64), set_F",

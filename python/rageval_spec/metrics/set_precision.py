@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class SetPrecisionNode(RelevanceLevel, JudgedOnly):
+class SetPrecisionNode(ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the share of relevant documents among all that were retrieved."""
 
 
-class SetPrecision(KernelMetric[SetPrecisionNode]):
+class SetPrecision(ranking_metrics.KernelMetric[SetPrecisionNode]):
     """Precision of the retrieved set."""
 
     node_type = SetPrecisionNode
@@ -26,10 +20,10 @@ class SetPrecision(KernelMetric[SetPrecisionNode]):
         edge_cases=(
             "no relevant document: 0",
             "nothing retrieved, or nothing judged with judged_only: 0",
-            NEGATIVE_RELEVANCE,
+            ranking_metrics.NEGATIVE_RELEVANCE,
             "ties: the order matters only with `ranking.depth`; with judged_only too, the tie range is from relevant "
             "documents first to relevant documents last among tied ones, and other orders can give values outside it",
-            MISSING_QUERY,
+            ranking_metrics.MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
         "Numbers: trec_eval v9.0.8 (d95ca64), set_P",

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    MISSING_QUERY,
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    KernelMetric,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class SuccessNode(Cutoff, RelevanceLevel, JudgedOnly):
+class SuccessNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures whether the top k contain a relevant document (hit rate)."""
 
 
-class Success(KernelMetric[SuccessNode]):
+class Success(ranking_metrics.KernelMetric[SuccessNode]):
     """Success at a cutoff (hit rate)."""
 
     node_type = SuccessNode
@@ -27,8 +20,8 @@ class Success(KernelMetric[SuccessNode]):
         edge_cases=(
             "no relevant document: 0",
             "cutoff larger than the ranking: all ranks count",
-            NEGATIVE_RELEVANCE,
-            MISSING_QUERY,
+            ranking_metrics.NEGATIVE_RELEVANCE,
+            ranking_metrics.MISSING_QUERY,
         ),
         source=(
             "Craswell and Hawking, Overview of the TREC-2004 Web track, TREC 2004 (success at 1, 5 and 10). "

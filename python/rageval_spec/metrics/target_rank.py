@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    KernelMetric,
-    OptionalCutoff,
-    RelevanceLevel,
-)
+from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 if TYPE_CHECKING:
@@ -24,11 +18,11 @@ NO_TARGET = "no relevant document"
 SEVERAL = "several relevant documents"
 
 
-class TargetRankNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class TargetRankNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
     """Measures the rank of the one document that a query looks for."""
 
 
-class TargetRank(KernelMetric[TargetRankNode]):
+class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
     """The rank of the one target document, with a note on the targets that were missed."""
 
     node_type = TargetRankNode
@@ -45,7 +39,7 @@ class TargetRank(KernelMetric[TargetRankNode]):
             "gate: queries without a value count as not scored, so that `min_scored` bounds the misses too",
             "ties: `tie_low` is the best rank over all orders, `tie_high` the worst; null where an order misses the "
             "target",
-            NEGATIVE_RELEVANCE,
+            ranking_metrics.NEGATIVE_RELEVANCE,
             "query in the qrels but not in the run: missed, or left out, as `ranking.missing` says",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "

@@ -8,11 +8,11 @@ from concurrent.futures import Future
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.chat import CallError, InterruptedCallError
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
 from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.endpoints.shared_questions import pack_reply, unpack_reply
 from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
@@ -22,9 +22,6 @@ from rageval_spec.plugin.budget import Reservation
 from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from rageval_spec.data.chat import ChatReply, ChatRequest
     from rageval_spec.endpoints.calls import Caller, TokenExpectation
     from rageval_spec.endpoints.dialects import Dialect
 

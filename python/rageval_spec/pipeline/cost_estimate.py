@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
-from rageval_spec.data.findings import Estimate, Tokens
+from rageval_spec.data.findings import Estimate, Reader, Tokens
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
@@ -23,8 +23,6 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from rageval_spec.data.findings import Reader
 
 
 WITHOUT_MODEL = Speed(500_000)

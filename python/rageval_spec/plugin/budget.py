@@ -14,16 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Condition, Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
-from rageval_spec.data.chat import LimitError, ReplyCounts, UnfinishedError
+from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCounts, UnfinishedError
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from rageval_spec.data.chat import ChatReply, ChatRequest
 
 
 def describe_spent(budget: Budget) -> str:

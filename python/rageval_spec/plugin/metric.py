@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rageval_spec.data.findings import Criterion, Estimate
-from rageval_spec.data.outcomes import CorrectionMethod
+from rageval_spec.data.outcomes import CorrectionMethod, Note
 from rageval_spec.plugin.block_names import LabelsName, list_references, names_in
-from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.plugin.plugin import Judge, N, Node, Plugin
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.outcomes import Note
     from rageval_spec.data.samples import Part, Sample
     from rageval_spec.data.tables import Collection, Status
-    from rageval_spec.plugin.plugin import Judge
 
 
 LABEL_KEYS = ("labels", "correction")

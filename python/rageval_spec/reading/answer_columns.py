@@ -10,14 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from rageval_spec.data.samples import MESSAGES
-from rageval_spec.reading.formats.column_layouts import (
-    QUESTION_IDS,
-    QUESTIONS,
-    RUN,
-    RunColumns,
-    guess_names,
-    write_mapping,
-)
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.question_files import REFERENCES, answers_in, contexts_in
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
@@ -30,7 +23,7 @@ _MILLISECONDS = ("latency_ms", "latencyMs")
 CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
-class AnswerColumns(RunColumns):
+class AnswerColumns(column_layouts.RunColumns):
     """The names of the columns of a run or of answers."""
 
     question: str | None = Field(
@@ -108,8 +101,8 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
     is_conversation = not contexts_in(present) and "error" not in present
     answer = names("answer", answers_in(present) or ("answer", *([MESSAGES] if is_conversation else [])))
     return AnswerNames(
-        query_id=names("query_id", QUESTION_IDS),
-        question=names("question", (name for name in QUESTIONS if name not in answer)),
+        query_id=names("query_id", column_layouts.QUESTION_IDS),
+        question=names("question", (name for name in column_layouts.QUESTIONS if name not in answer)),
         answer=answer,
         contexts=names("contexts", contexts_in(present)),
         context_ids=names("context_ids", CONTEXT_IDS),
@@ -124,7 +117,7 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
     """Whether a file with these columns contains answers rather than a run."""
     if columns.answer is not None or columns.contexts is not None:
         return True
-    if any(name in present for name in (columns.doc_id, *RUN[1].known)):
+    if any(name in present for name in (columns.doc_id, *column_layouts.RUN[1].known)):
         return False
     return bool(answers_in(present) or contexts_in(present) or {"answer", "error", "messages"} & set(present))
 
@@ -136,12 +129,14 @@ NO_ANSWERS = "name a file with answers"
 def advise_answers(present: Sequence[str]) -> str:
     """What to write for a file without known columns of answers. Gold answers are never proposed as answers."""
     gold = [name for name in present if name in REFERENCES or "expected" in name.lower() or name.startswith("assert")]
-    asked = [name for name in QUESTIONS if name != "text"]
-    wanted = ("answer",) if any(name in present for name in QUESTION_IDS) else ("answer", "query_id")
-    guessed = guess_names(wanted, present, (*gold, *asked, *QUESTION_IDS, "vars", "inputs"))
+    asked = [name for name in column_layouts.QUESTIONS if name != "text"]
+    wanted = ("answer",) if any(name in present for name in column_layouts.QUESTION_IDS) else ("answer", "query_id")
+    guessed = column_layouts.guess_names(
+        wanted, present, (*gold, *asked, *column_layouts.QUESTION_IDS, "vars", "inputs")
+    )
     if "answer" not in guessed:
         return NO_ANSWERS
-    return f"write {write_mapping(('columns',), guessed)}"
+    return f"write {column_layouts.write_mapping(('columns',), guessed)}"
 
 
 _PROVIDER_FAILED = 2

@@ -16,32 +16,11 @@ from rageval_spec.data.samples import MESSAGES, find_last_answer, read_turns
 from rageval_spec.data.traces import Step, TraceLink
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_columns import (
-    CONTEXT_IDS,
-    AnswerColumns,
-    AnswerNames,
-    advise_answers,
-    find_answer_names,
-    unwrap,
-)
+from rageval_spec.reading import answer_columns
 from rageval_spec.reading.formats.column_layouts import list_names
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
-from rageval_spec.recorded.answers_and_steps import (
-    AnswerRow,
-    BrokenTextError,
-    Contexts,
-    UnusableReplyError,
-    dump_steps,
-    is_missing,
-    read_amount,
-    read_contexts,
-    read_count,
-    read_id,
-    read_ids,
-    read_steps,
-    read_text,
-)
+from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.http_replies import USUAL, find_contexts
 from rageval_spec.wording import count_noun
 
@@ -62,10 +41,10 @@ class FileAnswer(NamedTuple):
     place: str
     query_id: str | None
     question: str | None
-    row: AnswerRow
+    row: answers_and_steps.AnswerRow
 
 
-def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
+def read_answers(source: RowFile, columns: answer_columns.AnswerColumns) -> list[FileAnswer]:
     """The answers of a file, in order.
 
     Raises:
@@ -75,12 +54,12 @@ def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}
-    names = find_answer_names(columns, (), _STEPS)
+    names = answer_columns.find_answer_names(columns, (), _STEPS)
     answers: list[FileAnswer] | None = []
     for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
-            before, names = names, find_answer_names(columns, list(present), _STEPS)
+            before, names = names, answer_columns.find_answer_names(columns, list(present), _STEPS)
             if names != before and answers:
                 answers = None  # what was read before was read under other names
         if answers is not None:
@@ -93,21 +72,21 @@ def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
     return answers
 
 
-def _is_blank(row: AnswerRow) -> bool:
+def _is_blank(row: answers_and_steps.AnswerRow) -> bool:
     return not (row.answer or row.contexts or row.context_ids or row.error)
 
 
-def _unwrapped_rows(source: RowFile, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _unwrapped_rows(source: RowFile, columns: answer_columns.AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows, with the ids of contexts in one cell of a table as a list, as relevant documents are."""
     is_table = source.form in ("csv", "xlsx")
-    names = (columns.context_ids or "", *CONTEXT_IDS) if is_table else ()
+    names = (columns.context_ids or "", *answer_columns.CONTEXT_IDS) if is_table else ()
     for place, row in source.rows(columns):
         cells = {name: split_ids(place, f"'{name}'", row[name]) for name in names if row.get(name)}
-        yield place, unwrap({**row, **cells} if cells else row)
+        yield place, answer_columns.unwrap({**row, **cells} if cells else row)
 
 
 def _read_another(
-    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: AnswerNames, *, is_text: bool
+    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: answer_columns.AnswerNames, *, is_text: bool
 ) -> list[FileAnswer] | None:
     """The answers with one more; None if it cannot be read, because columns in later rows can change its meaning."""
     try:
@@ -117,75 +96,79 @@ def _read_another(
     return answers
 
 
-def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> AnswerNames:
+def _choose(path: Path, columns: answer_columns.AnswerColumns, present: Sequence[str]) -> answer_columns.AnswerNames:
     """The names of the parts.
 
     Raises:
         DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
     """
     _refuse_absent(path, columns, present)
-    names = find_answer_names(columns, present, _STEPS)
+    names = answer_columns.find_answer_names(columns, present, _STEPS)
     if not (names.answer or names.contexts or names.error):
-        advice = advise_answers(present)
+        advice = answer_columns.advise_answers(present)
         message = f"no column of answers or contexts; the columns are {list_names(present)}; {advice}"
         raise DataError(f"{path}: {message}")
     return names
 
 
-def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
+def _refuse_absent(path: Path, columns: answer_columns.AnswerColumns, present: Sequence[str]) -> None:
     """Refuse all names in the spec that no row has, except those of a run."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
     refuse_absent(path, parts, present, "columns", f"; the columns are {list_names(present)}")
 
 
-def _read_row(place: str, row: Mapping[str, Any], names: AnswerNames, *, is_text: bool) -> FileAnswer:
+def _read_row(place: str, row: Mapping[str, Any], names: answer_columns.AnswerNames, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
-    query_id = reader.read(names.query_id, lambda value, what: read_id(_mend(value), what))
-    question = reader.read(names.question, lambda value, what: read_text(_mend(value), what))
+    query_id = reader.read(names.query_id, lambda value, what: answers_and_steps.read_id(_mend(value), what))
+    question = reader.read(names.question, lambda value, what: answers_and_steps.read_text(_mend(value), what))
     error = reader.read(names.error, _read_error)
     try:
         answer = _read_answer(reader, names, error, is_text=is_text)
-    except BrokenTextError as broken:
-        answer = AnswerRow(error=error or str(broken))
+    except answers_and_steps.BrokenTextError as broken:
+        answer = answers_and_steps.AnswerRow(error=error or str(broken))
     return FileAnswer(place, query_id, question, answer)
 
 
-def _read_answer(reader: _Reader, names: AnswerNames, error: str | None, *, is_text: bool) -> AnswerRow:
+def _read_answer(
+    reader: _Reader, names: answer_columns.AnswerNames, error: str | None, *, is_text: bool
+) -> answers_and_steps.AnswerRow:
     steps = _read_steps(reader, names)
-    contexts = reader.read(names.contexts, read_contexts, is_list=True)
+    contexts = reader.read(names.contexts, answers_and_steps.read_contexts, is_list=True)
     ids = reader.read_ids(names.context_ids, contexts)
     if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
         ids = contexts.ids
-    seconds = reader.read(names.numbers["seconds"], read_amount)
-    if seconds is None and (milliseconds := reader.read(names.milliseconds, read_amount)) is not None:
+    seconds = reader.read(names.numbers["seconds"], answers_and_steps.read_amount)
+    if seconds is None and (milliseconds := reader.read(names.milliseconds, answers_and_steps.read_amount)) is not None:
         seconds = milliseconds / 1000
     answer = None if error else reader.read_answer(names.answer, is_text=is_text)
     if answer is None and error is None and names.answer:
         error = "the file has no answer to this query"
         if names.answer == (MESSAGES,):
             error = "the conversation ends without an answer to the user's last turn"
-    return AnswerRow(
+    return answers_and_steps.AnswerRow(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
         context_ids=ids,
         scores=None if contexts is None else contexts.scores,
         seconds=seconds,
-        input_tokens=reader.read(names.numbers["input_tokens"], read_count),
-        output_tokens=reader.read(names.numbers["output_tokens"], read_count),
-        cost=reader.read(names.numbers["cost"], read_amount),
+        input_tokens=reader.read(names.numbers["input_tokens"], answers_and_steps.read_count),
+        output_tokens=reader.read(names.numbers["output_tokens"], answers_and_steps.read_count),
+        cost=reader.read(names.numbers["cost"], answers_and_steps.read_amount),
         error=error,
         trace=_read_link(reader.row.get("trace")),
-        steps=dump_steps(steps),
+        steps=answers_and_steps.dump_steps(steps),
     )
 
 
-def _read_steps(reader: _Reader, names: AnswerNames) -> tuple[Step, ...]:
+def _read_steps(reader: _Reader, names: answer_columns.AnswerNames) -> tuple[Step, ...]:
     """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
     for name in names.steps:
         try:
-            if not is_missing(value := reader.row.get(name)) and (steps := read_steps(value, f"'{name}'")):
+            if not answers_and_steps.is_missing(value := reader.row.get(name)) and (
+                steps := answers_and_steps.read_steps(value, f"'{name}'")
+            ):
                 return steps
-        except UnusableReplyError as error:
+        except answers_and_steps.UnusableReplyError as error:
             if name not in _STEPS:
                 raise DataError(f"{reader.place}: {error}") from error
     return ()
@@ -215,33 +198,37 @@ class _Reader:
     def read(self, names: Iterable[str], read: Callable[[Any, str], Any], *, is_list: bool = False) -> Any:
         """The first value among these names that is neither null nor an empty text."""
         for name, value in self._values(names):
-            if is_missing(value):
+            if answers_and_steps.is_missing(value):
                 continue
             try:
                 return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
-            except BrokenTextError:
+            except answers_and_steps.BrokenTextError:
                 raise
-            except UnusableReplyError as error:
+            except answers_and_steps.UnusableReplyError as error:
                 raise DataError(f"{self.place}: {error}") from error
         return None
 
     def read_answer(self, names: Iterable[str], *, is_text: bool) -> str | None:
         """The answer. An empty one counts, unless it is a CSV field and another name has an answer."""
-        found = [(name, value) for name, value in self._values(names) if value == "" or not is_missing(value)]
+        found = [
+            (name, value)
+            for name, value in self._values(names)
+            if value == "" or not answers_and_steps.is_missing(value)
+        ]
         filled = [(name, value) for name, value in found if value != ""] if is_text else found
         for name, value in filled or found:
             try:
                 if name == MESSAGES and (turns := read_turns(value)) is not None:
                     return find_last_answer(turns)
-                return read_text(value, f"'{name}'")
-            except BrokenTextError:
+                return answers_and_steps.read_text(value, f"'{name}'")
+            except answers_and_steps.BrokenTextError:
                 raise
-            except UnusableReplyError as error:
+            except answers_and_steps.UnusableReplyError as error:
                 raise DataError(f"{self.place}: {error}") from error
         return None
 
-    def read_ids(self, names: Iterable[str], contexts: Contexts | None) -> tuple[str, ...] | None:
-        ids: tuple[str, ...] | None = self.read(names, read_ids, is_list=True)
+    def read_ids(self, names: Iterable[str], contexts: answers_and_steps.Contexts | None) -> tuple[str, ...] | None:
+        ids: tuple[str, ...] | None = self.read(names, answers_and_steps.read_ids, is_list=True)
         if ids is None:
             return None if contexts is None else contexts.ids
         if contexts is not None and len(ids) != len(contexts.texts):
@@ -266,12 +253,12 @@ class Matched:
         remark: how these differ, and which of the two is used; empty if none differ.
     """
 
-    rows: list[tuple[str, AnswerRow]]
+    rows: list[tuple[str, answers_and_steps.AnswerRow]]
     unknown: int
     differing: int = 0
     remark: str = ""
 
-    def take_rows(self) -> Iterator[tuple[str, AnswerRow]]:
+    def take_rows(self) -> Iterator[tuple[str, answers_and_steps.AnswerRow]]:
         """The rows in their order. Each is dropped when it was taken, so that it need not stay in memory."""
         self.rows.reverse()
         while self.rows:

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import (
-    QUESTION_IDS,
-    QUESTIONS,
-    RecordColumn,
-    Records,
-    choose_keys,
-    with_absent,
-)
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.delimited import choose_separator, separator_of
 from rageval_spec.reading.formats.json_files import is_list, read_remarks, text_of
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
@@ -41,7 +34,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=BaseModel)
 Row = tuple[str, dict[str, Any]]
 
-_USUAL = frozenset({*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *RELEVANT})
+_USUAL = frozenset({*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *KNOWN_NAMES, *RELEVANT})
 FIRST_ROWS = 20
 """How many rows show what the columns of a file are."""
 QUICKLY_READ = 2**20
@@ -180,7 +173,7 @@ class RowFile:
         rows = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
         return list(dict.fromkeys(name for _, row in rows for name in row))
 
-    def records(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Records:
+    def records(self, columns: BaseModel, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """Columns of all rows, as text.
 
         Raises:
@@ -189,13 +182,15 @@ class RowFile:
         import polars as pl
 
         rows = list(self.rows(columns))
-        keys = choose_keys(str(self.path), wanted, list(dict.fromkeys(name for _, row in rows for name in row)))
+        keys = column_layouts.choose_keys(
+            str(self.path), wanted, list(dict.fromkeys(name for _, row in rows for name in row))
+        )
         values = {
             column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in rows]
             for column, key in keys.items()
         }
         frame = pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
-        return Records(with_absent(frame, wanted), lambda number: rows[number][0])
+        return column_layouts.Records(column_layouts.with_absent(frame, wanted), lambda number: rows[number][0])
 
     @cached_property
     def tool(self) -> ToolLayout | None:
@@ -354,13 +349,17 @@ def _is_usable(part: str, value: Any) -> bool:
 ABSENT = object()
 """What `find_value` gives where a row has nothing."""
 JOINER = "|"
-_TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
+_TAKEN = frozenset(
+    {*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"}
+)
 """Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
-_EXACT = frozenset({*QUESTIONS, *ANSWERS, "answer"})
-_FOLDED = frozenset({*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT})
+_EXACT = frozenset({*column_layouts.QUESTIONS, *ANSWERS, "answer"})
+_FOLDED = frozenset(
+    {*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT}
+)
 _ALIASED: Mapping[str, frozenset[str]] = {
-    "query_id": frozenset(QUESTION_IDS),
-    "text": frozenset(QUESTIONS),
+    "query_id": frozenset(column_layouts.QUESTION_IDS),
+    "text": frozenset(column_layouts.QUESTIONS),
     "reference": frozenset({*REFERENCES, "answer"}),
     "relevant": frozenset(RELEVANT),
     "answer": frozenset({*ANSWERS, "answer"}),

@@ -19,18 +19,11 @@ from pydantic import BaseModel
 
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
+from rageval_spec.reading.formats import text_files
 from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
 from rageval_spec.reading.formats.json_files import is_list, json_objects, merge_variables
 from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
-from rageval_spec.reading.formats.text_files import (
-    ForeignFileError,
-    check_file,
-    decode_beginning,
-    find_separator,
-    format_of,
-    name_content,
-)
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
 _SUFFIXES: Mapping[str, RowFormat] = {
@@ -45,13 +38,13 @@ _BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]")
 
 def row_format_of(path: Path) -> RowFormat:
     """The format that a file's suffix says; any other suffix means JSON (lines or a list)."""
-    return _SUFFIXES.get(format_of(path), "json")
+    return _SUFFIXES.get(text_files.format_of(path), "json")
 
 
 def recognise_format(path: Path) -> RowFormat:
     """The format that a file's content shows, or else its suffix; JSON if neither does."""
     try:
-        start = check_file(path) if path.is_file() else b""
+        start = text_files.check_file(path) if path.is_file() else b""
     except DataError:
         start = b""
     if start.startswith(b"PAR1"):
@@ -59,15 +52,15 @@ def recognise_format(path: Path) -> RowFormat:
     if start.startswith(b"PK\x03\x04"):
         return "xlsx"
     named = row_format_of(path)
-    if format_of(path) in (*_SUFFIXES, *_JSON) and (named != "xlsx" or not start):
+    if text_files.format_of(path) in (*_SUFFIXES, *_JSON) and (named != "xlsx" or not start):
         return named
-    first = decode_beginning(start).lstrip()
+    first = text_files.decode_beginning(start).lstrip()
     if first.startswith(("{", "[")):
         return "json"
     line = first.partition("\n")[0].rstrip("\r")
     if line.startswith(("- ", "---", "#")) or line.endswith(":"):
         return "yaml"
-    return "csv" if find_separator(line) is not None and name_content(start) is None else named
+    return "csv" if text_files.find_separator(line) is not None and text_files.name_content(start) is None else named
 
 
 def read_rows(
@@ -208,7 +201,7 @@ def list_columns(
                 next(json_objects(path))
             return None
         return list(dict.fromkeys(name for _, row in json_objects(path) for name in unwrap(row)))
-    except ForeignFileError:
+    except text_files.ForeignFileError:
         raise
     except (DataError, OSError):
         return None

@@ -15,19 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Step
-from rageval_spec.recorded.answers_and_steps import (
-    AnswerRow,
-    Contexts,
-    UnusableReplyError,
-    dump_steps,
-    list_retrieved,
-    read_amount,
-    read_contexts,
-    read_count,
-    read_ids,
-    read_steps,
-    read_text,
-)
+from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun
 
@@ -54,7 +42,7 @@ class ReplyLayout:
     retrieves: JsonPath | None = None
     scores: JsonPath | None = None
 
-    def read(self, content: Any, answer: str | None = None) -> AnswerRow:
+    def read(self, content: Any, answer: str | None = None) -> answers_and_steps.AnswerRow:
         """The answer in a reply; `answer` is its text if the reply came in pieces.
 
         Raises:
@@ -65,7 +53,7 @@ class ReplyLayout:
                 return self._read_retrieval(content, self.retrieves)
             if answer is None:
                 answer = (
-                    read_text(self.answer.find(content), self.answer.text)
+                    answers_and_steps.read_text(self.answer.find(content), self.answer.text)
                     if self.answer
                     else find_reply_answer(content)
                 )
@@ -74,61 +62,63 @@ class ReplyLayout:
             ids = self._ids(content, contexts)
             if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
                 ids = contexts.ids
-            return AnswerRow(
+            return answers_and_steps.AnswerRow(
                 answer=answer,
                 contexts=None if contexts is None else contexts.texts,
                 context_ids=ids,
                 scores=None if contexts is None else contexts.scores,
-                input_tokens=_read_number(self.input_tokens, "input_tokens", content, read_count),
-                output_tokens=_read_number(self.output_tokens, "output_tokens", content, read_count),
-                cost=_read_number(self.cost, "cost", content, read_amount),
-                steps=dump_steps(steps),
+                input_tokens=_read_number(self.input_tokens, "input_tokens", content, answers_and_steps.read_count),
+                output_tokens=_read_number(self.output_tokens, "output_tokens", content, answers_and_steps.read_count),
+                cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
+                steps=answers_and_steps.dump_steps(steps),
             )
         except PathError as error:
-            raise UnusableReplyError(str(error)) from None
+            raise answers_and_steps.UnusableReplyError(str(error)) from None
 
     def _steps(self, content: Any) -> tuple[Step, ...]:
         """What an agent did. At a usual place, something that is no list of steps is ignored."""
         if self.steps is not None:
             found = self.steps.find(content)
-            return () if found is None else read_steps(found, self.steps.text)
+            return () if found is None else answers_and_steps.read_steps(found, self.steps.text)
         found = find_first(content, USUAL["steps"])
         try:
-            return () if found is None else read_steps(found)
-        except UnusableReplyError:
+            return () if found is None else answers_and_steps.read_steps(found)
+        except answers_and_steps.UnusableReplyError:
             return ()
 
-    def _read_retrieval(self, content: Any, path: JsonPath) -> AnswerRow:
-        ids = read_ids(_find_list(path, content), path.text)
+    def _read_retrieval(self, content: Any, path: JsonPath) -> answers_and_steps.AnswerRow:
+        ids = answers_and_steps.read_ids(_find_list(path, content), path.text)
         contexts = None if self.contexts is None else self._contexts(content)
         scores = None if self.scores is None else _read_scores(_find_list(self.scores, content), self.scores.text)
         for found, what in ((contexts and contexts.texts, "contexts"), (scores, "scores")):
             if found is not None and len(found) != len(ids):
-                raise UnusableReplyError(f"it has {len(ids)} ids and {len(found)} {what}")
-        return AnswerRow(
+                raise answers_and_steps.UnusableReplyError(f"it has {len(ids)} ids and {len(found)} {what}")
+        return answers_and_steps.AnswerRow(
             contexts=contexts and contexts.texts,
             context_ids=ids,
             scores=scores,
-            input_tokens=_read_number(self.input_tokens, "input_tokens", content, read_count),
-            output_tokens=_read_number(self.output_tokens, "output_tokens", content, read_count),
-            cost=_read_number(self.cost, "cost", content, read_amount),
+            input_tokens=_read_number(self.input_tokens, "input_tokens", content, answers_and_steps.read_count),
+            output_tokens=_read_number(self.output_tokens, "output_tokens", content, answers_and_steps.read_count),
+            cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
         )
 
-    def _contexts(self, content: Any) -> Contexts | None:
+    def _contexts(self, content: Any) -> answers_and_steps.Contexts | None:
         if self.contexts is not None:
             found = self.contexts.find(content)
-            return None if found is None else read_contexts(found, self.contexts.text)
+            return None if found is None else answers_and_steps.read_contexts(found, self.contexts.text)
         found = find_first(content, USUAL["contexts"])
-        return None if found is None else read_contexts(found)
+        return None if found is None else answers_and_steps.read_contexts(found)
 
-    def _ids(self, content: Any, contexts: Contexts | None) -> tuple[str, ...] | None:
+    def _ids(self, content: Any, contexts: answers_and_steps.Contexts | None) -> tuple[str, ...] | None:
         path = self.context_ids
         found = find_first(content, USUAL["context_ids"]) if path is None else path.find(content)
         if found is None:
             return None if contexts is None else contexts.ids
-        ids = read_ids(found, "context_ids" if path is None else path.text)
+        ids = answers_and_steps.read_ids(found, "context_ids" if path is None else path.text)
         if contexts is not None and len(ids) != len(contexts.texts):
-            raise UnusableReplyError(f"it has {len(contexts.texts)} contexts and {len(ids)} context_ids")
+            raise answers_and_steps.UnusableReplyError(
+                f"it has {len(contexts.texts)} contexts and {len(ids)} context_ids"
+            )
         return ids
 
 
@@ -136,16 +126,20 @@ def _find_list(path: JsonPath, content: Any) -> Any:
     """A list in a reply; one inside a list, as servers that take many queries at once reply, is that list."""
     found = path.find(content)
     if found is None:
-        raise UnusableReplyError(f"{path.text} is null")
+        raise answers_and_steps.UnusableReplyError(f"{path.text} is null")
     if isinstance(found, Mapping):
-        raise UnusableReplyError(f"{path.text} must be a list of ids, not an object; it has {list_keys(list(found))}")
+        raise answers_and_steps.UnusableReplyError(
+            f"{path.text} must be a list of ids, not an object; it has {list_keys(list(found))}"
+        )
     is_nested = isinstance(found, list) and len(found) == 1 and isinstance(found[0], list)
     return found[0] if is_nested else found
 
 
 def _read_scores(value: Any, what: str) -> tuple[float, ...]:
     items = value if isinstance(value, list) else [value]
-    return tuple(read_amount(item, f"{what}[{place}]", low=-math.inf) for place, item in enumerate(items))
+    return tuple(
+        answers_and_steps.read_amount(item, f"{what}[{place}]", low=-math.inf) for place, item in enumerate(items)
+    )
 
 
 USUAL: Mapping[str, tuple[JsonPath, ...]] = {
@@ -196,13 +190,13 @@ USUAL: Mapping[str, tuple[JsonPath, ...]] = {
 """The usual places of a reply's parts: OpenAI and compatible servers, ragas, DeepEval, LangChain."""
 
 
-def find_contexts(steps: Sequence[Step]) -> Contexts | None:
+def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
     """The documents that steps retrieved, for an answer that names no contexts; None if they retrieved none."""
-    documents = list_retrieved(steps)
+    documents = answers_and_steps.list_retrieved(steps)
     if not documents:
         return None
     ids, scores = [one.doc_id for one in documents], [one.score for one in documents]
-    return Contexts(
+    return answers_and_steps.Contexts(
         tuple(one.text or "" for one in documents),
         tuple(name for name in ids if name is not None) if None not in ids else None,
         tuple(score for score in scores if score is not None) if None not in scores else None,
@@ -216,19 +210,21 @@ def find_reply_answer(content: Any) -> str:
         UnusableReplyError: the reply has no answer.
     """
     if isinstance(content, str):
-        return read_text(content, "the reply")
+        return answers_and_steps.read_text(content, "the reply")
     if isinstance(content, Mapping):
         found = [value for path in USUAL["answer"] if (value := _find_in_reply(path, content)) is not _NOTHING]
         for value in found:
             if isinstance(value, (str, bool, int, float)):
-                return read_text(value, "the answer")
+                return answers_and_steps.read_text(value, "the answer")
         if found:
             why = "it is null" if found[0] is None else f"it is {name_kind(found[0])}, not text"
-            raise UnusableReplyError(f"the reply has no answer: {why}")
-        raise UnusableReplyError(f"the reply has no answer at any usual place; it has {list_keys(list(content))}")
+            raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
+        raise answers_and_steps.UnusableReplyError(
+            f"the reply has no answer at any usual place; it has {list_keys(list(content))}"
+        )
     if content is None:
-        raise UnusableReplyError("the reply has no answer: it is null")
-    raise UnusableReplyError(f"the reply is {name_kind(content)}, not an object with an answer")
+        raise answers_and_steps.UnusableReplyError("the reply has no answer: it is null")
+    raise answers_and_steps.UnusableReplyError(f"the reply is {name_kind(content)}, not an object with an answer")
 
 
 _NOTHING = object()
@@ -253,7 +249,7 @@ def _read_number(path: JsonPath | None, part: str, content: Any, read: Any) -> A
         found = find_first(content, USUAL[part])
         try:
             return None if found is None else read(found, part)
-        except UnusableReplyError:
+        except answers_and_steps.UnusableReplyError:
             return None
     found = _find_in_reply(path, content)
     return None if found is _NOTHING or found is None else read(found, path.text)
@@ -291,7 +287,7 @@ _OBJECT_AFTER_OBJECT = re.compile(rb"\}[ \t]*\r?\n\{")
 _MOST_SHOWN = 8
 
 
-class CutOffReplyError(UnusableReplyError):
+class CutOffReplyError(answers_and_steps.UnusableReplyError):
     """A stream without a last event; the answer may be cut off."""
 
 
@@ -344,7 +340,7 @@ def parse_events(content: bytes) -> list[ServerEvent]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnusableReplyError("its stream of events is not UTF-8") from error
+        raise answers_and_steps.UnusableReplyError("its stream of events is not UTF-8") from error
     lines = re.split(r"\r\n|\r|\n", text)
     if not is_event_stream(content):
         return [_read_event("", line) for line in lines if line.strip()]
@@ -500,7 +496,7 @@ def _refuse_error(event: ServerEvent) -> None:
     if said:
         said = said.get("message", said) if isinstance(said, dict) else said
         shown = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        raise UnusableReplyError(f"its stream reports an error: {shown}")
+        raise answers_and_steps.UnusableReplyError(f"its stream reports an error: {shown}")
 
 
 def _first_choice(data: Mapping[str, Any]) -> Mapping[str, Any]:

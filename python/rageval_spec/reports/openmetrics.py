@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
 
-from rageval_spec.data.evaluation import Overall
+from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Cell, GateOutcome
 
 _OUTCOMES = ("pass", "warn", "fail", "inconclusive")

@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from rageval_spec.diagnostics import make_json_visible
-from rageval_spec.drawing.question_tables import (
-    check_installed,
-    flatten,
-    gather,
-    list_blocks,
-    list_systems,
-    write_workbook,
-)
-from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.drawing import question_tables
+from rageval_spec.plugin import Context, Report, ReportNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.plugin import Context
 
 Form = Literal["csv", "xlsx", "jsonl", "parquet"]
 DEFAULT = "questions.csv"
@@ -58,7 +50,7 @@ class SamplesReport(Report[SamplesNode]):
         """
         super().__init__(node, context)
         if self._form == "xlsx":
-            check_installed()
+            question_tables.check_installed()
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The questions of all systems in one file."""
@@ -66,7 +58,7 @@ class SamplesReport(Report[SamplesNode]):
 
     def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
         """One file for each system; its one file, if there is one system."""
-        systems = list_systems(evaluation)
+        systems = question_tables.list_systems(evaluation)
         if len(systems) < 2:
             yield "", self.render(evaluation)
         else:
@@ -79,18 +71,18 @@ class SamplesReport(Report[SamplesNode]):
         return form
 
     def _write(self, evaluation: Evaluation, system: str | None) -> bytes:
-        blocks = list_blocks(evaluation, system)
+        blocks = question_tables.list_blocks(evaluation, system)
         stream = BytesIO()
         if self._form == "xlsx":
-            write_workbook(map(flatten, blocks), stream)
+            question_tables.write_workbook(map(question_tables.flatten, blocks), stream)
         elif self._form == "csv":
             for number, block in enumerate(blocks):
-                flatten(block).write_csv(stream, include_header=number == 0)
+                question_tables.flatten(block).write_csv(stream, include_header=number == 0)
         elif self._form == "jsonl":
             for block in blocks:
                 stream.write(make_json_visible(block.write_ndjson()).encode())
         else:
-            gather(blocks).write_parquet(stream)
+            question_tables.gather(blocks).write_parquet(stream)
         return stream.getvalue()
 
 

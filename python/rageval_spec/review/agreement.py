@@ -16,17 +16,7 @@ from rageval_spec.data.labels import Label, Preference
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import DataError
 from rageval_spec.statistics.intervals import find_exact_interval, find_p_of_signs
-from rageval_spec.statistics.raters.rater_agreement import (
-    AgreementCoefficient,
-    Coefficient,
-    Odds,
-    Ratings,
-    count_confusion,
-    find_share,
-    measure_agreement,
-    measure_choices,
-    measure_rater,
-)
+from rageval_spec.statistics.raters import rater_agreement
 
 Value: TypeAlias = float | str
 
@@ -52,8 +42,8 @@ class PairAgreement:
 
     first: str
     second: str
-    percent: AgreementCoefficient
-    corrected: AgreementCoefficient
+    percent: rater_agreement.AgreementCoefficient
+    corrected: rater_agreement.AgreementCoefficient
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ class AnnotatorAgreement:
 
     annotator: str
     labels: int
-    percent: AgreementCoefficient
+    percent: rater_agreement.AgreementCoefficient
 
 
 @dataclass(frozen=True)
@@ -95,8 +85,8 @@ class MetricAgreement:
     questions: int
     annotators: tuple[AnnotatorAgreement, ...]
     scale: tuple[tuple[Value, int], ...]
-    coefficients: tuple[AgreementCoefficient, ...]
-    deciding: AgreementCoefficient
+    coefficients: tuple[rater_agreement.AgreementCoefficient, ...]
+    deciding: rater_agreement.AgreementCoefficient
     pairs: tuple[PairAgreement, ...]
     confusion: tuple[tuple[int, ...], ...]
     disagreements: tuple[Disagreement, ...]
@@ -134,11 +124,13 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
     _refuse_yes_among_grades(metric, labels)
     items = [*dict.fromkeys(label.item for label in labels)]
     annotators = [*dict.fromkeys(label.annotator for label in labels)]
-    ratings = Ratings.of({(label.item, label.annotator): label.value for label in labels}, items, annotators)
+    ratings = rater_agreement.Ratings.of(
+        {(label.item, label.annotator): label.value for label in labels}, items, annotators
+    )
     clusters = [(dataset, query_id) for dataset, query_id, *_ in items]
     names = choose_coefficients(ratings)
     drawn = {"resamples": resamples, "seed": seed}
-    found = [measure_agreement(ratings, name, clusters=clusters, **drawn) for name in names]
+    found = [rater_agreement.measure_agreement(ratings, name, clusters=clusters, **drawn) for name in names]
     given, told = Counter(label.value for label in labels), Counter(label.annotator for label in labels)
     by_item: dict[object, list[Label]] = defaultdict(list)
     for label in labels:
@@ -150,7 +142,9 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
         shared=found[0].items,
         questions=_count_questions(labels),
         annotators=tuple(
-            AnnotatorAgreement(name, told[name], measure_rater(ratings, place, clusters=clusters, **drawn))
+            AnnotatorAgreement(
+                name, told[name], rater_agreement.measure_rater(ratings, place, clusters=clusters, **drawn)
+            )
             for place, name in enumerate(annotators)
         ),
         scale=tuple((value, given[value]) for value in ratings.categories),
@@ -183,7 +177,7 @@ def _count_questions(labels: Sequence[Label]) -> int:
     return sum(len(of) > 1 for of in people.values())
 
 
-def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
+def choose_coefficients(ratings: rater_agreement.Ratings) -> list[rater_agreement.Coefficient]:
     """The coefficients that fit: by the number of annotators, and by whether the values have an order.
 
     Measurements have only alpha: the others ask whether two values are equal, or count the places between them.
@@ -191,7 +185,7 @@ def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
     if _are_measurements(ratings):
         return ["percent", "alpha-interval"]
     is_ordered = ratings.is_scale
-    chosen: list[Coefficient] = ["percent"]
+    chosen: list[rater_agreement.Coefficient] = ["percent"]
     if ratings.codes.shape[1] == 2:
         chosen.append("kappa")
         if is_ordered:
@@ -202,37 +196,39 @@ def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
     return [*chosen, "alpha-ordinal" if is_ordered else "alpha-nominal"]
 
 
-def _are_measurements(ratings: Ratings) -> bool:
+def _are_measurements(ratings: rater_agreement.Ratings) -> bool:
     """Whether there are too many different numbers for a scale."""
     return ratings.is_scale and len(ratings.categories) > MOST_ORDERED
 
 
-def _choose_deciding(found: Sequence[AgreementCoefficient], largest: float) -> AgreementCoefficient:
+def _choose_deciding(
+    found: Sequence[rater_agreement.AgreementCoefficient], largest: float
+) -> rater_agreement.AgreementCoefficient:
     """Krippendorff's alpha, or AC1 where one class or grade dominates, because alpha then collapses."""
     by_name = {one.coefficient: one for one in found}
     return by_name["ac1"] if "ac1" in by_name and largest > DOMINANT else found[-1]
 
 
 def _compare_pairs(
-    ratings: Ratings, annotators: Sequence[str], clusters: Sequence[object], drawn: Mapping[str, int]
+    ratings: rater_agreement.Ratings, annotators: Sequence[str], clusters: Sequence[object], drawn: Mapping[str, int]
 ) -> Iterator[PairAgreement]:
     if len(annotators) > MOST_PAIRED:
         return
-    kappa: Coefficient = "kappa-quadratic" if ratings.is_scale else "kappa"
-    coefficient: Coefficient = "alpha-interval" if _are_measurements(ratings) else kappa
+    kappa: rater_agreement.Coefficient = "kappa-quadratic" if ratings.is_scale else "kappa"
+    coefficient: rater_agreement.Coefficient = "alpha-interval" if _are_measurements(ratings) else kappa
     for first, second in itertools.combinations(range(len(annotators)), 2):
         pair = ratings.pair(first, second)
-        percent = measure_agreement(pair, "percent", clusters=clusters, **drawn)
+        percent = rater_agreement.measure_agreement(pair, "percent", clusters=clusters, **drawn)
         if percent.items:
-            corrected = measure_agreement(pair, coefficient, clusters=clusters, **drawn)
+            corrected = rater_agreement.measure_agreement(pair, coefficient, clusters=clusters, **drawn)
             yield PairAgreement(annotators[first], annotators[second], percent, corrected)
 
 
-def _sum_confusion(ratings: Ratings) -> tuple[tuple[int, ...], ...]:
+def _sum_confusion(ratings: rater_agreement.Ratings) -> tuple[tuple[int, ...], ...]:
     if len(ratings.categories) > MOST_IN_TABLE:
         return ()
     pairs = itertools.combinations(range(ratings.codes.shape[1]), 2)
-    tables = [count_confusion(ratings, first, second) for first, second in pairs]
+    tables = [rater_agreement.count_confusion(ratings, first, second) for first, second in pairs]
     return tuple(tuple(map(int, row)) for row in sum(tables[1:], tables[0])) if tables else ()
 
 
@@ -361,7 +357,7 @@ def _measure(metric: str, preferences: Sequence[Preference]) -> PreferenceBias:
     questions = [one.query_id for one in decided]
     most = float(np.abs(words).max(initial=0))
     unit = next((unit for unit in _UNITS if most >= unit), _UNITS[-1])
-    fitted = measure_choices(is_first, words / unit, questions)
+    fitted = rater_agreement.measure_choices(is_first, words / unit, questions)
     longer = None if fitted is None or fitted.length is None else _share(fitted.length)
     return PreferenceBias(
         metric=metric,
@@ -386,14 +382,14 @@ def _count_first(is_first: Sequence[float], questions: Sequence[str]) -> Verdict
     if exact is not None and len(set(questions)) == total:
         p_value = find_p_of_signs(count, total)
         return VerdictShare(count / total, exact, p_value, p_value)
-    fitted = measure_choices(np.array(is_first), np.zeros(total), questions)
+    fitted = rater_agreement.measure_choices(np.array(is_first), np.zeros(total), questions)
     return None if fitted is None else _share(fitted.place)
 
 
-def _share(odds: Odds) -> VerdictShare:
-    low, high = (find_share(end) for end in (odds.interval.low, odds.interval.high))
+def _share(odds: rater_agreement.Odds) -> VerdictShare:
+    low, high = (rater_agreement.find_share(end) for end in (odds.interval.low, odds.interval.high))
     interval = Interval(low, high, odds.interval.confidence, odds.interval.method)
-    return VerdictShare(find_share(odds.value), interval, odds.p_value, odds.p_value)
+    return VerdictShare(rater_agreement.find_share(odds.value), interval, odds.p_value, odds.p_value)
 
 
 def _compare_orders(preferences: Sequence[Preference]) -> Swaps | None:

@@ -19,13 +19,12 @@ from rageval_spec.reading.formats.delimited import delimited_objects, header_of,
 from rageval_spec.reading.label_files import LABEL_COLUMNS, read_label_file
 from rageval_spec.review.criteria import VERDICTS, ReviewCriterion
 from rageval_spec.review.entries import FormEntry
-from rageval_spec.review.form_rows import ANNOTATOR, ROW
+from rageval_spec.review.form_rows import ANNOTATOR, ROW, FormToken
 from rageval_spec.review.tasks import KEY
 from rageval_spec.wording import neutralize
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.review.form_rows import FormToken
 
 
 _YES_NO: Mapping[str, str] = {

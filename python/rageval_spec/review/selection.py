@@ -15,14 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zlib import crc32
 
-from rageval_spec.drawing.question_order import (
-    BaselineValues,
-    Filter,
-    NoBaselineError,
-    complete_filter,
-    rank_questions,
-    rate_values,
-)
+from rageval_spec.drawing import question_order
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.waterfall_stages import TO_A_PERSON
 from rageval_spec.review.tasks import KEY, ChosenAnswer, Key
@@ -143,7 +136,7 @@ class _Draw:
 
 
 def select_answers(
-    evaluation: Evaluation, wanted: WantedSelection, baseline: BaselineValues | None = None
+    evaluation: Evaluation, wanted: WantedSelection, baseline: question_order.BaselineValues | None = None
 ) -> Selection:
     """Choose answers for review.
 
@@ -183,7 +176,9 @@ def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Popula
     import polars as pl
 
     for metric in wanted.metrics or (None,):
-        complete_filter(evaluation, Filter(metric, system=wanted.system, dataset=wanted.dataset, slice=wanted.slice))
+        question_order.complete_filter(
+            evaluation, question_order.Filter(metric, system=wanted.system, dataset=wanted.dataset, slice=wanted.slice)
+        )
     samples = evaluation.select_samples(*KEY, "slices", "status")
     if "status" in samples.columns and samples["status"].null_count() < samples.height:
         samples = samples.filter(pl.col("status") == "answered")
@@ -258,7 +253,7 @@ def _draw_suspicions(
     metrics: Sequence[str],
     population: _Population,
     wanted: WantedSelection,
-    baseline: BaselineValues | None,
+    baseline: question_order.BaselineValues | None,
 ) -> list[_Draw]:
     """The draws of the answers that are suspicious, the worst first."""
     raters: Mapping[Suspicion, Callable[[], Mapping[Key, float]]] = {
@@ -271,7 +266,7 @@ def _draw_suspicions(
     for reason in SUSPICIONS if wanted.suspicions is None else wanted.suspicions:
         try:
             rated = population.rate(raters[reason]())
-        except NoBaselineError as error:
+        except question_order.NoBaselineError as error:
             if wanted.suspicions is None:
                 continue
             raise UsageError(f"{error}; name one: --baseline LABEL") from error
@@ -350,12 +345,14 @@ def rate_low(evaluation: Evaluation, metrics: Sequence[str], below: float) -> di
     """
     import polars as pl
 
-    rated = pl.concat([rate_values(evaluation, metric) for metric in metrics])
+    rated = pl.concat([question_order.rate_values(evaluation, metric) for metric in metrics])
     bad = rated.filter(pl.col("badness") > 1 - below + 1e-9).group_by(KEY).agg(pl.col("badness").max())
     return _to_dict(bad)
 
 
-def rate_regressed(evaluation: Evaluation, metrics: Sequence[str], baseline: BaselineValues | None) -> dict[Key, float]:
+def rate_regressed(
+    evaluation: Evaluation, metrics: Sequence[str], baseline: question_order.BaselineValues | None
+) -> dict[Key, float]:
     """How far each answer fell below the baseline on any of the metrics, where it did.
 
     Metrics that the baseline does not have are left out.
@@ -368,7 +365,9 @@ def rate_regressed(evaluation: Evaluation, metrics: Sequence[str], baseline: Bas
     lacking: list[UsageError] = []
     for metric in metrics:
         try:
-            fallen = rank_questions(evaluation, Filter(metric=metric, regressed=True), baseline)
+            fallen = question_order.rank_questions(
+                evaluation, question_order.Filter(metric=metric, regressed=True), baseline
+            )
         except UsageError as error:
             lacking.append(error)
             continue

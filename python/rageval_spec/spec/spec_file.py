@@ -33,26 +33,16 @@ from rageval_spec.spec.blocks.slices import check_slices
 from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, VERSION, Spec, SpecNode
 from rageval_spec.spec.blocks.stopping import StoppingNode, check_stopping
 from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
+from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, nearest_place
 from rageval_spec.spec.text.variables import fill_in_variables, warn_of_credentials
-from rageval_spec.spec.text.yaml_tree import (
-    MAX_CHARACTERS,
-    YamlMapping,
-    YamlNode,
-    YamlScalar,
-    is_number_elsewhere,
-    is_word_for_boolean,
-    read_yaml,
-    spell_number,
-    walk_scalars,
-)
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import BandScale
 
 
 STDIN = "-"
-_MOST_BYTES = 4 * MAX_CHARACTERS
+_MOST_BYTES = 4 * yaml_tree.MAX_CHARACTERS
 _MOST_DIAGNOSTICS = 100
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -138,7 +128,7 @@ def load_dict(
     from rageval_spec.spec.overrides import read_value
 
     root, diagnostics = read_value(content, (), path)
-    if not isinstance(root, YamlMapping):
+    if not isinstance(root, yaml_tree.YamlMapping):
         message = f"a spec is a dict with the keys {', '.join(_required_keys())}; found {type(content).__name__}"
         raise _spec_error([root.place.diagnose(message, "type")])
     tree, faults = override(root, overrides, ARGUMENT)
@@ -146,7 +136,7 @@ def load_dict(
 
 
 def load_tree(
-    tree: YamlMapping,
+    tree: yaml_tree.YamlMapping,
     *,
     path: str,
     folder: Path = Path(),
@@ -167,7 +157,7 @@ def load_tree(
 
 
 def _load_tree(
-    tree: YamlMapping,
+    tree: yaml_tree.YamlMapping,
     diagnostics: list[Diagnostic],
     path: str,
     folder: Path,
@@ -237,10 +227,10 @@ def _check_stopping(
     yield from check_stopping(node, dict(zip(checked.gates, gates, strict=True)), named, places, can_ask=can_ask)
 
 
-def _read_root(source: SourceText) -> tuple[YamlMapping, list[Diagnostic]]:
+def _read_root(source: SourceText) -> tuple[yaml_tree.YamlMapping, list[Diagnostic]]:
     """The tree of a text. Raises `SpecError` if the text is not a mapping."""
-    root, diagnostics = read_yaml(source)
-    if root is None or not isinstance(root, YamlMapping):
+    root, diagnostics = yaml_tree.read_yaml(source)
+    if root is None or not isinstance(root, yaml_tree.YamlMapping):
         raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
     return root, diagnostics
 
@@ -287,11 +277,11 @@ def _decode(data: bytes, name: str) -> str:
         raise _spec_error([place.diagnose(message, "encoding", "save the file as UTF-8")]) from None
 
 
-def _explain_top(source: SourceText, root: YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
+def _explain_top(source: SourceText, root: yaml_tree.YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
     """Why a text is not a spec at all."""
     if root is None and explained:
         return
-    if root is None or (isinstance(root, YamlScalar) and root.value is None):
+    if root is None or (isinstance(root, yaml_tree.YamlScalar) and root.value is None):
         first = "to get a sample spec, run `rageval-spec init`"
         yield source.place(0).diagnose("the spec is empty", "empty", first)
         return
@@ -304,18 +294,18 @@ def _required_keys() -> Iterable[str]:
     return (name for name, field in SpecNode.model_fields.items() if field.is_required())
 
 
-def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Warn of values that YAML 1.1 and 1.2 read differently, although this reader's reading is valid here."""
     taken = {(diagnostic.path, diagnostic.position) for diagnostic in diagnostics}
-    for scalar in walk_scalars(tree):
+    for scalar in yaml_tree.walk_scalars(tree):
         if not scalar.plain or scalar.faulty or (scalar.place.path, scalar.place.position) in taken:
             continue
-        if isinstance(scalar.value, bool) and is_word_for_boolean(scalar.text):
+        if isinstance(scalar.value, bool) and yaml_tree.is_word_for_boolean(scalar.text):
             hint = f"write {str(scalar.value).lower()}"
             message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as text"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
-        elif isinstance(scalar.value, str) and is_number_elsewhere(scalar.text):
-            hint = f'quote it: "{cut(scalar.text)}", or write {spell_number(scalar.text)}'
+        elif isinstance(scalar.value, str) and yaml_tree.is_number_elsewhere(scalar.text):
+            hint = f'quote it: "{cut(scalar.text)}", or write {yaml_tree.spell_number(scalar.text)}'
             message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as a number"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
 

@@ -29,16 +29,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Aggregate, Comparison, TieRange
 from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
-from rageval_spec.statistics import percentiles
+from rageval_spec.statistics import percentiles, weighted_clusters
 from rageval_spec.statistics.percentiles import Summarized, summarize
-from rageval_spec.statistics.weighted_clusters import (
-    Layout,
-    Placed,
-    compare_percentiles,
-    find_intervals,
-    find_percentile_interval,
-    lay_out,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +111,10 @@ class _Column:
         self.numbers = _list_numbers(scored["value"])
         self.placed = None
         if design is not None and self.statistic != "sum":
-            layout = lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
-            self.placed = Placed(self.numbers, layout, self.statistic, getattr(metric, "bounds", None))
+            layout = weighted_clusters.lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
+            self.placed = weighted_clusters.Placed(
+                self.numbers, layout, self.statistic, getattr(metric, "bounds", None)
+            )
         self._ties = self._find_ties(scored)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
@@ -183,19 +177,21 @@ def _intervals(
 
 
 def _bootstrap(
-    series: Sequence[tuple[array[float], Placed | None]], statistics: ResamplingSettings, threads: int | None
+    series: Sequence[tuple[array[float], weighted_clusters.Placed | None]],
+    statistics: ResamplingSettings,
+    threads: int | None,
 ) -> Iterator[Interval | None]:
     """The interval of each mean, of whole clusters where there is a design."""
     plain = iter(bootstrap([numbers for numbers, placed in series if placed is None], statistics, threads))
     in_design = [placed for _, placed in series if placed is not None]
-    of_design = iter(find_intervals(in_design, statistics, threads))
+    of_design = iter(weighted_clusters.find_intervals(in_design, statistics, threads))
     return (next(plain if placed is None else of_design) for _, placed in series)
 
 
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     """The interval of a percentile; None for other statistics, and if there are too few values."""
     if column.placed is not None:
-        return find_percentile_interval(column.placed, confidence)
+        return weighted_clusters.find_percentile_interval(column.placed, confidence)
     percent = percentiles.read_percentile(column.statistic)
     ends = None if percent is None else percentiles.find_percentile_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.ORDER_STATISTICS)
@@ -310,7 +306,7 @@ def _compare(
             values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
             design = (designs or {}).get(cell.dataset)
             ids = both["query_id"], frame["query_id"]
-            layout = None if design is None else lay_out(design, *(of.to_list() for of in ids))
+            layout = None if design is None else weighted_clusters.lay_out(design, *(of.to_list() for of in ids))
             if layout is None or len(layout.rows):
                 pairs.append(ValuePairs(cell, metrics[cell.metric], *values_and_base, layout))
     return PairedTests(adjust(tuple(_test(pairs, baselines, statistics, threads))), tuple(notes))
@@ -353,7 +349,7 @@ def _test(
             p_value, interval = _test_percentile(pair, pair.percent, statistics)
         else:
             both = (pair.values, pair.base, pair.percent, pair.layout)
-            p_value, interval = compare_percentiles(*both, statistics)
+            p_value, interval = weighted_clusters.compare_percentiles(*both, statistics)
         wins, losses = pair.wins_and_losses()
         yield Comparison(
             dataset=pair.cell.dataset,
@@ -388,7 +384,7 @@ class ValuePairs:
     metric: Summarized
     values: array[float]
     base: array[float]
-    layout: Layout | None = None
+    layout: weighted_clusters.Layout | None = None
 
     @cached_property
     def differences(self) -> array[float]:
@@ -404,16 +400,16 @@ class ValuePairs:
         return percentiles.read_percentile(self.metric.statistic)
 
     @property
-    def placed(self) -> Placed | None:
+    def placed(self) -> weighted_clusters.Placed | None:
         """The differences with the layout of their questions; None without a design."""
-        return None if self.layout is None else Placed(self.differences, self.layout)
+        return None if self.layout is None else weighted_clusters.Placed(self.differences, self.layout)
 
     def summarize(self, numbers: array[float]) -> float:
         """The statistic of one side, weighted if the design has weights."""
         plain = summarize(self.metric.statistic, numbers)
         if self.layout is None or not self.layout.is_weighted:
             return plain
-        weighted = Placed(numbers, self.layout, self.metric.statistic).summarize()
+        weighted = weighted_clusters.Placed(numbers, self.layout, self.metric.statistic).summarize()
         assert weighted is not None, "pairs that do not count are left out"
         return weighted
 

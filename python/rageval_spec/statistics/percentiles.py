@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray

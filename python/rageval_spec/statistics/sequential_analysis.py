@@ -23,15 +23,12 @@ before, are not exchangeable, and are marked more often.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
     import numpy as np
     from numpy.typing import NDArray
 

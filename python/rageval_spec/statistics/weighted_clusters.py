@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
-from rageval_spec.data.datasets import CellDesign
+from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import find_t, find_wilson_interval, number_clusters
 from rageval_spec.statistics.percentiles import read_percentile, split_draws
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.datasets import Design
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
 
 

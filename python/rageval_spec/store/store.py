@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval_spec.errors import RagevalError, StoreWarning
-from rageval_spec.store.disk import FileDigests, digest_path, flush_folder, prepare, sweep, write_flushed
+from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_folder, prepare, sweep, write_flushed
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.store.disk import InputFile
     from rageval_spec.store.replies import FileAnswers
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import document_texts
+from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Retrieval, System, SystemNode
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-    from rageval_spec.data.tables import Collection
     from rageval_spec.systems.shared.lexical_tokens import ChosenTokenizer, Tokenizer
 
 Language = Literal[

@@ -20,16 +20,9 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import ReplyLayout
+from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.program import Program, is_path
-from rageval_spec.systems.shared.question_templates import (
-    VARIABLES,
-    AskError,
-    Variables,
-    fill_in,
-    find_unknown,
-    list_variables,
-)
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
 _PUNCTUATION = frozenset("();<>|&")
@@ -98,7 +91,7 @@ class CommandNode(AnsweringNode):
     @field_validator("input")
     @classmethod
     def _check_input(cls, template: Any) -> Any:
-        if not list_variables(template) & {"question", "query_id", "messages"}:
+        if not question_templates.list_variables(template) & {"question", "query_id", "messages"}:
             raise ValueError("it does not contain '{{ question }}', so the program would not know the question; add it")
         try:
             json.dumps(template, allow_nan=False)
@@ -130,7 +123,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         self._running: set[Program] = set()
         self._lock = Lock()
         self._closed = False
-        self._taken_back: list[tuple[Variables, str]] = []
+        self._taken_back: list[tuple[question_templates.Variables, str]] = []
 
     def inputs(self) -> Sequence[InputFile]:
         """The files among the words of the command: scripts, even missing ones, and any other existing file.
@@ -168,27 +161,27 @@ class CommandSystem(AnsweringSystem[CommandNode]):
     @property
     def variables(self) -> frozenset[str]:
         """The variables in `input`."""
-        return frozenset(list_variables(self.node.input))
+        return frozenset(question_templates.list_variables(self.node.input))
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
         """The variables in `input` that are neither built in nor columns of the questions."""
-        if self.variables <= {*VARIABLES} or (columns := list_columns()) is None:
+        if self.variables <= {*question_templates.VARIABLES} or (columns := list_columns()) is None:
             return ()
-        return find_unknown(self.node.input, "input", columns)
+        return question_templates.find_unknown(self.node.input, "input", columns)
 
     def answer(self, collection: Any) -> Any:
         """A row for each query; see `AnsweringSystem`."""
         self._closed = False
         return super().answer(collection)
 
-    def ask(self, told: Variables) -> AnswerRow:
+    def ask(self, told: question_templates.Variables) -> AnswerRow:
         """The answer that the program writes.
 
         Raises:
             AskError: it ends, takes too long, or writes no answer.
             RagevalError: it cannot be started.
         """
-        line = json.dumps(fill_in(self.node.input, told)).encode("ascii") + b"\n"
+        line = json.dumps(question_templates.fill_in(self.node.input, told)).encode("ascii") + b"\n"
         deadline = time.monotonic() + self.node.timeout
         process = self._take()
         try:
@@ -219,7 +212,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         for process in () if at_once else idle:
             self._end(process)
 
-    def take_back(self) -> Sequence[tuple[Variables, str]]:
+    def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
         """The answers of programs that wrote more answers than they were asked questions."""
         with self._lock:
             found, self._taken_back = self._taken_back, []
@@ -241,7 +234,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             if unasked is not None:
                 self._doubt(process, unasked)
                 self._drop(process)
-                raise AskError(
+                raise question_templates.AskError(
                     f"the program wrote another line beside an earlier answer, and may write one: {_show(unasked)}"
                 )
             self._end(process)
@@ -252,7 +245,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
                 self._running.add(process)
                 return process
         process.kill()
-        raise AskError("was not asked for anything more")
+        raise question_templates.AskError("was not asked for anything more")
 
     def _start(self) -> Program:
         command: str | list[str] = str(self.node.command) if self.node.shell else self._words
@@ -264,7 +257,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror or error
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
-    def _is_named(self, content: Any, told: Variables, process: Program, reply: bytes) -> bool:
+    def _is_named(self, content: Any, told: question_templates.Variables, process: Program, reply: bytes) -> bool:
         """Whether an answer names its query.
 
         Raises:
@@ -276,7 +269,9 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         if str(named) == str(told["query_id"]):
             return True
         self._doubt(process, reply)
-        raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
+        raise question_templates.AskError(
+            f"the program answered another query than {told['query_id']!r}: {_show(reply)}"
+        )
 
     def _end(self, process: Program) -> None:
         """Let a program exit, and read the rest of its output."""
@@ -287,7 +282,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         """Take back the answers of a program that wrote an extra answer. Lines that are not answers are ignored."""
         try:
             _read(_parse(line), line)
-        except AskError:
+        except question_templates.AskError:
             return
         reason = (
             "the program wrote more answers than it was asked questions, so this one may belong to another question; "
@@ -315,14 +310,14 @@ def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
+        raise question_templates.AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
 
 
 def _read(content: Any, line: bytes) -> AnswerRow:
     try:
         return _LAYOUT.read(content)
     except (UnusableReplyError, RecursionError) as error:
-        raise AskError(f"the program's line is not an answer: {error}: {_show(line)}") from error
+        raise question_templates.AskError(f"the program's line is not an answer: {error}: {_show(line)}") from error
 
 
 def _show(line: bytes) -> str:

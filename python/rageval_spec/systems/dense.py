@@ -14,13 +14,21 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, ModelWarning
-from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode, note_truncated
+from rageval_spec.plugin import (
+    EmbeddingModel,
+    Embeddings,
+    ModelName,
+    Retrieval,
+    Role,
+    System,
+    SystemNode,
+    note_truncated,
+)
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.plugin import Embeddings
 
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4

@@ -15,26 +15,17 @@ from pydantic import Field, field_validator, model_validator
 
 from rageval_spec.data.samples import MESSAGES
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secrets import MASK, Secret
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, assemble, is_stream
 from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
-from rageval_spec.systems.shared.question_templates import (
-    AskError,
-    Received,
-    Variables,
-    fill_in,
-    find_unknown,
-    list_variables,
-    write_value,
-)
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.endpoint import Endpoint
-    from rageval_spec.endpoints.tries import Reply
 
 _BODY = {"question": "{{ question }}"}
 _PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost", "steps", "retrieves", "scores")
@@ -143,7 +134,7 @@ class HttpSystemNode(AnsweringNode):
     @field_validator("body", "params")
     @classmethod
     def _check_template(cls, template: Any) -> Any:
-        list_variables(template)
+        question_templates.list_variables(template)
         try:
             json.dumps(template, allow_nan=False)
         except ValueError:
@@ -152,7 +143,11 @@ class HttpSystemNode(AnsweringNode):
 
     @model_validator(mode="after")
     def _check_question(self) -> HttpSystemNode:
-        if not list_variables([self.request_body, self.params]) & {"question", "query_id", "messages"}:
+        if not question_templates.list_variables([self.request_body, self.params]) & {
+            "question",
+            "query_id",
+            "messages",
+        }:
             raise ValueError(
                 "neither body nor params contain '{{ question }}', so the system would not know the question; add it"
             )
@@ -209,7 +204,7 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
     @property
     def variables(self) -> frozenset[str]:
         """The variables in `body` and `params`."""
-        return frozenset(list_variables([self.node.request_body, self.node.params]))
+        return frozenset(question_templates.list_variables([self.node.request_body, self.node.params]))
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
         """The variables in `body` and `params` that are neither built in nor columns of the questions.
@@ -219,14 +214,14 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         columns = list_columns()
         if columns is None:
             return
-        yield from find_unknown(self.node.body, "body", columns)
-        yield from find_unknown(self.node.params, "params", columns)
+        yield from question_templates.find_unknown(self.node.body, "body", columns)
+        yield from question_templates.find_unknown(self.node.params, "params", columns)
         if MESSAGES in columns and not self.variables & {MESSAGES, "history", "query_id"}:
             message = "the questions have conversations, but the request sends only the last turn of each"
             hint = "add '{{ messages }}' or '{{ history }}' to the body"
             yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
 
-    def ask(self, told: Variables) -> AnswerRow:
+    def ask(self, told: question_templates.Variables) -> AnswerRow:
         """The answer in the reply.
 
         Raises:
@@ -235,7 +230,7 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         """
         return self.receive(told).row
 
-    def receive(self, told: Variables) -> Received:
+    def receive(self, told: question_templates.Variables) -> question_templates.Received:
         """The answer and the reply that it was read from; raises the same errors as `ask`."""
         from rageval_spec.endpoints.tries import TryFailure
 
@@ -246,11 +241,11 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
                 content = reply.content
                 if not 200 <= reply.status < 300:
                     raise endpoint.judge(reply)
-                return Received(self._read(reply), content)
+                return question_templates.Received(self._read(reply), content)
         except TryFailure as failure:
             message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
             holds_json = isinstance(failure.__cause__, UnusableReplyError)
-            raise AskError(
+            raise question_templates.AskError(
                 message,
                 is_temporary=failure.is_temporary,
                 wait=failure.wait,
@@ -319,12 +314,12 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
                 )
             return self._endpoint
 
-    def _body(self, told: Variables) -> bytes | None:
+    def _body(self, told: question_templates.Variables) -> bytes | None:
         template = self.node.request_body
-        return None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
+        return None if template is None else json.dumps(question_templates.fill_in(template, told)).encode("ascii")
 
-    def _query(self, told: Variables) -> str:
-        values = ((key, fill_in(value, told)) for key, value in self.node.params.items())
+    def _query(self, told: question_templates.Variables) -> str:
+        values = ((key, question_templates.fill_in(value, told)) for key, value in self.node.params.items())
         return urlencode([(key, _as_parameter(value)) for key, value in values], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
@@ -364,7 +359,11 @@ def _drop_null(paths: Mapping[str, str | None]) -> dict[str, str]:
 
 def _as_parameter(value: Any) -> str | list[str]:
     """A value of the URL's query; a list becomes several parameters of one name."""
-    return [write_value(item) for item in value] if isinstance(value, (list, tuple)) else write_value(value)
+    return (
+        [question_templates.write_value(item) for item in value]
+        if isinstance(value, (list, tuple))
+        else question_templates.write_value(value)
+    )
 
 
 def _list_written_keys(template: Any) -> Iterator[str]:

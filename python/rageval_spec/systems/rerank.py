@@ -11,15 +11,22 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import ModelName, PairModel, Retrieval, System, SystemName, SystemNode, note_truncated
+from rageval_spec.plugin import (
+    ModelName,
+    PairModel,
+    PairScores,
+    Retrieval,
+    System,
+    SystemName,
+    SystemNode,
+    note_truncated,
+)
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
-
-    from rageval_spec.plugin import PairScores
 
 
 class RerankNode(SystemNode):

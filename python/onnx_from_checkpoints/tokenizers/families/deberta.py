@@ -10,13 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnx_from_checkpoints.tokenizers.sentencepiece import (
-    SPACE,
-    list_own,
-    make_charsmap,
-    make_tokenizer,
-    read_sentencepiece,
-)
+from onnx_from_checkpoints.tokenizers import sentencepiece
 from onnx_from_checkpoints.tokenizers.special_tokens import SpecialToken, TokenizerSettings, add_special_tokens, frame
 
 if TYPE_CHECKING:
@@ -45,19 +39,23 @@ def build(paths: tuple[Path, ...], settings: TokenizerSettings) -> Tokenizer:
     """The tokenizer of a DeBERTa-v2 or -v3 model, with the options `do_lower_case` and `split_by_punct`."""
     from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
-    model = read_sentencepiece(paths[0])
-    tokenizer = make_tokenizer(model, model.pieces, model.unknown)
+    model = sentencepiece.read_sentencepiece(paths[0])
+    tokenizer = sentencepiece.make_tokenizer(model, model.pieces, model.unknown)
     lower: list[Normalizer] = [normalizers.Lowercase()] if settings.flag("do_lower_case", False) else []
     spaces = normalizers.Replace(Regex(" {2,}"), " ")
-    tokenizer.normalizer = normalizers.Sequence([*lower, normalizers.Strip(), *make_charsmap(model), spaces])
+    tokenizer.normalizer = normalizers.Sequence(
+        [*lower, normalizers.Strip(), *sentencepiece.make_charsmap(model), spaces]
+    )
     scheme = "always" if settings.flag("add_prefix_space", True) else "first"
     split: list[PreTokenizer] = (
         [pre_tokenizers.Punctuation("isolated")] if settings.flag("split_by_punct", False) else []
     )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*split, pre_tokenizers.Metaspace(SPACE, scheme)])
-    tokenizer.decoder = decoders.Metaspace(SPACE, scheme)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*split, pre_tokenizers.Metaspace(sentencepiece.SPACE, scheme)])
+    tokenizer.decoder = decoders.Metaspace(sentencepiece.SPACE, scheme)
 
-    roles = add_special_tokens(tokenizer, model.path, settings, DEFAULTS, needed=NEEDED, own=list_own(model))
+    roles = add_special_tokens(
+        tokenizer, model.path, settings, DEFAULTS, needed=NEEDED, own=sentencepiece.list_own(model)
+    )
     tokenizer.post_processor = make_template(roles, settings)
     return tokenizer
 

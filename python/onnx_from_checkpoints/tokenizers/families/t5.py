@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnx_from_checkpoints.tokenizers.sentencepiece import (
-    SPACE,
-    list_own,
-    make_charsmap,
-    make_tokenizer,
-    read_sentencepiece,
-)
+from onnx_from_checkpoints.tokenizers import sentencepiece
 from onnx_from_checkpoints.tokenizers.special_tokens import SpecialToken, TokenizerSettings, add_special_tokens
 
 if TYPE_CHECKING:
@@ -32,17 +26,17 @@ def build(paths: tuple[Path, ...], settings: TokenizerSettings) -> Tokenizer:
     """The tokenizer of a T5 model, with as many sentinels as `extra_ids` says."""
     from tokenizers import decoders, normalizers, pre_tokenizers
 
-    model = read_sentencepiece(paths[0])
+    model = sentencepiece.read_sentencepiece(paths[0])
     sentinels = [f"<extra_id_{number}>" for number in range(settings.count("extra_ids", _SENTINELS) - 1, -1, -1)]
     known = {piece for piece, _ in model.pieces}
     further = [(name, 0.0) for name in sentinels if name not in known]
-    tokenizer = make_tokenizer(model, [*model.pieces, *further], model.unknown)
-    tokenizer.normalizer = normalizers.Sequence(make_charsmap(model))
+    tokenizer = sentencepiece.make_tokenizer(model, [*model.pieces, *further], model.unknown)
+    tokenizer.normalizer = normalizers.Sequence(sentencepiece.make_charsmap(model))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(SPACE, "always")]
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(sentencepiece.SPACE, "always")]
     )
-    tokenizer.decoder = decoders.Metaspace(SPACE, "always")
-    own = [*list_own(model), *map(SpecialToken, sentinels)]
+    tokenizer.decoder = decoders.Metaspace(sentencepiece.SPACE, "always")
+    own = [*sentencepiece.list_own(model), *map(SpecialToken, sentinels)]
     roles = add_special_tokens(tokenizer, model.path, settings, DEFAULTS, needed=NEEDED, own=own)
     tokenizer.post_processor = make_template(roles, settings)
     return tokenizer

@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onnx_from_checkpoints.errors import DamagedFile
-from onnx_from_checkpoints.tokenizers.sentencepiece import (
-    SPACE,
-    SentencePieceModel,
-    list_own,
-    make_charsmap,
-    make_tokenizer,
-    read_sentencepiece,
-)
+from onnx_from_checkpoints.tokenizers import sentencepiece
 from onnx_from_checkpoints.tokenizers.special_tokens import SpecialToken, TokenizerSettings, add_special_tokens
 
 if TYPE_CHECKING:
@@ -42,16 +35,16 @@ _UNKNOWN = 3
 
 def build(paths: tuple[Path, ...], settings: TokenizerSettings) -> Tokenizer:
     """The tokenizer of an XLM-RoBERTa model."""
-    model = read_sentencepiece(paths[0])
+    model = sentencepiece.read_sentencepiece(paths[0])
     check_first(model, _FIRST)
     names = [_name(settings, key) for key in ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token")]
     *first, mask = [(name, 0.0) for name in names]
-    tokenizer = make_tokenizer(model, [*first, *model.pieces[len(_FIRST) :], mask], _UNKNOWN)
+    tokenizer = sentencepiece.make_tokenizer(model, [*first, *model.pieces[len(_FIRST) :], mask], _UNKNOWN)
     finish(tokenizer, model, settings)
     return tokenizer
 
 
-def check_first(model: SentencePieceModel, wanted: tuple[str, ...]) -> None:
+def check_first(model: sentencepiece.SentencePieceModel, wanted: tuple[str, ...]) -> None:
     """Refuse a model whose first pieces are others: its ids would be shifted."""
     found = tuple(piece for piece, _ in model.pieces[: len(wanted)])
     if found != wanted:
@@ -61,17 +54,19 @@ def check_first(model: SentencePieceModel, wanted: tuple[str, ...]) -> None:
         )
 
 
-def finish(tokenizer: Tokenizer, model: SentencePieceModel, settings: TokenizerSettings) -> None:
+def finish(tokenizer: Tokenizer, model: sentencepiece.SentencePieceModel, settings: TokenizerSettings) -> None:
     """Add the normalisation, the special tokens and the template."""
     from tokenizers import decoders, normalizers, pre_tokenizers
 
-    tokenizer.normalizer = normalizers.Sequence(make_charsmap(model))
+    tokenizer.normalizer = normalizers.Sequence(sentencepiece.make_charsmap(model))
     scheme = "always" if settings.flag("add_prefix_space", True) else "never"
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(SPACE, scheme)]
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(sentencepiece.SPACE, scheme)]
     )
-    tokenizer.decoder = decoders.Metaspace(SPACE, scheme)
-    roles = add_special_tokens(tokenizer, model.path, settings, DEFAULTS, needed=NEEDED, own=list_own(model))
+    tokenizer.decoder = decoders.Metaspace(sentencepiece.SPACE, scheme)
+    roles = add_special_tokens(
+        tokenizer, model.path, settings, DEFAULTS, needed=NEEDED, own=sentencepiece.list_own(model)
+    )
     tokenizer.post_processor = make_template(roles, settings)
 
 

@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import registry
+from rageval_spec.audit import question_set
 from rageval_spec.audit.mix_and_size import Power
-from rageval_spec.audit.question_set import (
-    AuditedQuestions,
-    MetricValues,
-    Outputs,
-    combine,
-    read_outputs,
-    read_questions,
-)
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
 from rageval_spec.commands.results_argument import NamedResults, is_results, open_results
@@ -107,14 +100,14 @@ def _is_spec(path: Path) -> bool:
     return not lines or any(line.startswith(_OF_SPECS) for line in lines)
 
 
-def open_questions(dataset: Dataset[Any]) -> AuditedQuestions:
+def open_questions(dataset: Dataset[Any]) -> question_set.AuditedQuestions:
     """The questions of a dataset that an evaluation would ask: all of them, or the judged ones.
 
     Raises:
         DataError: the dataset cannot be read, or has neither questions nor judgements.
     """
     collection = dataset.open()
-    return read_questions(dataset, collection, _list_asked(collection))
+    return question_set.read_questions(dataset, collection, _list_asked(collection))
 
 
 def _list_asked(collection: Collection) -> Sequence[str]:
@@ -127,7 +120,7 @@ def _list_asked(collection: Collection) -> Sequence[str]:
     return collection.qrels["query_id"].unique(maintain_order=True).to_list()
 
 
-def open_train(path: Path) -> AuditedQuestions:
+def open_train(path: Path) -> question_set.AuditedQuestions:
     """The questions of a file that no spec declares, of a BEIR folder, or of a split of one (`data/qrels/train.tsv`).
 
     Raises:
@@ -249,7 +242,7 @@ def _keep_possible(drop: float | None, metric: Metric[Any]) -> float | None:
 
 def measure(
     spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: str, wanted: str | None
-) -> MetricValues | None:
+) -> question_set.MetricValues | None:
     """The values of all systems on a dataset, of one metric.
 
     Args:
@@ -296,7 +289,9 @@ def _list_ends(found: EarlierResults) -> list[str]:
     return [f" ({name})" if len(found.opened) > 1 else "" for name in found.names]
 
 
-def _orient(name: str, metric: Metric[Any], columns: dict[str, dict[str, float]], wrong_below: float) -> MetricValues:
+def _orient(
+    name: str, metric: Metric[Any], columns: dict[str, dict[str, float]], wrong_below: float
+) -> question_set.MetricValues:
     """The values so that high ones are good. An answer below `wrong_below` fails, and a ranking at the lowest value."""
     low, high = metric.bounds
     assert high is not None, "only metrics with a highest value are measured"
@@ -306,10 +301,10 @@ def _orient(name: str, metric: Metric[Any], columns: dict[str, dict[str, float]]
     if isinstance(metric, AnswerMetric):
         fails_at = math.nextafter(worst + wrong_below * (best - worst), -math.inf)
     turned = {system: {query: sign * value for query, value in own.items()} for system, own in columns.items()}
-    return combine(name, turned, best, fails_at)
+    return question_set.combine(name, turned, best, fails_at)
 
 
-def list_outputs(found: EarlierResults, dataset: str) -> Outputs | None:
+def list_outputs(found: EarlierResults, dataset: str) -> question_set.Outputs | None:
     """What the systems made of each question of a dataset: none if the results hold no samples.
 
     Returns:
@@ -317,7 +312,7 @@ def list_outputs(found: EarlierResults, dataset: str) -> Outputs | None:
     """
     if not any(dataset in opened.evaluation.values["dataset"] for opened in found.opened):
         return None
-    return read_outputs(_read_samples(found, dataset))
+    return question_set.read_outputs(_read_samples(found, dataset))
 
 
 def _read_samples(found: EarlierResults, dataset: str) -> Iterator[tuple[str, pl.DataFrame]]:

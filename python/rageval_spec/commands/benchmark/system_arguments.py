@@ -22,16 +22,8 @@ from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.spec import Spec, load_tree
 from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, VERSION
 from rageval_spec.spec.overrides import override
+from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import SourceText, TextPlace, quote
-from rageval_spec.spec.text.yaml_tree import (
-    YamlEntry,
-    YamlMapping,
-    YamlNode,
-    YamlScalar,
-    YamlSequence,
-    read_yaml,
-    to_data,
-)
 
 _EMBEDDED = "minilm"
 _MODEL_PLUGIN = "onnx"
@@ -42,7 +34,7 @@ class ModelBlocks:
     """The blocks under `models:`, one for each model that a system names."""
 
     def __init__(self) -> None:
-        self.blocks: dict[str, YamlEntry] = {}
+        self.blocks: dict[str, yaml_tree.YamlEntry] = {}
         self._names: dict[str, str] = {}
 
     def name(self, piece: ArgumentPiece) -> str:
@@ -53,9 +45,9 @@ class ModelBlocks:
         if text not in self._names:
             self._check(piece)
             self._names[text] = name = self._free_name(describe_model(text))
-            use = YamlScalar(piece.place, _MODEL_PLUGIN, _MODEL_PLUGIN)
+            use = yaml_tree.YamlScalar(piece.place, _MODEL_PLUGIN, _MODEL_PLUGIN)
             block = make_block(piece.place, {"use": use, "model": write_text(piece.place, text)})
-            self.blocks[name] = YamlEntry(piece.place, block)
+            self.blocks[name] = yaml_tree.YamlEntry(piece.place, block)
         return self._names[text]
 
     def _check(self, piece: ArgumentPiece) -> None:
@@ -139,13 +131,13 @@ def read_pieces(label: str, arguments: Iterable[str]) -> list[ArgumentPiece]:
     return [ArgumentPiece(source, 0, len(source.text)) for source in sources]
 
 
-def write_text(place: TextPlace, text: str) -> YamlScalar:
+def write_text(place: TextPlace, text: str) -> yaml_tree.YamlScalar:
     """A text as a YAML scalar in which no variable is filled in."""
-    return YamlScalar(place, text.replace("${", "$${"), text)
+    return yaml_tree.YamlScalar(place, text.replace("${", "$${"), text)
 
 
-def make_block(place: TextPlace, values: Mapping[str, YamlNode]) -> YamlMapping:
-    return YamlMapping(place, {key: YamlEntry(value.place, value) for key, value in values.items()})
+def make_block(place: TextPlace, values: Mapping[str, yaml_tree.YamlNode]) -> yaml_tree.YamlMapping:
+    return yaml_tree.YamlMapping(place, {key: yaml_tree.YamlEntry(value.place, value) for key, value in values.items()})
 
 
 def name_after(text: str) -> str:
@@ -201,7 +193,7 @@ def write_spec(request: BenchmarkRequest) -> str:
     return write_yaml(tree)
 
 
-def build_tree(request: BenchmarkRequest) -> YamlMapping:
+def build_tree(request: BenchmarkRequest) -> yaml_tree.YamlMapping:
     """The tree of the spec that is equivalent to the request.
 
     Raises:
@@ -214,21 +206,21 @@ def build_tree(request: BenchmarkRequest) -> YamlMapping:
     metrics = [write_text(piece.place, piece.text) for piece in read_pieces("--metric", request.metrics or METRICS)]
     if builder.faults:
         raise SpecError(builder.faults)
-    sections: dict[str, YamlNode] = {
-        "version": YamlScalar(top, VERSION, str(VERSION)),
-        "name": YamlScalar(top, NAME, NAME),
-        "datasets": YamlMapping(top, datasets),
-        "models": YamlMapping(top, builder.models.blocks),
-        "systems": YamlMapping(top, systems),
-        "metrics": YamlSequence(top, [*metrics]),
-        "reports": YamlSequence(top, [write_text(top, word) for word in request.reports]),
+    sections: dict[str, yaml_tree.YamlNode] = {
+        "version": yaml_tree.YamlScalar(top, VERSION, str(VERSION)),
+        "name": yaml_tree.YamlScalar(top, NAME, NAME),
+        "datasets": yaml_tree.YamlMapping(top, datasets),
+        "models": yaml_tree.YamlMapping(top, builder.models.blocks),
+        "systems": yaml_tree.YamlMapping(top, systems),
+        "metrics": yaml_tree.YamlSequence(top, [*metrics]),
+        "reports": yaml_tree.YamlSequence(top, [write_text(top, word) for word in request.reports]),
     }
     if not builder.models.blocks:
         del sections["models"]
     return make_block(top, sections)
 
 
-def write_yaml(tree: YamlMapping) -> str:
+def write_yaml(tree: yaml_tree.YamlMapping) -> str:
     """The tree as YAML text that reads back as the same values."""
     import yaml
 
@@ -239,7 +231,7 @@ def write_yaml(tree: YamlMapping) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if _SAFE_TEXT.fullmatch(text) else '"')
 
     Dumper.add_representer(str, represent)
-    return yaml.dump(to_data(tree), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return yaml.dump(yaml_tree.to_data(tree), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
 @dataclass(slots=True)
@@ -248,7 +240,7 @@ class _System:
 
     name: str
     piece: ArgumentPiece
-    block: YamlMapping
+    block: yaml_tree.YamlMapping
     components: list[_System] = field(default_factory=list)
 
 
@@ -260,9 +252,9 @@ class _Builder:
         self.models = ModelBlocks()
         self._named: set[str] = set()
 
-    def read_datasets(self, pieces: Sequence[ArgumentPiece], split: str | None) -> dict[str, YamlEntry]:
+    def read_datasets(self, pieces: Sequence[ArgumentPiece], split: str | None) -> dict[str, yaml_tree.YamlEntry]:
         """The blocks under `datasets:`."""
-        entries: dict[str, YamlEntry] = {}
+        entries: dict[str, yaml_tree.YamlEntry] = {}
         for piece in pieces:
             try:
                 name, folder = _name_dataset(piece)
@@ -270,17 +262,17 @@ class _Builder:
                 if name in entries:
                     message = f"another dataset is already named {quote(name)}"
                     refuse(piece, message, f"give this one another name: NAME={piece.text}")
-                use = YamlScalar(piece.place, "beir", "beir")
+                use = yaml_tree.YamlScalar(piece.place, "beir", "beir")
                 block = make_block(piece.place, {"use": use, "path": write_text(folder.place, folder.text)})
                 if split is not None:
                     place = SourceText("--split", split).place(0, len(split))
-                    block.entries["split"] = YamlEntry(place, write_text(place, split))
-                entries[name] = YamlEntry(piece.place, block)
+                    block.entries["split"] = yaml_tree.YamlEntry(place, write_text(place, split))
+                entries[name] = yaml_tree.YamlEntry(piece.place, block)
             except RefusedError as refused:
                 self.faults += refused.diagnostics
         return entries
 
-    def read_systems(self, pieces: Sequence[ArgumentPiece]) -> dict[str, YamlEntry]:
+    def read_systems(self, pieces: Sequence[ArgumentPiece]) -> dict[str, yaml_tree.YamlEntry]:
         """The blocks under `systems:`: first the listed systems, then those that they read and that are not listed."""
         self._named = {match[1] for piece in pieces if (match := _NAMED.match(piece.text))}
         listed: dict[str, _System] = {}
@@ -295,12 +287,12 @@ class _Builder:
         systems = dict(listed)
         for system in listed.values():
             self._add_components(system, systems)
-        return {name: YamlEntry(system.piece.place, system.block) for name, system in systems.items()}
+        return {name: yaml_tree.YamlEntry(system.piece.place, system.block) for name, system in systems.items()}
 
     def _add_components(self, system: _System, systems: dict[str, _System]) -> None:
         for component in system.components:
             other = systems.setdefault(component.name, component)
-            if to_data(other.block) != to_data(component.block):
+            if yaml_tree.to_data(other.block) != yaml_tree.to_data(component.block):
                 message = f"another system with different settings is already named {quote(component.name)}"
                 fault = component.piece.place.diagnose(message, "command-line", "give that system another name")
                 self.faults.append(fault)
@@ -313,7 +305,9 @@ class _Builder:
             head = head.cut(named.end())
         word, target = head.partition(":")
         shape = shape_of(self._find_node(word))
-        block = YamlMapping(piece.place, {"use": YamlEntry(word.place, write_text(word.place, word.text))})
+        block = yaml_tree.YamlMapping(
+            piece.place, {"use": yaml_tree.YamlEntry(word.place, write_text(word.place, word.text))}
+        )
         given = {option.partition("=")[0].text for option in options}
         components: list[_System] = []
         if target is None:
@@ -337,7 +331,7 @@ class _Builder:
         return node_type
 
     def _read_target(
-        self, block: YamlMapping, shape: ArgumentShape, word: ArgumentPiece, target: ArgumentPiece
+        self, block: yaml_tree.YamlMapping, shape: ArgumentShape, word: ArgumentPiece, target: ArgumentPiece
     ) -> tuple[str, list[_System]]:
         """Write what follows the colon into the block. Returns the system's label, and the systems that it reads."""
         if not any(shape):
@@ -373,7 +367,7 @@ class _Builder:
         return names, components
 
 
-def _fill_in_default(block: YamlMapping, shape: ArgumentShape, word: ArgumentPiece, given: set[str]) -> str:
+def _fill_in_default(block: yaml_tree.YamlMapping, shape: ArgumentShape, word: ArgumentPiece, given: set[str]) -> str:
     """Write the word's default model into the block, unless a model is given. Returns a label for the system."""
     needed = [reference for reference in shape if reference and reference.key not in given]
     if any(reference.default is None for reference in needed):
@@ -384,31 +378,33 @@ def _fill_in_default(block: YamlMapping, shape: ArgumentShape, word: ArgumentPie
     return f"{word.text}-{shape.model.default}"
 
 
-def _add(block: YamlMapping, key: str, piece: ArgumentPiece, text: str) -> None:
-    block.entries[key] = YamlEntry(piece.place, write_text(piece.place, text))
+def _add(block: yaml_tree.YamlMapping, key: str, piece: ArgumentPiece, text: str) -> None:
+    block.entries[key] = yaml_tree.YamlEntry(piece.place, write_text(piece.place, text))
 
 
-def _add_names(block: YamlMapping, systems: SystemReference, names: Sequence[tuple[ArgumentPiece, str]]) -> None:
+def _add_names(
+    block: yaml_tree.YamlMapping, systems: SystemReference, names: Sequence[tuple[ArgumentPiece, str]]
+) -> None:
     nodes = [write_text(piece.place, name) for piece, name in names]
-    value = YamlSequence(nodes[0].place, [*nodes]) if systems.many else nodes[0]
-    block.entries[systems.key] = YamlEntry(nodes[0].place, value)
+    value = yaml_tree.YamlSequence(nodes[0].place, [*nodes]) if systems.many else nodes[0]
+    block.entries[systems.key] = yaml_tree.YamlEntry(nodes[0].place, value)
 
 
-def _add_option(block: YamlMapping, option: ArgumentPiece) -> None:
+def _add_option(block: yaml_tree.YamlMapping, option: ArgumentPiece) -> None:
     """Write `KEY=VALUE` into the block. The value is YAML."""
     key, value = option.partition("=")
     assert value is not None, "an option is found by its '='"
     if key.text in block.entries:
         refuse(key, f"the key {quote(key.text)} is given twice", None)
     source = SourceText(option.source.path, option.source.text[: value.end], option.source.first_line)
-    node, faults = read_yaml(source, value.start)
+    node, faults = yaml_tree.read_yaml(source, value.start)
     if faults:
         raise RefusedError(faults)
-    block.entries[key.text] = YamlEntry(key.place, node or YamlScalar(value.place, None, ""))
+    block.entries[key.text] = yaml_tree.YamlEntry(key.place, node or yaml_tree.YamlScalar(value.place, None, ""))
 
 
 def _refuse_second(system: _System, first: _System) -> NoReturn:
-    if to_data(system.block) == to_data(first.block):
+    if yaml_tree.to_data(system.block) == yaml_tree.to_data(first.block):
         refuse(system.piece, f"the system {quote(system.name)} is listed twice", "remove one of them")
     hint = "give this one another name: NAME=SYSTEM"
     refuse(system.piece, f"another system is already named {quote(system.name)}", hint)

@@ -22,16 +22,8 @@ from rageval_spec.calibration.judge_quality import FEWEST, Calibration, Promise,
 from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning
 from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
+from rageval_spec.commands.calibrate import verdict_sentences
 from rageval_spec.commands.calibrate.label_choice import CalibrationSettings
-from rageval_spec.commands.calibrate.verdict_sentences import (
-    Sentence,
-    conclude_judge,
-    draw_biases,
-    draw_comparison,
-    draw_curve,
-    say_needs,
-    say_promise,
-)
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.terminal import tabulate
@@ -206,7 +198,7 @@ def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterato
     from rich.text import Text
 
     if group.comparison is not None:
-        yield from draw_comparison(group.comparison, details=settings.details)
+        yield from verdict_sentences.draw_comparison(group.comparison, details=settings.details)
     is_short = len(group.found) > 1 and not settings.details
     for found in group.found:
         yield from _draw_head(found.calibration, found.joined.bounds)
@@ -241,7 +233,7 @@ def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[Ren
     yield from _draw_means(calibration, is_weighted=bool(found.joined.shares))
     if calibration.learning is not None:
         yield from _draw_learning(calibration.learning, calibration.items, details=details)
-    yield from draw_biases(found.biases, details=details)
+    yield from verdict_sentences.draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
     yield from _draw_promise(found.promise, settings, calibration)
@@ -256,10 +248,10 @@ def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[Rend
     yield ""
     if bounds != (0.0, 1.0):
         yield Text(f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}.")
-    yield from _write_sentences(conclude_judge(found))
+    yield from _write_sentences(verdict_sentences.conclude_judge(found))
 
 
-def _write_sentences(sentences: Iterable[Sentence]) -> Iterator[RenderableType]:
+def _write_sentences(sentences: Iterable[verdict_sentences.Sentence]) -> Iterator[RenderableType]:
     """The sentences, one a line, and an empty line if there are any."""
     from rich.text import Text
 
@@ -382,9 +374,9 @@ def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Re
     from rich.text import Text
 
     yield Text("Labels to buy", "bold")
-    yield from _write_sentences((sentence, "") for sentence in say_needs(found, items))
+    yield from _write_sentences((sentence, "") for sentence in verdict_sentences.say_needs(found, items))
     if details:
-        yield draw_curve(found)
+        yield verdict_sentences.draw_curve(found)
         yield ""
 
 
@@ -394,7 +386,7 @@ def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Cali
     if found is None or settings.limit is None:
         return
     warning = explain_promise(of.sampling)
-    told = say_promise(found, settings.limit, settings.confidence, of.items)
+    told = verdict_sentences.say_promise(found, settings.limit, settings.confidence, of.items)
     yield from _write_sentences([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
     rows = [
         (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import registry, runner
 from rageval_spec.calibration.judge_comparison import Spending, find_spending, list_chat_models
-from rageval_spec.calibration.labelled_items import find_clusters, join_labels, read_samples
+from rageval_spec.calibration.labelled_items import Answered, Joined, find_clusters, join_labels, read_samples
 from rageval_spec.calibration.thresholds import StepScores
 from rageval_spec.commands import console
 from rageval_spec.commands.calibrate.label_choice import CalibratedCriterion, Known, choose, count_others, know_nodes
@@ -29,13 +29,12 @@ from rageval_spec.pipeline.execution.sample_judging import AskedJudge, expect_ca
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import digest_criterion, digest_identity, identify_judge
 from rageval_spec.spec.blocks.gates import NamedMetric
-from rageval_spec.spec.blocks.spec_node import default_block, default_names
+from rageval_spec.spec.blocks.spec_node import Spec, default_block, default_names
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.calibration.labelled_items import Answered, Joined
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.labels import Label, LabelScale
     from rageval_spec.data.samples import Sample
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Judge, Node
     from rageval_spec.progress import ProgressDisplay
     from rageval_spec.runner import Options, PlannedRun
-    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 @dataclass(frozen=True, slots=True)

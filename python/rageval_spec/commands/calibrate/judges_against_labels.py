@@ -12,28 +12,8 @@ from rageval_spec.calibration.judge_comparison import ComparedJudge, Spending, c
 from rageval_spec.calibration.judge_quality import measure_judge, measure_slices, promise
 from rageval_spec.calibration.labelled_items import Joined, join_labels
 from rageval_spec.calibration.measures import WIDTH
-from rageval_spec.commands.calibrate.calibration_report import (
-    CriterionReport,
-    JudgeReport,
-    check_place,
-    draw_group,
-    dump,
-    write_anchors,
-    write_calibrations,
-)
+from rageval_spec.commands.calibrate import calibration_report, label_choice
 from rageval_spec.commands.calibrate.judge_runs import CalibrationValues, Running, evaluate
-from rageval_spec.commands.calibrate.label_choice import (
-    CalibratedCriterion,
-    CalibrationSettings,
-    choose,
-    count_others,
-    explain_other,
-    know,
-    read_criterion,
-    read_guarantee,
-    read_scale,
-    read_spec_labels,
-)
 from rageval_spec.commands.results_argument import is_spec, open_results
 from rageval_spec.data.labels import find_ends
 from rageval_spec.diagnostics import make_visible
@@ -91,11 +71,16 @@ def calibrate_judges(
         UsageError: an option is wrong, or the results lack a labelled metric.
     """
     if output is not None:
-        check_place(output)
+        calibration_report.check_place(output)
     if freeze is not None:
-        check_place(freeze, "anchors")
-    settings = CalibrationSettings(
-        read_scale(scale), read_criterion(threshold), width, read_guarantee(guarantee), confidence, details=details
+        calibration_report.check_place(freeze, "anchors")
+    settings = label_choice.CalibrationSettings(
+        label_choice.read_scale(scale),
+        label_choice.read_criterion(threshold),
+        width,
+        label_choice.read_guarantee(guarantee),
+        confidence,
+        details=details,
     )
     evaluated = (
         _run_spec(Path(results), labels, columns, metrics, judges, running or Running())
@@ -108,12 +93,14 @@ def calibrate_judges(
     kept: list[str] = []
     if output is not None:
         entries = [keep_calibration(evaluation, one.joined, one.calibration, one.promise) for one in found]
-        kept.append(write_calibrations(output, evaluation, entries))
+        kept.append(calibration_report.write_calibrations(output, evaluation, entries))
     if freeze is not None:
-        kept.append(write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found]))
+        kept.append(
+            calibration_report.write_anchors(freeze, evaluation, [(one.joined, one.calibration) for one in found])
+        )
     if form == "json":
-        return dump(groups, evaluated.others)
-    notes = [explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
+        return calibration_report.dump(groups, evaluated.others)
+    notes = [label_choice.explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
     return render_text(lambda _: _draw_all(groups, settings, [*notes, *kept]))
 
 
@@ -133,11 +120,11 @@ def _open(
         raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
     told = read_labels(labels, read_columns(columns))
     recorded = read_recorded_spec(evaluation)
-    known = know(evaluation, recorded)
-    chosen = choose(known, told, metrics, judges)
+    known = label_choice.know(evaluation, recorded)
+    chosen = label_choice.choose(known, told, metrics, judges)
     compared = [] if recorded is None else [name for one in chosen for name in one.compared]
     spending = {name: find_spending(evaluation, recorded, name) for name in compared if recorded is not None}
-    return CalibrationValues(evaluation, chosen, known, spending, count_others(known, told, metrics))
+    return CalibrationValues(evaluation, chosen, known, spending, label_choice.count_others(known, told, metrics))
 
 
 def _run_spec(
@@ -150,13 +137,13 @@ def _run_spec(
 ) -> CalibrationValues:
     """Run a spec, with labels of its own or from files."""
     spec = load(path, overrides=running.overrides)
-    told = read_labels(labels, read_columns(columns)) if labels else read_spec_labels(spec)
+    told = read_labels(labels, read_columns(columns)) if labels else label_choice.read_spec_labels(spec)
     return evaluate(spec, told, metrics, judges, running)
 
 
 def _calibrate(
-    evaluated: CalibrationValues, chosen: CalibratedCriterion, settings: CalibrationSettings
-) -> CriterionReport:
+    evaluated: CalibrationValues, chosen: label_choice.CalibratedCriterion, settings: label_choice.CalibrationSettings
+) -> calibration_report.CriterionReport:
     """Measure the judges of one criterion, and compare them."""
     evaluation = evaluated.evaluation
     bounds = _list_bounds(evaluation)
@@ -169,7 +156,9 @@ def _calibrate(
         ComparedJudge(joined[name], evaluated.known.judges.get(name), evaluated.spending.get(name, Spending()))
         for name in chosen.compared
     ]
-    return CriterionReport(found, compare_judges(contenders, settings.criterion) if contenders else None)
+    return calibration_report.CriterionReport(
+        found, compare_judges(contenders, settings.criterion) if contenders else None
+    )
 
 
 def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
@@ -179,8 +168,10 @@ def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     return {name: find_ends(*metric.bounds) for name, metric in metrics.items()}
 
 
-def _measure(evaluation: Evaluation, joined: Joined, settings: CalibrationSettings) -> JudgeReport:
-    return JudgeReport(
+def _measure(
+    evaluation: Evaluation, joined: Joined, settings: label_choice.CalibrationSettings
+) -> calibration_report.JudgeReport:
+    return calibration_report.JudgeReport(
         joined,
         measure_judge(joined, settings.criterion, width=settings.width),
         find_biases(evaluation, joined),
@@ -190,9 +181,11 @@ def _measure(evaluation: Evaluation, joined: Joined, settings: CalibrationSettin
 
 
 def _draw_all(
-    groups: Sequence[CriterionReport], settings: CalibrationSettings, notes: Sequence[str]
+    groups: Sequence[calibration_report.CriterionReport],
+    settings: label_choice.CalibrationSettings,
+    notes: Sequence[str],
 ) -> Iterator[RenderableType]:
     for group in groups:
-        yield from draw_group(group, settings)
+        yield from calibration_report.draw_group(group, settings)
     for note in notes:
         yield make_visible(note)

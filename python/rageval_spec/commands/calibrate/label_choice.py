@@ -16,14 +16,13 @@ from rageval_spec.calibration.thresholds import ThresholdCriterion
 from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Labels, Node
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.history.metric_definitions import RecordedSpec
-    from rageval_spec.plugin import Labels, Node
     from rageval_spec.spec.blocks.gates import NamedMetric
     from rageval_spec.spec.blocks.spec_node import Spec
 

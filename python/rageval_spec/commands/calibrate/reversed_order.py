@@ -9,7 +9,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.calibration.labelled_items import join_labels, read_samples
+from rageval_spec.calibration.labelled_items import Answered, join_labels, read_samples
 from rageval_spec.calibration.order_effect import SIGNIFICANT, OrderEffect, adjust, measure_order
 from rageval_spec.commands.calibrate.label_choice import read_scale, read_spec_labels
 from rageval_spec.commands.results_argument import is_spec, open_results_of
@@ -36,7 +36,6 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rageval_spec.calibration.labelled_items import Answered
     from rageval_spec.commands.calibrate.judge_runs import Running
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.labels import Label

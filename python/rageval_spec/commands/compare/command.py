@@ -10,13 +10,12 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.compare.question_changes import Compared
+from rageval_spec.commands.compare.question_changes import Compared, QuestionChange
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.compare.question_changes import QuestionChange
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.drawing.question_order import Filter
 

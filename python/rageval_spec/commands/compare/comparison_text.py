@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.commands.compare.metric_changes import MetricChange
-from rageval_spec.commands.compare.question_changes import Kind, QuestionChange, QuestionChanges
+from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.card_text import draw_line, format_change, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from rageval_spec.commands.compare.question_changes import Compared
     from rageval_spec.data.evaluation import Comparison
 
 

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING
 from rageval_spec.data.datasets import Fingerprint
 from rageval_spec.data.outcomes import LABEL, has_unnamed
 from rageval_spec.drawing.question_order import match_systems
-from rageval_spec.history.comparability import describe_changes, describe_overlap, describe_unknown
+from rageval_spec.history.comparability import Comparability, describe_changes, describe_overlap, describe_unknown
 from rageval_spec.history.metric_definitions import read_recorded_spec
 from rageval_spec.history.saved_evaluations import list_setting_changes
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
-from rageval_spec.statistics.aggregation import adjust_table, compare_evaluations, is_percentile
+from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-    from rageval_spec.history.comparability import Comparability
-    from rageval_spec.statistics.aggregation import PairedTests
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,25 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from rageval_spec.commands.compare.metric_changes import list_edited_parts
+from rageval_spec.commands.compare.metric_changes import MetricChange, list_edited_parts
 from rageval_spec.data.outcomes import CELL
-from rageval_spec.drawing.question_order import (
-    KEY,
-    SMALLEST_CHANGE,
-    BaselineValues,
-    Filter,
-    complete_filter,
-    find_base_values,
-    is_failed,
-    match_systems,
-    rate_values,
-)
+from rageval_spec.drawing import question_order
 from rageval_spec.history.comparability import find_edits
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.commands.compare.metric_changes import MetricChange
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.data.evaluation import Evaluation
 
@@ -92,7 +81,7 @@ class QuestionChanges:
     shared: int
 
 
-def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -> QuestionChanges:
+def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> QuestionChanges:
     """The questions that changed since `earlier`.
 
     Args:
@@ -103,9 +92,11 @@ def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) ->
     Raises:
         UsageError: the evaluation has no such metric, system or dataset.
     """
-    wanted = complete_filter(evaluation, wanted)
+    wanted = question_order.complete_filter(evaluation, wanted)
     questions = _list_shared(evaluation, earlier, wanted)
-    table = questions.join(_find_largest(evaluation, earlier, wanted), on=KEY, how="left", maintain_order="left")
+    table = questions.join(
+        _find_largest(evaluation, earlier, wanted), on=question_order.KEY, how="left", maintain_order="left"
+    )
     table = _classify(table).sort("size", descending=True, maintain_order=True)
     found = Counter(table["kind"].to_list())
     shown = [row for kind in KINDS for row in _take(table, kind, wanted.limit)]
@@ -120,22 +111,22 @@ def _take(table: pl.DataFrame, kind: Kind, limit: int | None) -> Sequence[dict[s
     return (rows if limit is None else rows.head(limit)).to_dicts()
 
 
-def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -> pl.DataFrame:
+def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> pl.DataFrame:
     """The questions that are the same in both: `KEY`, whether each side failed, and whether the answer is another."""
     import polars as pl
 
     now = _list_answers(evaluation, {system: system for system in evaluation.systems})
     before = _list_answers(
-        earlier, {old: new for new, old in match_systems(evaluation.systems, earlier.systems).items()}
+        earlier, {old: new for new, old in question_order.match_systems(evaluation.systems, earlier.systems).items()}
     )
-    table = now.join(before, on=KEY, suffix="_before", maintain_order="left")
+    table = now.join(before, on=question_order.KEY, suffix="_before", maintain_order="left")
     table = table.join(
         _list_changed(evaluation, earlier), on=["dataset", "query_id"], how="anti", maintain_order="left"
     )
     for name, value in (("dataset", wanted.dataset), ("system", wanted.system)):
         table = table if value is None else table.filter(pl.col(name) == value)
     another = (pl.col("answer") != pl.col("answer_before")).fill_null(False)
-    return table.select(*KEY, "failed", "failed_before", another.alias("is_another"))
+    return table.select(*question_order.KEY, "failed", "failed_before", another.alias("is_another"))
 
 
 def _list_changed(evaluation: Evaluation, earlier: Evaluation) -> pl.DataFrame:
@@ -151,21 +142,23 @@ def _list_answers(evaluation: Evaluation, names: Mapping[str, str]) -> pl.DataFr
     """Every question of the named systems, under their new names: `KEY`, `failed`, `answer`."""
     import polars as pl
 
-    known = evaluation.select_samples(*KEY, "error", "status", "answer")
-    samples = known.select(*KEY, is_failed(known).alias("failed"), "answer")
-    valued = evaluation.values.select(KEY).unique(maintain_order=True)
-    others = valued.join(samples.select(KEY), on=KEY, how="anti", maintain_order="left")
+    known = evaluation.select_samples(*question_order.KEY, "error", "status", "answer")
+    samples = known.select(*question_order.KEY, question_order.is_failed(known).alias("failed"), "answer")
+    valued = evaluation.values.select(question_order.KEY).unique(maintain_order=True)
+    others = valued.join(samples.select(question_order.KEY), on=question_order.KEY, how="anti", maintain_order="left")
     table = pl.concat([samples, others.with_columns(pl.lit(False).alias("failed"))], how="diagonal")
     known = table.filter(pl.col("system").is_in(list(names)))
     return known.with_columns(pl.col("system").replace(dict(names)))
 
 
-def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -> pl.DataFrame:
+def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> pl.DataFrame:
     """The change that decides for each question: `KEY`, `metric`, `before`, `after`, `fall`, `crosses`."""
     import polars as pl
 
-    both = rate_values(evaluation, wanted.metric).join(
-        find_base_values(evaluation, BaselineValues("before", earlier)), on=[*CELL, "query_id"], maintain_order="left"
+    both = question_order.rate_values(evaluation, wanted.metric).join(
+        question_order.find_base_values(evaluation, question_order.BaselineValues("before", earlier)),
+        on=[*CELL, "query_id"],
+        maintain_order="left",
     )
     diagnosis = evaluation.diagnosis
     wrong_from = 1.0 - (_WRONG_BELOW if diagnosis is None else diagnosis.wrong_below)
@@ -173,10 +166,10 @@ def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -
     changes = both.with_columns(
         (pl.col("badness") - badness_before).alias("fall"),
         ((pl.col("badness") > wrong_from) != (badness_before > wrong_from)).alias("crosses"),
-    ).filter(pl.col("fall").abs() > SMALLEST_CHANGE)
+    ).filter(pl.col("fall").abs() > question_order.SMALLEST_CHANGE)
     ordered = changes.sort(["crosses", pl.col("fall").abs()], descending=True, maintain_order=True)
-    return ordered.unique(KEY, keep="first", maintain_order=True).select(
-        *KEY, "metric", pl.col("base").alias("before"), pl.col("value").alias("after"), "fall", "crosses"
+    return ordered.unique(question_order.KEY, keep="first", maintain_order=True).select(
+        *question_order.KEY, "metric", pl.col("base").alias("before"), pl.col("value").alias("after"), "fall", "crosses"
     )
 
 
@@ -206,11 +199,11 @@ def _describe(
     rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, earlier: Evaluation
 ) -> Iterator[QuestionChange]:
     """The changes, with the texts of the questions that are shown."""
-    systems = match_systems(evaluation.systems, earlier.systems)
+    systems = question_order.match_systems(evaluation.systems, earlier.systems)
     now = _find_texts(evaluation, [(row["dataset"], row["system"], row["query_id"]) for row in rows])
     before = _find_texts(earlier, [(row["dataset"], systems[row["system"]], row["query_id"]) for row in rows])
     for row in rows:
-        dataset, system, query_id = (row[name] for name in KEY)
+        dataset, system, query_id = (row[name] for name in question_order.KEY)
         text = now.get((dataset, system, query_id), {})
         old = before.get((dataset, systems[system], query_id), {})
         is_kept = _holds_answer(text) and _holds_answer(old)
@@ -234,10 +227,12 @@ def _describe(
 def _find_texts(evaluation: Evaluation, keys: Sequence[tuple[str, str, str]]) -> dict[tuple[str, ...], dict[str, Any]]:
     import polars as pl
 
-    wanted = pl.DataFrame(keys, schema=dict.fromkeys(KEY, pl.String), orient="row")
+    wanted = pl.DataFrame(keys, schema=dict.fromkeys(question_order.KEY, pl.String), orient="row")
     rows = evaluation.find_samples(wanted)
-    rows = rows.select(*KEY, "question", "answer", "error", is_failed(rows).alias("is_failed"))
-    return {tuple(row[name] for name in KEY): row for row in rows.to_dicts()}
+    rows = rows.select(
+        *question_order.KEY, "question", "answer", "error", question_order.is_failed(rows).alias("is_failed")
+    )
+    return {tuple(row[name] for name in question_order.KEY): row for row in rows.to_dicts()}
 
 
 def _holds_answer(text: Mapping[str, Any]) -> bool:

@@ -24,14 +24,13 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import BROKEN, PASSED, UsageError
-from rageval_spec.generation.question_sets import divide_rows, read_shares
+from rageval_spec.generation.question_sets import GeneratedTestSet, divide_rows, read_shares
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
     from rageval_spec.commands.generate.output import OutputFiles
     from rageval_spec.datasets.generated import Generated, GeneratedNode
-    from rageval_spec.generation.question_sets import GeneratedTestSet
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Node

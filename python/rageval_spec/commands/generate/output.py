@@ -16,7 +16,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.question_production import REASONS
-from rageval_spec.generation.question_sets import SIDES
+from rageval_spec.generation.question_sets import SIDES, GeneratedTestSet, KindShare
 from rageval_spec.runner import write_report
 from rageval_spec.wording import count_noun
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.datasets.generated import Generated
-    from rageval_spec.generation.question_sets import GeneratedTestSet, KindShare
     from rageval_spec.plugin.budget import Budget
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Dataset, System
 from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.question_files import QuestionColumns
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.tables import Collection
-    from rageval_spec.plugin import Dataset, System
 
 
 _WORDS = {

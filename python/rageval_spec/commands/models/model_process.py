@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeV
 
 from rageval_spec import registry
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, EmbeddingModel, Role
-from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, PairScores, Role, TokenTags
+from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from rageval_spec.plugin import Embeddings, PairScores, TokenTags
-    from rageval_spec.progress import ProgressDisplay
 
 TELL_EVERY = 0.1
 """Seconds between two reports of progress."""

@@ -21,36 +21,11 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
-from rageval_spec.reading.formats.column_layouts import (
-    CORPUS,
-    QUESTION_IDS,
-    QUESTIONS,
-    CorpusColumns,
-    RecordColumn,
-    Records,
-    choose_keys,
-    chosen_names,
-    corpus_table,
-    explain_absent,
-    guess_names,
-    guess_question,
-    qrels_table,
-    queries_table,
-    write_mapping,
-)
+from rageval_spec.reading import question_files
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
 from rageval_spec.reading.formats.json_files import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.formats.text_files import ForeignFileError
-from rageval_spec.reading.question_files import (
-    RELEVANT,
-    QuestionColumns,
-    QuestionRow,
-    find_question_names,
-    find_twice,
-    list_other_names,
-    other_columns_table,
-    references_table,
-)
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import find_absent, list_columns, split_ids
 from rageval_spec.recorded.tool_layouts import Layout
@@ -88,10 +63,10 @@ class FileDataset(Dataset[N]):
                 yield from self.check_columns(key, file, present)
 
     def check_ids(
-        self, key: str, rows: Iterable[tuple[str, Mapping[str, Any]]], column: RecordColumn
+        self, key: str, rows: Iterable[tuple[str, Mapping[str, Any]]], column: column_layouts.RecordColumn
     ) -> Iterator[FileFault]:
         """Report a query that a file lists twice."""
-        twice = find_twice(self.context.resolve(getattr(self.node, key)), rows, column.known)
+        twice = question_files.find_twice(self.context.resolve(getattr(self.node, key)), rows, column.known)
         if twice is not None:
             yield FileFault((key,), twice, "give each query its own id")
 
@@ -109,7 +84,7 @@ class FileDataset(Dataset[N]):
         absent = [c for c in required if c.required and not c.mapped and not any(name in present for name in c.known)]
         if absent:
             taken = {name for column in required for name in column.known}
-            message, hint = explain_absent(absent, present, taken)
+            message, hint = column_layouts.explain_absent(absent, present, taken)
             yield FileFault((key,), f"{file}: {message}", hint)
 
     def has_columns(self, key: str) -> bool:  # noqa: ARG002
@@ -117,7 +92,7 @@ class FileDataset(Dataset[N]):
         return True
 
     @abstractmethod
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[RecordColumn]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
         """The block that names the columns of a file, and the columns that are read from it."""
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
@@ -150,20 +125,20 @@ class FileDataset(Dataset[N]):
         return None if name is None else partial(load, self.context.resolve(name))
 
 
-QUERY_ID = RecordColumn(
+QUERY_ID = column_layouts.RecordColumn(
     "query_id",
-    QUESTION_IDS,
+    column_layouts.QUESTION_IDS,
     "id",
     advice="number the rows with 'ids: row'",
 )
-TEXT = RecordColumn("text", QUESTIONS)
-_RELEVANT = RecordColumn("relevant", RELEVANT, "id")
+TEXT = column_layouts.RecordColumn("text", column_layouts.QUESTIONS)
+_RELEVANT = column_layouts.RecordColumn("relevant", question_files.RELEVANT, "id")
 _ROWS_LOOKED_AT = 20
 _MOST_DESCRIBED = 1000
 """How many rows of a long file show what its columns are."""
 
 
-class RowColumns(QuestionColumns):
+class RowColumns(question_files.QuestionColumns):
     """The names of the columns of a row, and under `corpus` those of the documents."""
 
     relevant: str | None = Field(
@@ -173,7 +148,9 @@ class RowColumns(QuestionColumns):
             "`relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
         ),
     )
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
+    corpus: column_layouts.CorpusColumns = Field(
+        default_factory=column_layouts.CorpusColumns, description="The names of the keys in `corpus`."
+    )
 
 
 class QuestionsNode(DatasetNode):
@@ -247,10 +224,10 @@ class QuestionsDataset(FileDataset[Q]):
         """Whether a file has named columns: every file except the qrels."""
         return key != "qrels"
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[RecordColumn]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
         """The block that names the columns of a file, and the columns that are read from it."""
         if key == "corpus":
-            return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+            return self.node.columns.corpus, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus")
         query_id, text, _ = self._wanted
         return self.node.columns, [text] if self._numbers_rows else [query_id, text]
 
@@ -275,14 +252,14 @@ class QuestionsDataset(FileDataset[Q]):
 
     def _guess_columns(self, present: Sequence[str]) -> str | None:
         rows = [row for _, row in islice(self._rows(), _ROWS_LOOKED_AT)]
-        question = guess_question(rows, present)
+        question = column_layouts.guess_question(rows, present)
         names = {} if question is None else {"text": question}
-        has_reference = bool(find_question_names(self.columns, present)["reference"])
+        has_reference = bool(question_files.find_question_names(self.columns, present)["reference"])
         parts = [
             part for part in ("text", "reference") if part not in names and not (part == "reference" and has_reference)
         ]
-        names |= guess_names(parts, present, names.values())
-        return f"write {write_mapping(('columns',), names)}" if names else None
+        names |= column_layouts.guess_names(parts, present, names.values())
+        return f"write {column_layouts.write_mapping(('columns',), names)}" if names else None
 
     def check_files(self) -> Iterator[FileFault]:
         """Check the files, and report a query that is listed twice."""
@@ -306,7 +283,7 @@ class QuestionsDataset(FileDataset[Q]):
         ids, text, relevant = columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
         is_numbered = self.node.ids == "row" or not (self.node.ids == "field" or {*ids.known} & {*present})
         wanted = {"query_id": () if is_numbered else ids.known, "text": text.known}
-        wanted |= find_question_names(columns, present)
+        wanted |= question_files.find_question_names(columns, present)
         wanted |= {"relevant": () if self.node.qrels is not None else relevant.known}
         found = {
             part: name for part, names in wanted.items() if (name := next((n for n in names if n in present), None))
@@ -314,7 +291,7 @@ class QuestionsDataset(FileDataset[Q]):
         details = [*source.list_details(), *(("ids are row numbers",) if is_numbered else ())]
         remarks = {} if source.is_long else source.remarks
         details += [f"{key} {value}" for key, value in remarks.items() if key in ("version", "created")]
-        others = list_other_names(present, columns, {*found.values(), VARIABLES})
+        others = question_files.list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
         kept = (name for name in others if name and name not in originals.values())
         yield FileReading(self.node.path, tuple(details), shown, tuple(kept))
@@ -346,12 +323,12 @@ class QuestionsDataset(FileDataset[Q]):
 
         query_id, text, _ = self._wanted
         if not self._numbers_rows:
-            return queries_table(self._read((query_id, text)))
+            return column_layouts.queries_table(self._read((query_id, text)))
         records = self._read((text,))
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
-        return queries_table(Records(records.frame.with_columns(numbers), records.locate))
+        return column_layouts.queries_table(column_layouts.Records(records.frame.with_columns(numbers), records.locate))
 
-    def _read(self, wanted: Sequence[RecordColumn]) -> Records:
+    def _read(self, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """Columns of the file, at once where that finds the same as reading row by row."""
         source = self.source
         if source.form == "json" and source.is_direct(self.columns):
@@ -361,22 +338,22 @@ class QuestionsDataset(FileDataset[Q]):
         return source.records(self.columns, wanted)
 
     def _load_references(self) -> pl.DataFrame | None:
-        rows = (QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
-        return references_table(self.source.path, rows, self.columns, "columns")
+        rows = (question_files.QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
+        return question_files.references_table(self.source.path, rows, self.columns, "columns")
 
     def _load_columns(self) -> pl.DataFrame | None:
         names = self._other_names(list(dict.fromkeys(name for _, row in self._rows() for name in row)))
-        return other_columns_table(((query_id, row) for _, query_id, row in self._questions()), names)
+        return question_files.other_columns_table(((query_id, row) for _, query_id, row in self._questions()), names)
 
     def _other_names(self, present: Sequence[str]) -> list[str]:
         query_id, text, relevant = self._wanted
         first = next(self._rows())[1]
-        read = chosen_names([text] if self._numbers_rows else [query_id, text], first)
+        read = column_layouts.chosen_names([text] if self._numbers_rows else [query_id, text], first)
         if self.node.qrels is None:
-            read |= chosen_names([relevant], present)
+            read |= column_layouts.chosen_names([relevant], present)
         if isinstance(first.get(VARIABLES), Mapping):
             read.add(VARIABLES)
-        return list_other_names(present, self.columns, read)
+        return question_files.list_other_names(present, self.columns, read)
 
     def _load_qrels(self) -> pl.DataFrame | None:
         import polars as pl
@@ -396,10 +373,12 @@ class QuestionsDataset(FileDataset[Q]):
             return None
         names = ("query_id", "doc_id", "relevance")
         frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
-        return qrels_table(Records(frame, lambda index: places[index]))
+        return column_layouts.qrels_table(column_layouts.Records(frame, lambda index: places[index]))
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
+        return column_layouts.corpus_table(
+            read_json_lines(path, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus"))
+        )
 
     def _explain_no_qrels(self) -> str:
         relevant = self.node.columns.over((_RELEVANT,), "columns")[0]
@@ -424,10 +403,10 @@ class QuestionsDataset(FileDataset[Q]):
         """Whether the number of a row is its query's id."""
         if self.node.ids != "auto" or self.node.qrels is not None or self.columns.query_id is not None:
             return self.node.ids == "row"
-        return not any(key in row for _, row in self._rows() for key in QUESTION_IDS)
+        return not any(key in row for _, row in self._rows() for key in column_layouts.QUESTION_IDS)
 
     @cached_property
-    def _wanted(self) -> tuple[RecordColumn, ...]:
+    def _wanted(self) -> tuple[column_layouts.RecordColumn, ...]:
         return self.columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
 
     def _questions(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -437,7 +416,7 @@ class QuestionsDataset(FileDataset[Q]):
         for number, (place, row) in enumerate(self._rows(), 1):
             query_id: str | None = str(number)
             if not is_numbered:
-                key = key or choose_keys(place, (column,), list(row))[column]
+                key = key or column_layouts.choose_keys(place, (column,), list(row))[column]
                 query_id = text_of(place, f"'{key}'", "id", row.get(key))
             if not query_id:
                 raise DataError(f"{place}: no query_id")

@@ -17,35 +17,9 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.plugin.plugin import FileReading
-from rageval_spec.reading.formats.column_layouts import (
-    CORPUS,
-    QRELS,
-    QUERIES,
-    QUESTION_IDS,
-    QUESTIONS,
-    CorpusColumns,
-    QrelsColumns,
-    RecordColumn,
-    Records,
-    chosen_names,
-    corpus_table,
-    guess_names,
-    guess_question,
-    list_names,
-    qrels_table,
-    queries_table,
-    write_mapping,
-)
+from rageval_spec.reading import question_files
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.text_files import ForeignFileError
-from rageval_spec.reading.question_files import (
-    RELEVANT,
-    QuestionColumns,
-    QuestionRow,
-    find_question_names,
-    list_other_names,
-    other_columns_table,
-    references_table,
-)
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.recorded.tool_layouts import Layout
 
@@ -56,13 +30,19 @@ T = TypeVar("T", bound="TabularNode")
 _ROWS_LOOKED_AT = 20
 
 
-class TabularColumns(QuestionColumns):
+class TabularColumns(question_files.QuestionColumns):
     """The column names of `path`; those of the other files are under `queries` and `corpus`."""
 
-    doc_id: str | None = Field(default=None, description=QrelsColumns.model_fields["doc_id"].description)
-    relevance: str | None = Field(default=None, description=QrelsColumns.model_fields["relevance"].description)
-    queries: QuestionColumns = Field(default_factory=QuestionColumns, description="The column names of `queries`.")
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The column names of `corpus`.")
+    doc_id: str | None = Field(default=None, description=column_layouts.QrelsColumns.model_fields["doc_id"].description)
+    relevance: str | None = Field(
+        default=None, description=column_layouts.QrelsColumns.model_fields["relevance"].description
+    )
+    queries: question_files.QuestionColumns = Field(
+        default_factory=question_files.QuestionColumns, description="The column names of `queries`."
+    )
+    corpus: column_layouts.CorpusColumns = Field(
+        default_factory=column_layouts.CorpusColumns, description="The column names of `corpus`."
+    )
 
 
 class TabularNode(DatasetNode):
@@ -114,10 +94,10 @@ class TabularDataset(FileDataset[T]):
         """A file with its format."""
 
     @abstractmethod
-    def read_whole(self, path: Path, columns: Sequence[RecordColumn]) -> Records:
+    def read_whole(self, path: Path, columns: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """Read columns of a file at once."""
 
-    def read(self, path: Path, columns: Sequence[RecordColumn]) -> Records:
+    def read(self, path: Path, columns: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """The columns of a file."""
         source, named = self.source(path), self.named(path)
         return self.read_whole(path, columns) if source.is_direct(named) else source.records(named, columns)
@@ -186,7 +166,7 @@ class TabularDataset(FileDataset[T]):
         except DataError:
             return None
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[RecordColumn]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
         """The block that names the columns of a file, and the columns that are read from it."""
         if key == "queries":
             return self.node.columns.queries, self._query_columns()
@@ -200,7 +180,7 @@ class TabularDataset(FileDataset[T]):
         """Also report column names of the questions that are written where those of the judgements belong."""
         misplaced = [] if key != "path" or self.node.queries is None else self._find_misplaced(present)
         for part, name in misplaced:
-            mapping = write_mapping(("columns", "queries"), {part: name})
+            mapping = column_layouts.write_mapping(("columns", "queries"), {part: name})
             message = f"{file} has the judgements but no column {name!r}"
             yield FileFault(("columns", part), message, f"for the columns of {self.node.queries} write {mapping}")
         if key == "path" and self._is_unknown(present):
@@ -210,7 +190,7 @@ class TabularDataset(FileDataset[T]):
             yield from (f for f in super().check_columns(key, file, present) if f.key not in told)
 
     def _find_misplaced(self, present: Sequence[str]) -> list[tuple[str, str]]:
-        parts = [part for part in QuestionColumns.model_fields if part != "query_id"]
+        parts = [part for part in question_files.QuestionColumns.model_fields if part != "query_id"]
         named = [(part, getattr(self.node.columns, part)) for part in parts]
         return [(part, name) for part, name in named if name is not None and name not in present]
 
@@ -224,14 +204,24 @@ class TabularDataset(FileDataset[T]):
         """What the file seems to contain, judged by its first rows, and the mapping to write."""
         message = f"{file} has neither questions nor judgements under a known name; its columns are "
         rows = [row for _, row in islice(self.rows(self._path), _ROWS_LOOKED_AT)]
-        question = guess_question(rows, present)
+        question = column_layouts.guess_question(rows, present)
         names = {} if question is None else {"text": question}
-        names |= guess_names([part for part in ("text", "reference") if part not in names], present, names.values())
-        advice = [f"for questions with gold answers write {write_mapping(('columns',), names)}"] if names else []
-        judged = {} if question is not None else guess_names([column.name for column in QRELS], present)
-        if len(judged) == len(QRELS):
-            advice.append(f"for judgements write {write_mapping(('columns',), judged)}")
-        return message + list_names(present), "; ".join(advice)
+        names |= column_layouts.guess_names(
+            [part for part in ("text", "reference") if part not in names], present, names.values()
+        )
+        advice = (
+            [f"for questions with gold answers write {column_layouts.write_mapping(('columns',), names)}"]
+            if names
+            else []
+        )
+        judged = (
+            {}
+            if question is not None
+            else column_layouts.guess_names([column.name for column in column_layouts.QRELS], present)
+        )
+        if len(judged) == len(column_layouts.QRELS):
+            advice.append(f"for judgements write {column_layouts.write_mapping(('columns',), judged)}")
+        return message + column_layouts.list_names(present), "; ".join(advice)
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The content of `columns:` under its three former keys."""
@@ -254,7 +244,7 @@ class TabularDataset(FileDataset[T]):
         corpus = self.loader(self.node.corpus, self._load_corpus)
         if self.node.queries is None and self._holds_questions:
             why = f"{self._path}: the file has questions but no column of relevant documents"
-            if listed := next((name for name in RELEVANT if name in self.header(self._path)), None):
+            if listed := next((name for name in question_files.RELEVANT if name in self.header(self._path)), None):
                 why = f"{self._path}: write use: golden to read the relevant documents in '{listed}'"
             return Collection(
                 name=self.context.name,
@@ -285,7 +275,7 @@ class TabularDataset(FileDataset[T]):
             return
         path, columns, read = found
         present, source = self.header(path), self.source(path)
-        wanted = {column.name: column.known for column in read} | find_question_names(columns, present)
+        wanted = {column.name: column.known for column in read} | question_files.find_question_names(columns, present)
         first = {part: next((name for name in names if name in present), None) for part, names in wanted.items()}
         originals = source.find_originals(columns)
         shown = {part: originals.get(name, name) for part, name in first.items() if name is not None}
@@ -302,7 +292,9 @@ class TabularDataset(FileDataset[T]):
         """The values of some columns in each row."""
         return ({name: row[name] for name in names} for _, row in self.rows(path))
 
-    def _question_file(self) -> tuple[Path, QuestionColumns, tuple[RecordColumn, ...]] | None:
+    def _question_file(
+        self,
+    ) -> tuple[Path, question_files.QuestionColumns, tuple[column_layouts.RecordColumn, ...]] | None:
         """The file with the questions, the names of its columns, and the columns of ids and texts; None without one."""
         if self.node.queries is not None:
             return self.context.resolve(self.node.queries), self._block("queries"), self._query_columns()
@@ -310,9 +302,13 @@ class TabularDataset(FileDataset[T]):
             return None
         return self._path, self._block("path"), self._question_columns()[1 if self._numbers_rows else 0 :]
 
-    def _other_names(self, path: Path, columns: QuestionColumns, read: Iterable[RecordColumn]) -> list[str]:
+    def _other_names(
+        self, path: Path, columns: question_files.QuestionColumns, read: Iterable[column_layouts.RecordColumn]
+    ) -> list[str]:
         present = self.header(path)
-        return list_other_names([name for name in present if name], columns, chosen_names(read, present))
+        return question_files.list_other_names(
+            [name for name in present if name], columns, column_layouts.chosen_names(read, present)
+        )
 
     def _load_columns(self) -> pl.DataFrame | None:
         found = self._question_file()
@@ -320,9 +316,11 @@ class TabularDataset(FileDataset[T]):
             return None
         path = found[0]
         questions = self._load_questions() if self.node.queries is None else self._load_queries(path)
-        return other_columns_table(zip(questions["query_id"], self.rows_with(path, names), strict=True), names)
+        return question_files.other_columns_table(
+            zip(questions["query_id"], self.rows_with(path, names), strict=True), names
+        )
 
-    def ids_of_queries(self) -> tuple[str, RecordColumn] | None:
+    def ids_of_queries(self) -> tuple[str, column_layouts.RecordColumn] | None:
         """The key of the file with the queries, and the column of their ids; None if row numbers are the ids."""
         if self.node.queries is not None:
             return "queries", self._query_columns()[0]
@@ -352,23 +350,34 @@ class TabularDataset(FileDataset[T]):
         texts = self._question_columns()[1]
         return not any(name in present for name in documents.known) and any(name in present for name in texts.known)
 
-    def _question_columns(self) -> tuple[RecordColumn, ...]:
-        columns = (RecordColumn("query_id", QUESTION_IDS, "id"), RecordColumn("text", QUESTIONS))
-        found: tuple[RecordColumn, ...] = self._block("path").over(columns, "columns")
+    def _question_columns(self) -> tuple[column_layouts.RecordColumn, ...]:
+        columns = (
+            column_layouts.RecordColumn("query_id", column_layouts.QUESTION_IDS, "id"),
+            column_layouts.RecordColumn("text", column_layouts.QUESTIONS),
+        )
+        found: tuple[column_layouts.RecordColumn, ...] = self._block("path").over(columns, "columns")
         return found
 
-    def _qrels_columns(self) -> tuple[RecordColumn, ...]:
-        found: tuple[RecordColumn, ...] = self._block("path").over(QRELS, "columns")
+    def _qrels_columns(self) -> tuple[column_layouts.RecordColumn, ...]:
+        found: tuple[column_layouts.RecordColumn, ...] = self._block("path").over(column_layouts.QRELS, "columns")
         return found
 
-    def _query_columns(self) -> tuple[RecordColumn, ...]:
-        known = (*QUERIES[1].known, *(name for name in QUESTIONS if name not in QUERIES[1].known))
-        columns = (RecordColumn("query_id", QUESTION_IDS, "id"), RecordColumn("text", known))
-        found: tuple[RecordColumn, ...] = self._block("queries").over(columns, "columns", "queries")
+    def _query_columns(self) -> tuple[column_layouts.RecordColumn, ...]:
+        known = (
+            *column_layouts.QUERIES[1].known,
+            *(name for name in column_layouts.QUESTIONS if name not in column_layouts.QUERIES[1].known),
+        )
+        columns = (
+            column_layouts.RecordColumn("query_id", column_layouts.QUESTION_IDS, "id"),
+            column_layouts.RecordColumn("text", known),
+        )
+        found: tuple[column_layouts.RecordColumn, ...] = self._block("queries").over(columns, "columns", "queries")
         return found
 
-    def _corpus_columns(self) -> tuple[RecordColumn, ...]:
-        found: tuple[RecordColumn, ...] = self._block("corpus").over(CORPUS, "columns", "corpus")
+    def _corpus_columns(self) -> tuple[column_layouts.RecordColumn, ...]:
+        found: tuple[column_layouts.RecordColumn, ...] = self._block("corpus").over(
+            column_layouts.CORPUS, "columns", "corpus"
+        )
         return found
 
     @cached_property
@@ -381,23 +390,23 @@ class TabularDataset(FileDataset[T]):
         return not query_id.mapped and not any(name in present for name in query_id.known)
 
     def _load_qrels(self, path: Path) -> pl.DataFrame:
-        return qrels_table(self.read(path, self._qrels_columns()))
+        return column_layouts.qrels_table(self.read(path, self._qrels_columns()))
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
-        return queries_table(self.read(path, self._query_columns()))
+        return column_layouts.queries_table(self.read(path, self._query_columns()))
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(self.read(path, self._corpus_columns()))
+        return column_layouts.corpus_table(self.read(path, self._corpus_columns()))
 
     def _load_questions(self) -> pl.DataFrame:
         import polars as pl
 
         query_id, text = self._question_columns()
         if not self._numbers_rows:
-            return queries_table(self.read(self._path, (query_id, text)))
+            return column_layouts.queries_table(self.read(self._path, (query_id, text)))
         records = self.read(self._path, (text,))
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
-        return queries_table(Records(records.frame.with_columns(numbers), records.locate))
+        return column_layouts.queries_table(column_layouts.Records(records.frame.with_columns(numbers), records.locate))
 
     def _load_own_references(self) -> pl.DataFrame | None:
         """Gold answers from the question file `path`. The questions' ids are checked when the questions are read."""
@@ -411,7 +420,9 @@ class TabularDataset(FileDataset[T]):
         columns = self._block("queries")
         return lambda: self._references(path, self._load_queries(path)["query_id"], columns, "columns.queries")
 
-    def _references(self, path: Path, ids: pl.Series, columns: QuestionColumns, setting: str) -> pl.DataFrame | None:
+    def _references(
+        self, path: Path, ids: pl.Series, columns: question_files.QuestionColumns, setting: str
+    ) -> pl.DataFrame | None:
         rows = zip(ids, self.rows(path), strict=True)
-        questions = (QuestionRow(place, query_id, values) for query_id, (place, values) in rows)
-        return references_table(path, questions, columns, setting)
+        questions = (question_files.QuestionRow(place, query_id, values) for query_id, (place, values) in rows)
+        return question_files.references_table(path, questions, columns, setting)

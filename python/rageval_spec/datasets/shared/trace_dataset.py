@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.tables import Collection, references_of
-from rageval_spec.exchange.shared.contracts import read_traces
+from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.traces import Trace
-    from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
 
 T = TypeVar("T", bound=DatasetNode)
 _OTHERS = ("session", "user", "model", "started")

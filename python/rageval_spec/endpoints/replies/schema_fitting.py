@@ -17,17 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from rageval_spec.endpoints.replies.json_text import (
-    NUMBER,
-    JsonCandidate,
-    UnreadableReplyError,
-    drop_thoughts,
-    find_ends,
-    find_pieces,
-    name_place,
-    parse_strictly,
-    show_value,
-)
+from rageval_spec.endpoints.replies import json_text
 from rageval_spec.endpoints.replies.option_words import find_option, fold_word
 
 _NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -46,11 +36,11 @@ def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
     """
     try:
         return _fit(value, schema, "")
-    except UnreadableReplyError:
+    except json_text.UnreadableReplyError:
         for other in _list_wrappings(value, schema):
             try:
                 return _fit(other, schema, "")
-            except UnreadableReplyError:
+            except json_text.UnreadableReplyError:
                 continue
         raise
 
@@ -103,7 +93,7 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
     for key, inner in properties.items():
         where = f"{path}.{key}" if path else key
         if key not in value and "null" not in list_types(inner):
-            raise UnreadableReplyError(f"'{where}' is missing")
+            raise json_text.UnreadableReplyError(f"'{where}' is missing")
         said = value.get(key)
         if isinstance(said, _NUMBERS) and not isinstance(said, bool) and "string" in list_types(inner):
             said = said if "enum" in inner else json.dumps(said)
@@ -124,7 +114,7 @@ def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[s
     for key, said in value.items():
         own = key if key in properties else meant.get(fold_word(key), key)
         if own in properties and own in spelled and spelled[own] != said:
-            raise UnreadableReplyError(f"it says {show_value(own)} twice")
+            raise json_text.UnreadableReplyError(f"it says {json_text.show_value(own)} twice")
         spelled[own] = said
     return spelled
 
@@ -139,7 +129,9 @@ def _fit_array(value: Any, schema: Mapping[str, Any], path: str) -> list[Any]:
     fitted = [_fit(item, items, f"{path}[{index}]") for index, item in enumerate(value)]
     if not least <= len(fitted) <= most:
         wanted = str(least) if least == most else f"at least {least}" if len(fitted) < least else f"at most {most}"
-        raise UnreadableReplyError(f"{name_place(path)} has {len(fitted)} entries, and {wanted} are wanted")
+        raise json_text.UnreadableReplyError(
+            f"{json_text.name_place(path)} has {len(fitted)} entries, and {wanted} are wanted"
+        )
     return fitted
 
 
@@ -159,7 +151,9 @@ def _fit_number(value: Any, schema: Mapping[str, Any], path: str) -> int | float
         number = int(number)
     low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     if not low <= number <= high:
-        raise UnreadableReplyError(f"{name_place(path)} is {show_value(value)}, and not from {low} to {high}")
+        raise json_text.UnreadableReplyError(
+            f"{json_text.name_place(path)} is {json_text.show_value(value)}, and not from {low} to {high}"
+        )
     return number
 
 
@@ -167,7 +161,7 @@ def _parse_number(text: str) -> int | float | None:
     word = text.strip().rstrip(".").lower()
     if word in _NUMBER_WORDS:
         return _NUMBER_WORDS.index(word)
-    if not NUMBER.fullmatch(word):
+    if not json_text.NUMBER.fullmatch(word):
         return None
     try:
         return int(word) if word.lstrip("+-").isdecimal() else float(word)
@@ -196,12 +190,14 @@ def _fit_enum(value: Any, schema: Mapping[str, Any], path: str) -> Any:
     if isinstance(value, str):
         try:
             found = find_option(value, options, schema.get("meanings"))
-        except UnreadableReplyError as error:
-            shown = f"{name_place(path)} is {show_value(value)}, which says {error} as well"
-            raise UnreadableReplyError(f"{shown}; say one of {_list(options)} alone") from None
+        except json_text.UnreadableReplyError as error:
+            shown = f"{json_text.name_place(path)} is {json_text.show_value(value)}, which says {error} as well"
+            raise json_text.UnreadableReplyError(f"{shown}; say one of {_list(options)} alone") from None
         if found is not None:
             return found
-    raise UnreadableReplyError(f"{name_place(path)} is {show_value(value)}, and none of {_list(options)}")
+    raise json_text.UnreadableReplyError(
+        f"{json_text.name_place(path)} is {json_text.show_value(value)}, and none of {_list(options)}"
+    )
 
 
 def _list(options: Sequence[Any]) -> str:
@@ -218,9 +214,9 @@ _FITS = {
 }
 
 
-def _wrong_type(value: Any, kind: str, path: str) -> UnreadableReplyError:
-    return UnreadableReplyError(
-        f"{name_place(path)} is {show_value(value)}, and not {_TYPE_NAMES.get(kind, 'a ' + kind)}"
+def _wrong_type(value: Any, kind: str, path: str) -> json_text.UnreadableReplyError:
+    return json_text.UnreadableReplyError(
+        f"{json_text.name_place(path)} is {json_text.show_value(value)}, and not {_TYPE_NAMES.get(kind, 'a ' + kind)}"
     )
 
 
@@ -284,22 +280,22 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
     Raises:
         UnreadableReplyError: there is no such value, it is cut off, or the reply says two things.
     """
-    text = drop_thoughts(text)
+    text = json_text.drop_thoughts(text)
     if not text:
-        raise UnreadableReplyError("it is empty")
+        raise json_text.UnreadableReplyError("it is empty")
     try:
-        whole = parse_strictly(text)
+        whole = json_text.parse_strictly(text)
     except (ValueError, RecursionError):
         bare = text.strip("*`\"' \n")
         if _BARE_REPLY.fullmatch(bare) is not None:
-            with suppress(UnreadableReplyError):
+            with suppress(json_text.UnreadableReplyError):
                 return fit_value(bare, schema)
         return _read_parts(text, schema)
     return fit_value(whole, schema)
 
 
 def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
-    pieces = _drop_drafts(text, [*find_pieces(text)])
+    pieces = _drop_drafts(text, [*json_text.find_pieces(text)])
     found: list[Any] = []
     faults: list[str] = []
     rival = None
@@ -309,7 +305,7 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
             try:
                 found.append(fit_value(piece.value, schema))
                 continue
-            except UnreadableReplyError as error:
+            except json_text.UnreadableReplyError as error:
                 fault = str(error)
         if piece.began:
             faults.append(fault)
@@ -318,14 +314,16 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
     if not found:
         prose = next((piece.fault for piece in reversed(pieces) if piece.fault), "there is no JSON in it")
         # What follows the first fault can be a fragment.
-        raise UnreadableReplyError(faults[0] if faults else prose)
+        raise json_text.UnreadableReplyError(faults[0] if faults else prose)
     if rival is not None:
-        raise UnreadableReplyError(f"it has JSON that fits beside JSON that does not: {rival}")
+        raise json_text.UnreadableReplyError(f"it has JSON that fits beside JSON that does not: {rival}")
     first, *others = (keep_decisions(value, schema) for value in found)
     gaps = zip(pieces, (*(piece.begin for piece in pieces[1:]), len(text)), strict=True)
     others += _list_claims("\n".join(text[piece.end : end] for piece, end in gaps), first, schema)
     if differing := next((other for other in others if other != first), None):
-        raise UnreadableReplyError(f"it says two things: {show_value(first)} and {show_value(differing)}")
+        raise json_text.UnreadableReplyError(
+            f"it says two things: {json_text.show_value(first)} and {json_text.show_value(differing)}"
+        )
     return found[-1]
 
 
@@ -336,22 +334,22 @@ def _list_claims(text: str, said: Mapping[str, Any], schema: Mapping[str, Any]) 
             continue
         named = re.compile(rf"\b{re.escape(key)}\b[^\w\n]{{0,3}}{_SAYS}[^\w\n-]{{0,3}}(-?\w+(?:\.\d+)?)", re.IGNORECASE)
         for found in named.finditer(text):
-            with suppress(UnreadableReplyError):
+            with suppress(json_text.UnreadableReplyError):
                 yield {**said, **fit_value({key: found.group(1)}, {"type": "object", "properties": {key: inner}})}
 
 
-def _drop_drafts(text: str, pieces: Sequence[JsonCandidate]) -> Sequence[JsonCandidate]:
+def _drop_drafts(text: str, pieces: Sequence[json_text.JsonCandidate]) -> Sequence[json_text.JsonCandidate]:
     """The pieces after thoughts that the model's template began, and that hold JSON themselves.
 
     A tag that ends thoughts is one where it stands outside of all JSON, and once.
     """
-    ends = [end for end in find_ends(text) if not any(piece.begin < end < piece.end for piece in pieces)]
+    ends = [end for end in json_text.find_ends(text) if not any(piece.begin < end < piece.end for piece in pieces)]
     if len(ends) != 1 or any(piece.fault and piece.began and piece.begin < ends[0] for piece in pieces):
         return pieces
     return [piece for piece in pieces if piece.begin >= ends[0]]
 
 
-def _is_attempt(piece: JsonCandidate, text: str, schema: Mapping[str, Any]) -> bool:
+def _is_attempt(piece: json_text.JsonCandidate, text: str, schema: Mapping[str, Any]) -> bool:
     """Whether a piece that does not fit was meant to: it has a key of the schema and no placeholder as a value."""
     wanted = [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
     if piece.fault is not None:

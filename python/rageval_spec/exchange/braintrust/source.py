@@ -14,28 +14,13 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.braintrust.connection import BraintrustConnection
+from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection
 from rageval_spec.exchange.shared.contracts import parse_moment
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded.questions_and_answers import (
-    RecordedPaths,
-    clean,
-    find_contexts,
-    find_documents,
-    list_messages,
-    parse_text,
-    read_count,
-    read_number,
-    read_relevant,
-    read_text,
-    read_time,
-    write_text,
-    write_time,
-)
+from rageval_spec.recorded import questions_and_answers
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.braintrust.connection import BraintrustApi
 
 
 TOOL = "braintrust"
@@ -104,11 +89,11 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         if "input" not in found and "id" not in found:
             raise DataError(f"{place}: there is no 'input' and no 'id' in this row, as Braintrust's rows have")
         self._rows += 1
-        identity = read_text(found.get("id")) or f"row-{self._rows}"
-        time = write_time(read_time(found.get("created"))) or ""
+        identity = questions_and_answers.read_text(found.get("id")) or f"row-{self._rows}"
+        time = questions_and_answers.write_time(questions_and_answers.read_time(found.get("created"))) or ""
         # Groups without a time leave in the descending order of their names: the first row of a file comes first.
-        group = read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
-        return TraceRow(group, identity, time, clean({**found, "id": identity}))
+        group = questions_and_answers.read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
+        return TraceRow(group, identity, time, questions_and_answers.clean({**found, "id": identity}))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some rows."""
@@ -137,7 +122,7 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
         if self.node.since is None or not isinstance(row, Mapping):
             return False
-        made = read_time(row.get("created"))
+        made = questions_and_answers.read_time(row.get("created"))
         return made is not None and made < parse_moment(self.node.since, self.now) - timedelta(hours=1)
 
 
@@ -147,7 +132,7 @@ _RETRIEVAL = re.compile(r"retriev|search|lookup|rerank", re.IGNORECASE)
 
 
 def make_trace(
-    rows: Sequence[Row], places: RecordedPaths, link: Mapping[str, str], project: str | None
+    rows: Sequence[Row], places: questions_and_answers.RecordedPaths, link: Mapping[str, str], project: str | None
 ) -> Trace | None:
     """The trace of some rows; None if its root has no question, or is not among them.
 
@@ -159,84 +144,98 @@ def make_trace(
         return None
     steps = [row for row in rows if row is not root and _kind(row) not in ("score", "scorer", "task", "eval")]
     answer = None if root.get("output") is None else places.answer(root.get("output"))
-    metadata = parse_text(root.get("metadata"))
-    about: dict[str, Any] = clean(metadata) if isinstance(metadata, Mapping) else {}
-    started = write_time(read_time(root.get("created")))
+    metadata = questions_and_answers.parse_text(root.get("metadata"))
+    about: dict[str, Any] = questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {}
+    started = questions_and_answers.write_time(questions_and_answers.read_time(root.get("created")))
     others = {**link, "row_id": str(root["id"]), **({"started": started} if started else {})}
     return Trace(
-        TraceLink(TOOL, read_text(root.get("root_span_id")) or str(root["id"]), project=project, others=others),
+        TraceLink(
+            TOOL,
+            questions_and_answers.read_text(root.get("root_span_id")) or str(root["id"]),
+            project=project,
+            others=others,
+        ),
         question,
         query_id=str(root["id"]),
         answer=answer,
         documents=_list_documents(steps, root),
         references=places.references(root.get("expected")),
-        relevant=read_relevant(parse_text(root.get("expected")), about),
+        relevant=questions_and_answers.read_relevant(questions_and_answers.parse_text(root.get("expected")), about),
         error=None if answer is not None else _find_error(root),
         seconds=_measure(root),
-        input_tokens=_add(rows, root, "prompt_tokens", read_count),
-        output_tokens=_add(rows, root, "completion_tokens", read_count),
-        cost=_add(rows, root, "estimated_cost", read_number),
-        session=read_text(about.get("session_id")),
-        user=read_text(about.get("user_id")),
+        input_tokens=_add(rows, root, "prompt_tokens", questions_and_answers.read_count),
+        output_tokens=_add(rows, root, "completion_tokens", questions_and_answers.read_count),
+        cost=_add(rows, root, "estimated_cost", questions_and_answers.read_number),
+        session=questions_and_answers.read_text(about.get("session_id")),
+        user=questions_and_answers.read_text(about.get("user_id")),
         model=_find_model(rows),
         started=started,
-        messages=list_messages(root.get("input")),
+        messages=questions_and_answers.list_messages(root.get("input")),
         steps=tuple(map(_make_step, steps)),
         feedback=tuple(_list_scores(root)),
-        metadata={**about, **({"tags": clean(tags)} if (tags := parse_text(root.get("tags"))) else {})},
+        metadata={
+            **about,
+            **(
+                {"tags": questions_and_answers.clean(tags)}
+                if (tags := questions_and_answers.parse_text(root.get("tags")))
+                else {}
+            ),
+        },
     )
 
 
-def read_row(row: Row, places: RecordedPaths, dataset: str, project: str | None) -> Trace | None:
+def read_row(row: Row, places: questions_and_answers.RecordedPaths, dataset: str, project: str | None) -> Trace | None:
     """The question of a row of a dataset, under the row's id; None without a question."""
     question = places.question(row.get("input"))
-    if not question or read_text(row.get("id")) is None:
+    if not question or questions_and_answers.read_text(row.get("id")) is None:
         return None
-    metadata = parse_text(row.get("metadata"))
+    metadata = questions_and_answers.parse_text(row.get("metadata"))
     return Trace(
         TraceLink(TOOL, str(row["id"]), project=project, others={"dataset": dataset}),
         question,
         query_id=str(row["id"]),
-        documents=find_contexts(row.get("input")),
+        documents=questions_and_answers.find_contexts(row.get("input")),
         references=places.references(row.get("expected")),
-        relevant=read_relevant(parse_text(row.get("expected")), metadata),
-        messages=list_messages(row.get("input")),
-        metadata=clean(metadata) if isinstance(metadata, Mapping) else {},
+        relevant=questions_and_answers.read_relevant(questions_and_answers.parse_text(row.get("expected")), metadata),
+        messages=questions_and_answers.list_messages(row.get("input")),
+        metadata=questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {},
     )
 
 
 def is_root(row: Row) -> bool:
     """Whether all other rows of a trace belong to this one; a row of a plain export always is."""
-    parents = parse_text(row.get("span_parents"))
+    parents = questions_and_answers.parse_text(row.get("span_parents"))
     marked = row.get("is_root")
     return marked in (True, "true", "True") if marked is not None else not parents
 
 
 def _kind(row: Row) -> str:
-    attributes = parse_text(row.get("span_attributes"))
+    attributes = questions_and_answers.parse_text(row.get("span_attributes"))
     return str(attributes.get("type", "")) if isinstance(attributes, Mapping) else ""
 
 
 def _name(row: Row) -> str:
-    attributes = parse_text(row.get("span_attributes"))
-    return read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
+    attributes = questions_and_answers.parse_text(row.get("span_attributes"))
+    return questions_and_answers.read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
 
 
 def _metrics(row: Row) -> Mapping[str, Any]:
-    found = parse_text(row.get("metrics"))
+    found = questions_and_answers.parse_text(row.get("metrics"))
     return found if isinstance(found, Mapping) else {}
 
 
 def _list_documents(steps: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
     """The documents that the answer names, else those of the steps that retrieve, by their names."""
-    if (found := find_contexts(root.get("output"))) is not None:
+    if (found := questions_and_answers.find_contexts(root.get("output"))) is not None:
         return found
-    retrieved = [find_documents(row.get("output")) for row in steps if _retrieves(row)]
+    retrieved = [questions_and_answers.find_documents(row.get("output")) for row in steps if _retrieves(row)]
     known = [documents for documents in retrieved if documents is not None]
     if known:
         every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
         return tuple(reversed(every.values()))
-    return find_contexts(root.get("metadata")) or find_contexts(root.get("input"))
+    return questions_and_answers.find_contexts(root.get("metadata")) or questions_and_answers.find_contexts(
+        root.get("input")
+    )
 
 
 def _retrieves(row: Row) -> bool:
@@ -248,9 +247,9 @@ def _make_step(row: Row) -> Step:
     return Step(
         "retrieval" if retrieves else _KINDS.get(_kind(row), "other"),
         _name(row),
-        write_text(parse_text(row.get("input"))),
-        write_text(parse_text(row.get("output"))),
-        find_documents(row.get("output")) if retrieves else None,
+        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("input"))),
+        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("output"))),
+        questions_and_answers.find_documents(row.get("output")) if retrieves else None,
         _measure(row),
         _find_error(row),
     )
@@ -258,7 +257,10 @@ def _make_step(row: Row) -> Step:
 
 def _measure(row: Row) -> float | None:
     metrics = _metrics(row)
-    start, end = read_number(metrics.get("start")), read_number(metrics.get("end"))
+    start, end = (
+        questions_and_answers.read_number(metrics.get("start")),
+        questions_and_answers.read_number(metrics.get("end")),
+    )
     if start is None or end is None or end < start:
         return None
     return round(end - start, 6)
@@ -273,22 +275,22 @@ def _add(rows: Sequence[Row], root: Row, name: str, read: Any) -> Any:
 def _find_model(rows: Sequence[Row]) -> str | None:
     found = None
     for row in rows:
-        metadata = parse_text(row.get("metadata"))
+        metadata = questions_and_answers.parse_text(row.get("metadata"))
         if isinstance(metadata, Mapping) and (_kind(row) == "llm" or found is None):
-            found = read_text(metadata.get("model")) or found
+            found = questions_and_answers.read_text(metadata.get("model")) or found
     return found
 
 
 def _find_error(row: Row) -> str | None:
     error = row.get("error")
-    return None if error in (None, "", {}) else write_text(error)
+    return None if error in (None, "", {}) else questions_and_answers.write_text(error)
 
 
 def _list_scores(root: Row) -> Iterator[Feedback]:
     """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`."""
-    scores = parse_text(root.get("scores"))
+    scores = questions_and_answers.parse_text(root.get("scores"))
     named = dict(scores) if isinstance(scores, Mapping) else {}
     named |= {key.removeprefix("scores."): value for key, value in root.items() if key.startswith("scores.")}
     for name, value in named.items():
-        if (number := read_number(value)) is not None:
+        if (number := questions_and_answers.read_number(value)) is not None:
             yield Feedback(str(name), number, source="program")

@@ -14,43 +14,18 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langfuse.connection import (
-    LangfuseConnection,
-    Row,
-    is_correction,
-    normalise,
-    read_feedback,
-    read_list,
-    read_mapping,
-    tell_kind,
-    trace_of,
-)
+from rageval_spec.exchange.langfuse import connection
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded.questions_and_answers import (
-    RecordedPaths,
-    clean,
-    find_contexts,
-    find_documents,
-    list_messages,
-    parse_text,
-    read_count,
-    read_number,
-    read_relevant,
-    read_text,
-    read_time,
-    write_text,
-    write_time,
-)
+from rageval_spec.recorded import questions_and_answers
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.langfuse.connection import LangfuseApi
 
 
 TOOL = "langfuse"
 
 
-class LangfuseSourceNode(LangfuseConnection, SpooledNode):
+class LangfuseSourceNode(connection.LangfuseConnection, SpooledNode):
     """Which traces, or which dataset, to read from Langfuse."""
 
     environment: str | None = Field(default=None, description="Only traces of this environment: `production`.")
@@ -101,12 +76,16 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its trace; None for scores of sessions."""
 
-        found = normalise(row, place)
-        kind, trace_id = tell_kind(found), trace_of(found)
-        time = read_time(found.get("starttime" if kind == "observation" else "timestamp"))
+        found = connection.normalise(row, place)
+        kind, trace_id = connection.tell_kind(found), connection.trace_of(found)
+        time = questions_and_answers.read_time(found.get("starttime" if kind == "observation" else "timestamp"))
         # Scores can come much later than what they judge, and must not make a trace seem newer.
-        when = "" if kind == "score" else write_time(time) or ""
-        return None if trace_id is None else TraceRow(trace_id, f"{kind}:{found['id']}", when, clean(found))
+        when = "" if kind == "score" else questions_and_answers.write_time(time) or ""
+        return (
+            None
+            if trace_id is None
+            else TraceRow(trace_id, f"{kind}:{found['id']}", when, questions_and_answers.clean(found))
+        )
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some observations, scores and, in older versions, the trace itself."""
@@ -116,7 +95,7 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
     def is_step(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is more than a score."""
 
-        return tell_kind(row) != "score"
+        return connection.tell_kind(row) != "score"
 
     def is_cut(self, rows: Rows) -> bool:
         """Whether there are steps without the one that they all belong to."""
@@ -136,7 +115,7 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         if self._service is not None:
             self._service.close()
 
-    def _api(self) -> LangfuseApi:
+    def _api(self) -> connection.LangfuseApi:
         from rageval_spec.exchange.langfuse.connection import LangfuseApi, connect
 
         if self._service is None:
@@ -152,26 +131,32 @@ Retrieved = Mapping[str, tuple[Document, ...] | None]
 _KEPT = ("environment", "release", "version", "tracename")
 
 
-def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
+def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.RecordedPaths) -> Trace | None:
     """The trace that rows of one trace make; None if none of them has a question."""
-    observations = [row for row in rows if tell_kind(row) == "observation"]
-    own = next((row for row in rows if tell_kind(row) == "trace"), {})
-    scores = [row for row in rows if tell_kind(row) == "score"]
+    observations = [row for row in rows if connection.tell_kind(row) == "observation"]
+    own = next((row for row in rows if connection.tell_kind(row) == "trace"), {})
+    scores = [row for row in rows if connection.tell_kind(row) == "score"]
     root = _find_root(observations)
     question = _first_question(own, root, observations, places)
-    trace_id = next((found for row in rows if (found := trace_of(row))), None)
+    trace_id = next((found for row in rows if (found := connection.trace_of(row))), None)
     if question is None or trace_id is None:
         return None
     answer = _first_answer(own, root, places)
-    started = read_time(root.get("starttime")) or read_time(own.get("timestamp"))
+    started = questions_and_answers.read_time(root.get("starttime")) or questions_and_answers.read_time(
+        own.get("timestamp")
+    )
     tokens = _add_tokens(observations)
-    retrieved = {row["id"]: find_documents(row.get("output")) for row in observations if row.get("type") == "RETRIEVER"}
+    retrieved = {
+        row["id"]: questions_and_answers.find_documents(row.get("output"))
+        for row in observations
+        if row.get("type") == "RETRIEVER"
+    }
     return Trace(
         _link(trace_id, own, root, started),
         question,
         answer=answer,
         documents=_list_documents(retrieved, own, root),
-        references=tuple(text for row in scores if is_correction(row) and (text := _corrected(row))),
+        references=tuple(text for row in scores if connection.is_correction(row) and (text := _corrected(row))),
         error=_find_error(root, observations) if answer is None else None,
         seconds=_read_seconds(own, root),
         input_tokens=tokens["input"],
@@ -180,42 +165,54 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
         session=_either("sessionid", root, own, observations),
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
-        started=write_time(started),
-        messages=list_messages(own.get("input", root.get("input"))),
+        started=questions_and_answers.write_time(started),
+        messages=questions_and_answers.list_messages(own.get("input", root.get("input"))),
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores)),
         metadata=_gather_metadata(own, root),
     )
 
 
-def is_cut(rows: Sequence[Row]) -> bool:
+def is_cut(rows: Sequence[connection.Row]) -> bool:
     """Whether the rows are the later part of a trace: steps without the one that they all belong to."""
-    if any(tell_kind(row) == "trace" for row in rows):
+    if any(connection.tell_kind(row) == "trace" for row in rows):
         return False
-    observations = [row for row in rows if tell_kind(row) == "observation"]
+    observations = [row for row in rows if connection.tell_kind(row) == "observation"]
     return not any(_is_marked(row) or "parentobservationid" not in row for row in observations)
 
 
-def _link(trace_id: str, own: Row, root: Row, started: datetime | None) -> TraceLink:
-    project = read_text(root.get("projectid")) or read_text(own.get("projectid"))
-    told = {"started": write_time(started), "environment": read_text(root.get("environment", own.get("environment")))}
+def _link(trace_id: str, own: connection.Row, root: connection.Row, started: datetime | None) -> TraceLink:
+    project = questions_and_answers.read_text(root.get("projectid")) or questions_and_answers.read_text(
+        own.get("projectid")
+    )
+    told = {
+        "started": questions_and_answers.write_time(started),
+        "environment": questions_and_answers.read_text(root.get("environment", own.get("environment"))),
+    }
     return TraceLink(TOOL, trace_id, project=project, others={name: text for name, text in told.items() if text})
 
 
-def _find_root(observations: Sequence[Row]) -> Row:
+def _find_root(observations: Sequence[connection.Row]) -> connection.Row:
     """The observation that stands for the whole trace: a root, the earliest of several."""
     ids = {row["id"] for row in observations}
     marked = [row for row in observations if _is_marked(row)]
-    roots = marked or [row for row in observations if read_text(row.get("parentobservationid")) not in ids]
+    roots = marked or [
+        row for row in observations if questions_and_answers.read_text(row.get("parentobservationid")) not in ids
+    ]
     withinput = [row for row in roots if "input" in row]
     return (withinput or roots or [{}])[0]
 
 
-def _is_marked(row: Row) -> bool:
+def _is_marked(row: connection.Row) -> bool:
     return row.get("isrootobservation") in (True, "true", "True", 1)
 
 
-def _first_question(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
+def _first_question(
+    own: connection.Row,
+    root: connection.Row,
+    observations: Sequence[connection.Row],
+    places: questions_and_answers.RecordedPaths,
+) -> str | None:
     """The question of the trace, of its root, or of its first model call or retrieval."""
     inner = (row for row in observations if row.get("type") in ("GENERATION", "RETRIEVER", "AGENT", "CHAIN"))
     for row in (own, root, *inner):
@@ -224,74 +221,77 @@ def _first_question(own: Row, root: Row, observations: Sequence[Row], places: Re
     return None
 
 
-def _first_answer(own: Row, root: Row, places: RecordedPaths) -> str | None:
+def _first_answer(own: connection.Row, root: connection.Row, places: questions_and_answers.RecordedPaths) -> str | None:
     for row in (own, root):
         if "output" in row and (found := places.answer(row["output"])) is not None:
             return found
     return None
 
 
-def _corrected(row: Row) -> str | None:
-    return read_text(row.get("stringvalue")) or read_text(row.get("value"))
+def _corrected(row: connection.Row) -> str | None:
+    return questions_and_answers.read_text(row.get("stringvalue")) or questions_and_answers.read_text(row.get("value"))
 
 
-def _list_feedback(scores: Sequence[Row]) -> Iterator[Feedback]:
+def _list_feedback(scores: Sequence[connection.Row]) -> Iterator[Feedback]:
     for row in scores:
-        if not is_correction(row) and (found := read_feedback(row)) is not None:
+        if not connection.is_correction(row) and (found := connection.read_feedback(row)) is not None:
             yield found
 
 
-def _list_documents(retrieved: Retrieved, own: Row, root: Row) -> tuple[Document, ...] | None:
+def _list_documents(retrieved: Retrieved, own: connection.Row, root: connection.Row) -> tuple[Document, ...] | None:
     """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
     for row in (own, root):
-        if (found := find_contexts(row.get("output"))) is not None:
+        if (found := questions_and_answers.find_contexts(row.get("output"))) is not None:
             return found
     known = [documents for documents in retrieved.values() if documents is not None]
     if not known:
-        return find_contexts(own.get("input", root.get("input")))
+        return questions_and_answers.find_contexts(own.get("input", root.get("input")))
     every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
     return tuple(reversed(every.values()))
 
 
-def _make_step(row: Row, retrieved: Retrieved) -> Step:
+def _make_step(row: connection.Row, retrieved: Retrieved) -> Step:
     kind = _KINDS.get(str(row.get("type")), "other")
     output = row.get("output")
     failed = row.get("level") == "ERROR"
     return Step(
         kind,
-        read_text(row.get("name")) or "",
-        write_text(parse_plain(row.get("input"))),
-        write_text(parse_plain(output)),
+        questions_and_answers.read_text(row.get("name")) or "",
+        questions_and_answers.write_text(parse_plain(row.get("input"))),
+        questions_and_answers.write_text(parse_plain(output)),
         retrieved.get(row["id"]),
         _measure(row),
-        read_text(row.get("statusmessage")) or "failed" if failed else None,
+        questions_and_answers.read_text(row.get("statusmessage")) or "failed" if failed else None,
     )
 
 
 def parse_plain(found: Any) -> Any:
     """A text that is quoted as JSON without its quotes; anything else as it is."""
-    parsed = parse_text(found)
+    parsed = questions_and_answers.parse_text(found)
     return parsed if isinstance(parsed, str) else found
 
 
-def _measure(row: Row) -> float | None:
+def _measure(row: connection.Row) -> float | None:
     """The seconds of an observation, from its times."""
-    start, end = read_time(row.get("starttime")), read_time(row.get("endtime"))
+    start, end = (
+        questions_and_answers.read_time(row.get("starttime")),
+        questions_and_answers.read_time(row.get("endtime")),
+    )
     if start is not None and end is not None and end >= start:
         return round((end - start).total_seconds(), 6)
     return None
 
 
-def _read_seconds(own: Row, root: Row) -> float | None:
+def _read_seconds(own: connection.Row, root: connection.Row) -> float | None:
     if (measured := _measure(root)) is not None:
         return measured
     for row in (own, root):
-        if (seconds := read_number(row.get("latency"))) is not None and seconds >= 0:
+        if (seconds := questions_and_answers.read_number(row.get("latency"))) is not None and seconds >= 0:
             return seconds
     return None
 
 
-def _add_tokens(observations: Sequence[Row]) -> dict[str, int | None]:
+def _add_tokens(observations: Sequence[connection.Row]) -> dict[str, int | None]:
     """The tokens of all model calls; of embeddings and others that report any, too."""
     counted = [_tokens_of(row) for row in observations]
     total: dict[str, int | None] = {}
@@ -301,63 +301,78 @@ def _add_tokens(observations: Sequence[Row]) -> dict[str, int | None]:
     return total
 
 
-def _tokens_of(row: Row) -> dict[str, int | None]:
-    usage = read_mapping(row.get("usagedetails")) or read_mapping(row.get("usage"))
+def _tokens_of(row: connection.Row) -> dict[str, int | None]:
+    usage = connection.read_mapping(row.get("usagedetails")) or connection.read_mapping(row.get("usage"))
     found: dict[str, int | None] = {}
     for kind, other in (("input", "prompt"), ("output", "completion")):
         names = [key for key in usage if key.lower().startswith((kind, other)) and "cost" not in key.lower()]
-        counts = [read_count(usage[name]) for name in names]
+        counts = [questions_and_answers.read_count(usage[name]) for name in names]
         known = [count for count in counts if count is not None]
-        found[kind] = sum(known) if known else read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
+        found[kind] = (
+            sum(known)
+            if known
+            else questions_and_answers.read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
+        )
     return found
 
 
-def _add_cost(own: Row, observations: Sequence[Row]) -> float | None:
-    if (total := read_number(own.get("totalcost"))) is not None:
+def _add_cost(own: connection.Row, observations: Sequence[connection.Row]) -> float | None:
+    if (total := questions_and_answers.read_number(own.get("totalcost"))) is not None:
         return total
     costs = [_cost_of(row) for row in observations]
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 12) if known else None
 
 
-def _cost_of(row: Row) -> float | None:
-    details = read_mapping(row.get("costdetails"))
-    total = read_number(details.get("total"))
-    return total if total is not None else read_number(row.get("totalcost"))
+def _cost_of(row: connection.Row) -> float | None:
+    details = connection.read_mapping(row.get("costdetails"))
+    total = questions_and_answers.read_number(details.get("total"))
+    return total if total is not None else questions_and_answers.read_number(row.get("totalcost"))
 
 
-def _find_error(root: Row, observations: Sequence[Row]) -> str | None:
+def _find_error(root: connection.Row, observations: Sequence[connection.Row]) -> str | None:
     for row in (root, *reversed(observations)):
         if row.get("level") == "ERROR":
-            return read_text(row.get("statusmessage")) or f"{read_text(row.get('name')) or 'a step'} failed"
+            return (
+                questions_and_answers.read_text(row.get("statusmessage"))
+                or f"{questions_and_answers.read_text(row.get('name')) or 'a step'} failed"
+            )
     return None
 
 
-def _find_model(observations: Sequence[Row]) -> str | None:
+def _find_model(observations: Sequence[connection.Row]) -> str | None:
     """The model of the last call, which usually writes the answer."""
     models = [
-        found for row in observations if row.get("type") == "GENERATION" and (found := read_text(row.get("model")))
+        found
+        for row in observations
+        if row.get("type") == "GENERATION" and (found := questions_and_answers.read_text(row.get("model")))
     ]
     return models[-1] if models else None
 
 
-def _either(name: str, root: Row, own: Row, observations: Sequence[Row]) -> str | None:
-    return next((found for row in (own, root, *observations) if (found := read_text(row.get(name)))), None)
+def _either(name: str, root: connection.Row, own: connection.Row, observations: Sequence[connection.Row]) -> str | None:
+    return next(
+        (found for row in (own, root, *observations) if (found := questions_and_answers.read_text(row.get(name)))), None
+    )
 
 
-def _gather_metadata(own: Row, root: Row) -> dict[str, Any]:
-    kept: dict[str, Any] = clean({**read_mapping(root.get("metadata")), **read_mapping(own.get("metadata"))})
+def _gather_metadata(own: connection.Row, root: connection.Row) -> dict[str, Any]:
+    kept: dict[str, Any] = questions_and_answers.clean(
+        {**connection.read_mapping(root.get("metadata")), **connection.read_mapping(own.get("metadata"))}
+    )
     for name in _KEPT:
-        if found := read_text(own.get(name)) or read_text(root.get(name)):
+        if found := questions_and_answers.read_text(own.get(name)) or questions_and_answers.read_text(root.get(name)):
             kept.setdefault("trace_name" if name == "tracename" else name, found)
-    if (title := read_text(own.get("name")) or read_text(root.get("name"))) is not None:
+    if (
+        title := questions_and_answers.read_text(own.get("name")) or questions_and_answers.read_text(root.get("name"))
+    ) is not None:
         kept.setdefault("trace_name", title)
-    if tags := read_list(own.get("tags")) or read_list(root.get("tags")):
+    if tags := connection.read_list(own.get("tags")) or connection.read_list(root.get("tags")):
         kept.setdefault("tags", tags)
     return kept
 
 
-def read_item(found: Any, dataset: str, places: RecordedPaths, where: str) -> Trace | None:
+def read_item(found: Any, dataset: str, places: questions_and_answers.RecordedPaths, where: str) -> Trace | None:
     """The question of an item, under the item's id; None if it has none or is archived.
 
     Raises:
@@ -365,18 +380,22 @@ def read_item(found: Any, dataset: str, places: RecordedPaths, where: str) -> Tr
     """
     if not isinstance(found, Mapping):
         raise DataError(f"{where}: dataset '{dataset}': an item is not an object")
-    row = normalise(found, f"{where}: dataset '{dataset}'")
+    row = connection.normalise(found, f"{where}: dataset '{dataset}'")
     question = places.question(row.get("input"))
     if question is None or row.get("status") == "ARCHIVED":
         return None
-    expected = parse_text(row.get("expectedoutput"))
+    expected = questions_and_answers.parse_text(row.get("expectedoutput"))
     return Trace(
-        TraceLink("langfuse", read_text(row.get("sourcetraceid")) or row["id"], others={"dataset": dataset}),
+        TraceLink(
+            "langfuse",
+            questions_and_answers.read_text(row.get("sourcetraceid")) or row["id"],
+            others={"dataset": dataset},
+        ),
         question,
         query_id=row["id"],
-        documents=find_contexts(row.get("input")),
+        documents=questions_and_answers.find_contexts(row.get("input")),
         references=places.references(expected),
-        relevant=read_relevant(expected, read_mapping(row.get("metadata"))),
-        messages=list_messages(row.get("input")),
-        metadata=clean(read_mapping(row.get("metadata"))),
+        relevant=questions_and_answers.read_relevant(expected, connection.read_mapping(row.get("metadata"))),
+        messages=questions_and_answers.list_messages(row.get("input")),
+        metadata=questions_and_answers.clean(connection.read_mapping(row.get("metadata"))),
     )

@@ -17,7 +17,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.connection import LangfuseApi, LangfuseConnection, find_url
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
-from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget
+from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
 from rageval_spec.recorded.questions_and_answers import write_time
 from rageval_spec.wording import count_noun
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.shared.scores import Judgements, Names, Score
 
 
 TOOL = "langfuse"

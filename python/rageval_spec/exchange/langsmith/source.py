@@ -6,34 +6,16 @@ Runs become traces. The examples of datasets become questions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langsmith.connection import LangSmithConnection
+from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, Paths
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded.questions_and_answers import (
-    RecordedPaths,
-    clean,
-    find_contexts,
-    find_documents,
-    list_messages,
-    parse_text,
-    read_count,
-    read_number,
-    read_relevant,
-    read_text,
-    read_time,
-    write_text,
-    write_time,
-)
-
-if TYPE_CHECKING:
-    from rageval_spec.exchange.langsmith.connection import LangSmithApi, Paths
-
+from rageval_spec.recorded import questions_and_answers
 
 TOOL = "langsmith"
 
@@ -93,19 +75,28 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         """A run or feedback under its trace; in files, an example stands for itself."""
 
         found = {key: value for key, value in row.items() if value is not None and value != ""}
-        identity = read_text(found.get("id"))
+        identity = questions_and_answers.read_text(found.get("id"))
         if is_feedback(found):
-            run_id = read_text(found.get("run_id")) or ""
-            trace_id = read_text(found.get("trace_id")) or self._trace_of.get(run_id, run_id)
-            return None if not trace_id else TraceRow(trace_id, f"feedback:{identity or place}", "", clean(found))
+            run_id = questions_and_answers.read_text(found.get("run_id")) or ""
+            trace_id = questions_and_answers.read_text(found.get("trace_id")) or self._trace_of.get(run_id, run_id)
+            return (
+                None
+                if not trace_id
+                else TraceRow(trace_id, f"feedback:{identity or place}", "", questions_and_answers.clean(found))
+            )
         if "run_type" not in found:
             # Groups without a time leave in the descending order of their names: the first example comes first.
             self._examples += 1
-            return TraceRow(f"example {10**12 - self._examples}", "example", "", clean(found))
+            return TraceRow(f"example {10**12 - self._examples}", "example", "", questions_and_answers.clean(found))
         if identity is None:
             raise DataError(f"{place}: there is no 'id' in this run")
-        time = write_time(read_time(found.get("start_time")))
-        return TraceRow(read_text(found.get("trace_id")) or identity, f"run:{identity}", time or "", clean(found))
+        time = questions_and_answers.write_time(questions_and_answers.read_time(found.get("start_time")))
+        return TraceRow(
+            questions_and_answers.read_text(found.get("trace_id")) or identity,
+            f"run:{identity}",
+            time or "",
+            questions_and_answers.clean(found),
+        )
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some runs, or the question of an example."""
@@ -147,7 +138,7 @@ def is_feedback(row: Row) -> bool:
     return "key" in row and "run_id" in row
 
 
-def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) -> Trace | None:
+def make_trace(rows: Sequence[Row], places: questions_and_answers.RecordedPaths, project: str | None) -> Trace | None:
     """The trace of some runs, and of feedback on them; None if its root has no question, or is not among them."""
     runs = [row for row in rows if not is_feedback(row)]
     root = next((row for row in runs if _is_root(row)), None)
@@ -160,16 +151,16 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
         question,
         answer=answer,
         documents=_list_documents(runs, root),
-        error=None if answer is not None else read_text(root.get("error")),
+        error=None if answer is not None else questions_and_answers.read_text(root.get("error")),
         seconds=_measure(root),
         input_tokens=_add(runs, root, "prompt_tokens"),
         output_tokens=_add(runs, root, "completion_tokens"),
         cost=_add_cost(runs, root),
-        session=read_text(root.get("thread_id")) or _find_thread(root),
-        user=read_text(_metadata(root).get("user_id")),
+        session=questions_and_answers.read_text(root.get("thread_id")) or _find_thread(root),
+        user=questions_and_answers.read_text(_metadata(root).get("user_id")),
         model=_find_model(runs),
-        started=write_time(read_time(root.get("start_time"))),
-        messages=list_messages(root.get("inputs")),
+        started=questions_and_answers.write_time(questions_and_answers.read_time(root.get("start_time"))),
+        messages=questions_and_answers.list_messages(root.get("inputs")),
         steps=tuple(_make_step(row) for row in runs if row is not root or len(runs) == 1),
         feedback=tuple(_read_feedback(row) for row in rows if is_feedback(row)),
         metadata=_gather_metadata(root),
@@ -183,36 +174,41 @@ def has_root(rows: Sequence[Row]) -> bool:
 
 def make_link(root: Row, project: str | None) -> TraceLink:
     """Where a run is: feedback names the project, LangSmith's `session_id`, as well."""
-    session = next((found for key in _PROJECT if (found := read_text(root.get(key)))), None)
-    told = {"session_id": session, "started": write_time(read_time(root.get("start_time")))}
+    session = next((found for key in _PROJECT if (found := questions_and_answers.read_text(root.get(key)))), None)
+    told = {
+        "session_id": session,
+        "started": questions_and_answers.write_time(questions_and_answers.read_time(root.get("start_time"))),
+    }
     others = {key: text for key, text in told.items() if text is not None}
     return TraceLink(TOOL, str(root["id"]), project=project, others=others)
 
 
-def read_example(row: Row, places: RecordedPaths, dataset: str) -> Trace | None:
+def read_example(row: Row, places: questions_and_answers.RecordedPaths, dataset: str) -> Trace | None:
     """The question of an example, under its id, with its outputs as the gold answer; None without a question."""
     inputs = _nested(row, "inputs")
     question = places.question(inputs)
     if not question:
         return None
-    outputs, metadata = _nested(row, "outputs"), parse_text(row.get("metadata"))
-    identity = read_text(row.get("id")) or make_uuid("example", dataset, question)
+    outputs, metadata = _nested(row, "outputs"), questions_and_answers.parse_text(row.get("metadata"))
+    identity = questions_and_answers.read_text(row.get("id")) or make_uuid("example", dataset, question)
     return Trace(
-        TraceLink(TOOL, read_text(row.get("source_run_id")) or identity, others={"dataset": dataset}),
+        TraceLink(
+            TOOL, questions_and_answers.read_text(row.get("source_run_id")) or identity, others={"dataset": dataset}
+        ),
         question,
         query_id=identity,
-        documents=find_contexts(inputs),
+        documents=questions_and_answers.find_contexts(inputs),
         references=places.references(outputs),
-        relevant=read_relevant(outputs, metadata),
-        messages=list_messages(inputs),
-        metadata=clean(metadata) if isinstance(metadata, Mapping) else {},
+        relevant=questions_and_answers.read_relevant(outputs, metadata),
+        messages=questions_and_answers.list_messages(inputs),
+        metadata=questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {},
     )
 
 
 def _nested(row: Row, part: str) -> Any:
     """The inputs or outputs of an example; in CSV, each of their keys can be a column, such as `input_question`."""
     if part in row:
-        return parse_text(row[part])
+        return questions_and_answers.parse_text(row[part])
     beginnings = tuple(f"{name}{mark}" for name in (part, part[:-1]) for mark in (".", "_"))
     named = [(key, start) for key in row for start in beginnings if key.startswith(start)]
     return {key.removeprefix(start): row[key] for key, start in named} or (dict(row) if part == "inputs" else None)
@@ -223,7 +219,7 @@ def _is_root(row: Row) -> bool:
 
 
 def _metadata(row: Row) -> Mapping[str, Any]:
-    extra = parse_text(row.get("extra"))
+    extra = questions_and_answers.parse_text(row.get("extra"))
     found = extra.get("metadata") if isinstance(extra, Mapping) else row.get("metadata")
     return found if isinstance(found, Mapping) else {}
 
@@ -232,14 +228,19 @@ def _find_thread(root: Row) -> str | None:
     """LangSmith's names for a conversation in the metadata of a run."""
     metadata = _metadata(root)
     return next(
-        (found for key in ("thread_id", "session_id", "conversation_id") if (found := read_text(metadata.get(key)))),
+        (
+            found
+            for key in ("thread_id", "session_id", "conversation_id")
+            if (found := questions_and_answers.read_text(metadata.get(key)))
+        ),
         None,
     )
 
 
 def _find_model(runs: Sequence[Row]) -> str | None:
     models = [
-        read_text(_metadata(row).get("ls_model_name")) or read_text(_metadata(row).get("model"))
+        questions_and_answers.read_text(_metadata(row).get("ls_model_name"))
+        or questions_and_answers.read_text(_metadata(row).get("model"))
         for row in runs
         if _kind(row) == "llm"
     ]
@@ -252,12 +253,12 @@ def _kind(row: Row) -> str:
 
 def _list_documents(runs: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
     """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
-    if (found := find_contexts(root.get("outputs"))) is not None:
+    if (found := questions_and_answers.find_contexts(root.get("outputs"))) is not None:
         return found
-    retrieved = [find_documents(row.get("outputs")) for row in runs if _kind(row) == "retriever"]
+    retrieved = [questions_and_answers.find_documents(row.get("outputs")) for row in runs if _kind(row) == "retriever"]
     known = [documents for documents in retrieved if documents is not None]
     if not known:
-        return find_contexts(root.get("inputs"))
+        return questions_and_answers.find_contexts(root.get("inputs"))
     every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
     return tuple(reversed(every.values()))
 
@@ -266,54 +267,67 @@ def _make_step(row: Row) -> Step:
     kind = _KINDS.get(_kind(row), "other")
     return Step(
         kind,
-        read_text(row.get("name")) or "",
-        write_text(parse_text(row.get("inputs"))),
-        write_text(parse_text(row.get("outputs"))),
-        find_documents(row.get("outputs")) if kind == "retrieval" else None,
+        questions_and_answers.read_text(row.get("name")) or "",
+        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("inputs"))),
+        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("outputs"))),
+        questions_and_answers.find_documents(row.get("outputs")) if kind == "retrieval" else None,
         _measure(row),
-        read_text(row.get("error")),
+        questions_and_answers.read_text(row.get("error")),
     )
 
 
 def _measure(row: Row) -> float | None:
-    start, end = read_time(row.get("start_time")), read_time(row.get("end_time"))
+    start, end = (
+        questions_and_answers.read_time(row.get("start_time")),
+        questions_and_answers.read_time(row.get("end_time")),
+    )
     return None if start is None or end is None or end < start else round((end - start).total_seconds(), 6)
 
 
 def _add(runs: Sequence[Row], root: Row, name: str) -> int | None:
     """The tokens of all model calls; a root's own if there are none, because some versions add up there."""
-    known = [count for row in runs if _kind(row) == "llm" and (count := read_count(row.get(name))) is not None]
-    return sum(known) if known else read_count(root.get(name))
+    known = [
+        count
+        for row in runs
+        if _kind(row) == "llm" and (count := questions_and_answers.read_count(row.get(name))) is not None
+    ]
+    return sum(known) if known else questions_and_answers.read_count(root.get(name))
 
 
 def _add_cost(runs: Sequence[Row], root: Row) -> float | None:
-    known = [cost for row in runs if _kind(row) == "llm" and (cost := read_number(row.get("total_cost"))) is not None]
-    return round(sum(known), 12) if known else read_number(root.get("total_cost"))
+    known = [
+        cost
+        for row in runs
+        if _kind(row) == "llm" and (cost := questions_and_answers.read_number(row.get("total_cost"))) is not None
+    ]
+    return round(sum(known), 12) if known else questions_and_answers.read_number(root.get("total_cost"))
 
 
 def _gather_metadata(root: Row) -> dict[str, Any]:
     hidden = {"ls_provider", "ls_model_name", "ls_model_type", "ls_method", "ls_run_depth"}
-    kept: dict[str, Any] = clean({key: value for key, value in _metadata(root).items() if key not in hidden})
-    if name := read_text(root.get("name")):
+    kept: dict[str, Any] = questions_and_answers.clean(
+        {key: value for key, value in _metadata(root).items() if key not in hidden}
+    )
+    if name := questions_and_answers.read_text(root.get("name")):
         kept.setdefault("trace_name", name)
-    if isinstance(tags := parse_text(root.get("tags")), list) and tags:
-        kept.setdefault("tags", clean(tags))
+    if isinstance(tags := questions_and_answers.parse_text(root.get("tags")), list) and tags:
+        kept.setdefault("tags", questions_and_answers.clean(tags))
     return kept
 
 
 def _read_feedback(row: Row) -> Feedback:
     score, value = row.get("score"), row.get("value")
-    number = float(score) if isinstance(score, bool) else read_number(score)
+    number = float(score) if isinstance(score, bool) else questions_and_answers.read_number(score)
     if number is None and not isinstance(value, str):
-        number = read_number(value)
+        number = questions_and_answers.read_number(value)
     source = row.get("feedback_source")
     kind = source.get("type") if isinstance(source, Mapping) else None
     said_by = {"app": "annotator", "model": "program", "auto_eval": "program"}.get(str(kind), "unknown")
     return Feedback(
-        read_text(row.get("key")) or "feedback",
+        questions_and_answers.read_text(row.get("key")) or "feedback",
         number,
         value if isinstance(value, str) and value else None,
-        read_text(row.get("comment")),
+        questions_and_answers.read_text(row.get("comment")),
         said_by,  # type: ignore[arg-type]
-        read_text(source.get("user_id")) if isinstance(source, Mapping) else None,
+        questions_and_answers.read_text(source.get("user_id")) if isinstance(source, Mapping) else None,
     )

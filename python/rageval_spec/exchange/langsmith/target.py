@@ -16,13 +16,12 @@ from rageval_spec.errors import UsageError
 from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, Paths, find_url
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
-from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget
+from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
 from rageval_spec.recorded.questions_and_answers import write_time
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import ServiceError
-    from rageval_spec.exchange.shared.scores import Judgements, Names, Score
 
 
 TOOL = "langsmith"

@@ -21,15 +21,8 @@ from threading import BoundedSemaphore, Lock, Thread
 from typing import IO, Any, ClassVar, NamedTuple, cast
 
 from rageval_spec.errors import RagevalError
+from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
-from rageval_spec.exchange.shared.spans.protobuf import (
-    WireError,
-    decode_spans,
-    encode_spans,
-    write_message,
-    write_number,
-    write_text,
-)
 
 PATH = "/v1/traces"
 LARGEST = 20 * 1024 * 1024
@@ -120,13 +113,13 @@ def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
     try:
         if is_json:
             spans = list(decode_json(json.loads(content), reject=rejected.append))
-            request = encode_spans(spans)
+            request = protobuf.encode_spans(spans)
         else:
-            spans = list(decode_spans(content, reject=rejected.append))
-            request = encode_spans(spans) if rejected else content
+            spans = list(protobuf.decode_spans(content, reject=rejected.append))
+            request = protobuf.encode_spans(spans) if rejected else content
     except RecursionError:
         raise Refusal(400, "the JSON has too many lists and objects inside one another") from None
-    except WireError as error:
+    except protobuf.WireError as error:
         raise Refusal(400, f"not an OTLP request: byte {error.offset:,}: {error}") from None
     except JsonSpanError as error:
         raise Refusal(400, f"not an OTLP request: {error}") from None
@@ -250,7 +243,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, refusal: Refusal, *, is_json: bool) -> None:
         code, message = 3, str(refusal)
         status = {"code": code, "message": message}
-        body = json.dumps(status).encode() if is_json else write_number(1, code) + write_text(2, message)
+        body = (
+            json.dumps(status).encode() if is_json else protobuf.write_number(1, code) + protobuf.write_text(2, message)
+        )
         self._answer(refusal.status, body, is_json=is_json)
 
     def _answer(self, status: int, body: bytes, *, is_json: bool) -> None:
@@ -276,7 +271,7 @@ def _describe(taken: Taken, *, is_json: bool) -> bytes:
     if is_json:
         partial = {"rejectedSpans": str(taken.rejected), "errorMessage": taken.reason}
         return json.dumps({"partialSuccess": partial}).encode()
-    return write_message(1, write_number(1, taken.rejected) + write_text(2, taken.reason))
+    return protobuf.write_message(1, protobuf.write_number(1, taken.rejected) + protobuf.write_text(2, taken.reason))
 
 
 _LENGTH = 4

@@ -14,25 +14,14 @@ from pydantic import Field, model_validator
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix.connection import (
-    API_KEY,
-    RETRIEVER,
-    URL,
-    Pairs,
-    PhoenixAddress,
-    PhoenixServer,
-    add_annotations,
-    read_example,
-    read_span,
-)
+from rageval_spec.exchange.phoenix import connection
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment, validate_url
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
-from rageval_spec.exchange.shared.spans.spans import documents_of, format_moment
+from rageval_spec.exchange.shared.spans.spans import Span, documents_of, format_moment
 from rageval_spec.plugin.secrets import Secret
 
 if TYPE_CHECKING:
     from rageval_spec.data.traces import Trace
-    from rageval_spec.exchange.shared.spans.spans import Span
     from rageval_spec.plugin import Context
 
 TOOL = "phoenix"
@@ -48,12 +37,12 @@ _NOT_THERE = 404
 class PhoenixSourceNode(WindowNode):
     """What to read from Arize Phoenix: the traces of a project, or the examples of a dataset."""
 
-    url: str | None = URL
+    url: str | None = connection.URL
     project: str | None = Field(default=None, min_length=1, description="The project whose traces to read, by name.")
     dataset: str | None = Field(
         default=None, min_length=1, description="The dataset to read in place of traces, by name; it has no answers."
     )
-    api_key: Secret | None = API_KEY
+    api_key: Secret | None = connection.API_KEY
     _check_url = validate_url
 
     @model_validator(mode="after")
@@ -99,8 +88,10 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
         self._phoenix.close()
 
     @cached_property
-    def _phoenix(self) -> PhoenixServer:
-        return PhoenixServer(PhoenixAddress.of(self.node.url, self.node.api_key), self.context.name)
+    def _phoenix(self) -> connection.PhoenixServer:
+        return connection.PhoenixServer(
+            connection.PhoenixAddress.of(self.node.url, self.node.api_key), self.context.name
+        )
 
     def _read_examples(self) -> Iterator[Trace]:
         name = str(self.node.dataset)
@@ -113,7 +104,9 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
             raise ServiceError(f"{self.context.name}: {path} answered without the list 'examples'")
         version = str(data.get("version_id") or "") if isinstance(data, Mapping) else ""
         for number, example in enumerate(examples, 1):
-            yield read_example(example, name, version, f"{self.context.name}: dataset {name}, example {number}")
+            yield connection.read_example(
+                example, name, version, f"{self.context.name}: dataset {name}, example {number}"
+            )
 
     def _read_project(self) -> Iterator[Trace]:
         ids = self._list_traces()
@@ -135,7 +128,7 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
                 seen.add(trace_id)
                 yield trace_id
 
-    def _list_bounds(self) -> Pairs:
+    def _list_bounds(self) -> connection.Pairs:
         now = datetime.now(UTC)
         bounds = {"start_time": self.node.since, "end_time": self.node.until}
         return [(name, format_moment(parse_moment(text, now))) for name, text in bounds.items() if text is not None]
@@ -144,14 +137,14 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
         """The spans of some traces, by trace, with their annotations."""
         project = str(self.node.project)
         place = f"{self.context.name}: project {project}"
-        spans = [read_span(span, project, place) for span in self._list_spans(trace_ids, _SPANS_A_PAGE)]
+        spans = [connection.read_span(span, project, place) for span in self._list_spans(trace_ids, _SPANS_A_PAGE)]
         said = self._read_annotations("span", [span.span_id for span in spans])
         of_traces = self._read_annotations("trace", trace_ids)
         by_trace: dict[str, list[Span]] = defaultdict(list)
         for span in spans:
             is_root = span.parent_id is None
             annotations = [*said[span.span_id], *(of_traces.pop(span.trace_id, ()) if is_root else ())]
-            by_trace[span.trace_id].append(add_annotations(span, annotations))
+            by_trace[span.trace_id].append(connection.add_annotations(span, annotations))
         return by_trace
 
     def _list_spans(self, trace_ids: Sequence[str], limit: int) -> list[dict[str, Any]]:
@@ -174,7 +167,7 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
                 found[str(annotation.get(f"{kind}_id"))].append(annotation)
         return found
 
-    def _ask_project(self, what: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
+    def _ask_project(self, what: str, parameters: connection.Pairs) -> Iterator[dict[str, Any]]:
         project = str(self.node.project)
         try:
             yield from self._phoenix.list_items(self._phoenix.project_path(project, what), parameters)
@@ -199,9 +192,9 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
 
 def _check_retriever(trace: Trace, spans: Sequence[Span]) -> Trace:
     """The trace without its retriever if that has other documents, so that no wrong document is annotated later."""
-    retriever = trace.link.others.get(RETRIEVER)
+    retriever = trace.link.others.get(connection.RETRIEVER)
     span = next((span for span in spans if span.span_id == retriever), None)
     if retriever is None or (span is not None and documents_of(span) == trace.documents):
         return trace
-    others = {name: value for name, value in trace.link.others.items() if name != RETRIEVER}
+    others = {name: value for name, value in trace.link.others.items() if name != connection.RETRIEVER}
     return replace(trace, link=replace(trace.link, others=others))

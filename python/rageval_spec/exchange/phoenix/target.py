@@ -23,15 +23,7 @@ from pydantic import Field, model_validator
 from rageval_spec.data.findings import list_findings
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix.connection import (
-    API_KEY,
-    OURS,
-    RETRIEVER,
-    URL,
-    PhoenixAddress,
-    PhoenixServer,
-    read_example,
-)
+from rageval_spec.exchange.phoenix import connection
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode, validate_url
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score
 from rageval_spec.exchange.shared.spans.spans import format_moment
@@ -46,7 +38,7 @@ if TYPE_CHECKING:
 class PhoenixTargetNode(TargetNode):
     """Where to write values in Arize Phoenix."""
 
-    url: str | None = URL
+    url: str | None = connection.URL
     dataset: str | None = Field(
         default=None,
         min_length=1,
@@ -59,7 +51,7 @@ class PhoenixTargetNode(TargetNode):
         description="The name of the experiment, to which the system's name is added if there are several. "
         "Default: the evaluation's name.",
     )
-    api_key: Secret | None = API_KEY
+    api_key: Secret | None = connection.API_KEY
     _check_url = validate_url
 
     @model_validator(mode="after")
@@ -113,12 +105,12 @@ class PhoenixTarget(Target[PhoenixTargetNode]):
         self._phoenix.close()
 
     @cached_property
-    def _address(self) -> PhoenixAddress:
-        return PhoenixAddress.of(self.node.url, self.node.api_key)
+    def _address(self) -> connection.PhoenixAddress:
+        return connection.PhoenixAddress.of(self.node.url, self.node.api_key)
 
     @cached_property
-    def _phoenix(self) -> PhoenixServer:
-        return PhoenixServer(self._address, self.context.name)
+    def _phoenix(self) -> connection.PhoenixServer:
+        return connection.PhoenixServer(self._address, self.context.name)
 
     @cached_property
     def _writer(self) -> Annotations | Experiments:
@@ -138,7 +130,7 @@ _SYNC = [("sync", "true")]
 class Annotations:
     """Lists and writes the annotations of one evaluation."""
 
-    def __init__(self, phoenix: PhoenixServer) -> None:
+    def __init__(self, phoenix: connection.PhoenixServer) -> None:
         """Write nothing yet."""
         self._phoenix = phoenix
         self._scores: EvaluationScores | None = None
@@ -212,7 +204,7 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
     assert score.link is not None, "only answers with a trace are listed"
     level = "trace" if score.link.span_id is None else "span"
     place = score.link.span_id or score.link.trace_id
-    identifier = f"{OURS}:{name}/{score.dataset}/{score.system}"
+    identifier = f"{connection.OURS}:{name}/{score.dataset}/{score.system}"
     label, reason = judgements.label(score), judgements.explain(score)
     body = {
         f"{level}_id": place,
@@ -230,7 +222,7 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
 
 def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
     """What a judge said about each context, such as whether it is relevant."""
-    if score.details is None or score.link is None or RETRIEVER not in score.link.others:
+    if score.details is None or score.link is None or connection.RETRIEVER not in score.link.others:
         return
     value = {"dataset": score.dataset, "system": score.system, "query_id": score.query_id}
     value |= {"metric": score.metric, "details": score.details}
@@ -238,7 +230,7 @@ def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
         if one["part"] == "contexts" and one["source"] is not None:
             result = _make_result(one["score"], one["verdict"], one["reason"])
             if any(part is not None for part in result.values()):
-                span_id = score.link.others[RETRIEVER]
+                span_id = score.link.others[connection.RETRIEVER]
                 name = names.choose(span_id, score, score.metric)
                 yield _annotate_document(span_id, one["source"], name, result, "LLM")
 
@@ -246,9 +238,9 @@ def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
 def _list_relevance(score: Score, names: Names) -> Iterator[Parcel]:
     """The relevance of the contexts that the dataset judges."""
     ids, judged = score.sample.get("context_ids"), score.sample.get("relevant")
-    if not ids or judged is None or score.link is None or RETRIEVER not in score.link.others:
+    if not ids or judged is None or score.link is None or connection.RETRIEVER not in score.link.others:
         return
-    span_id = score.link.others[RETRIEVER]
+    span_id = score.link.others[connection.RETRIEVER]
     name = names.choose(span_id, score, RELEVANCE)
     grades = {one["doc_id"]: one["relevance"] for one in judged}
     for position, doc_id in enumerate(ids):
@@ -282,7 +274,7 @@ _CONFLICT = 409
 class Experiments:
     """Lists and writes the experiments of one evaluation."""
 
-    def __init__(self, phoenix: PhoenixServer, dataset: str, name: str | None) -> None:
+    def __init__(self, phoenix: connection.PhoenixServer, dataset: str, name: str | None) -> None:
         """Write nothing yet; `name` is the experiment's, None for the evaluation's."""
         self._phoenix = phoenix
         self._dataset = dataset
@@ -355,7 +347,7 @@ class Experiments:
         if not isinstance(examples, list):
             raise ServiceError(f"{self._phoenix.where}: {path} answered without the list 'examples'")
         place = f"{self._phoenix.where}: dataset {self._dataset}"
-        read: list[Trace] = [read_example(one, "", "", place) for one in examples]
+        read: list[Trace] = [connection.read_example(one, "", "", place) for one in examples]
         by_text = {_normalize(trace.question): trace.link.trace_id for trace in reversed(read)}
         return {trace.id: trace.link.trace_id for trace in read}, by_text
 

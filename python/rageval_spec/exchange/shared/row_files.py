@@ -19,17 +19,7 @@ from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
 from rageval_spec.reading.question_files import REFERENCE_CONTEXTS, REFERENCES, answers_in, contexts_in
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
-from rageval_spec.recorded.answers_and_steps import (
-    UnusableReplyError,
-    is_missing,
-    read_amount,
-    read_contexts,
-    read_count,
-    read_id,
-    read_ids,
-    read_steps,
-    read_text,
-)
+from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.questions_and_answers import clean_json
 from rageval_spec.store.disk import InputFile
@@ -94,7 +84,7 @@ class RowFileSource(TraceSource[RowsNode]):
             except NoQuestionError as error:
                 called = " or ".join(map(repr, self.questions))
                 raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
-            except UnusableReplyError as error:
+            except answers_and_steps.UnusableReplyError as error:
                 raise DataError(f"{place}: {error}") from error
 
     @property
@@ -102,7 +92,7 @@ class RowFileSource(TraceSource[RowsNode]):
         return self.context.resolve(self.node.path)
 
 
-class NoQuestionError(UnusableReplyError):
+class NoQuestionError(answers_and_steps.UnusableReplyError):
     """A row has nothing under any name of a question."""
 
 
@@ -152,7 +142,9 @@ def add_metadata(row: Mapping[str, Any], read: Collection[str], *nested: str) ->
         if isinstance(value, Mapping):
             found |= value
             read = {*read, name}
-    return found | {name: value for name, value in row.items() if name not in read and not is_missing(value)}
+    return found | {
+        name: value for name, value in row.items() if name not in read and not answers_and_steps.is_missing(value)
+    }
 
 
 def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> Trace:
@@ -166,24 +158,24 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
 
     def listed(name: str) -> Any:
         value = row.get(name)
-        return None if is_missing(value) else parse_list(place, f"'{name}'", value)
+        return None if answers_and_steps.is_missing(value) else parse_list(place, f"'{name}'", value)
 
     question, turns = row.get("question"), read_turns(row.get(MESSAGES)) or ()
-    if is_missing(question) and (place_of := find_question(turns)) is not None:
+    if answers_and_steps.is_missing(question) and (place_of := find_question(turns)) is not None:
         question = turns[place_of]["content"]
-    if is_missing(question):
+    if answers_and_steps.is_missing(question):
         raise NoQuestionError("the row has no question")
-    query_id = number if is_missing(row.get("id")) else read_id(row["id"], "'id'")
+    query_id = number if answers_and_steps.is_missing(row.get("id")) else answers_and_steps.read_id(row["id"], "'id'")
     readers: Sequence[tuple[Sequence[str], Callable[[Any, str], Any]]] = (
-        (_TEXTS, read_text),
-        (_NUMBERS, read_amount),
-        (_COUNTS, read_count),
+        (_TEXTS, answers_and_steps.read_text),
+        (_NUMBERS, answers_and_steps.read_amount),
+        (_COUNTS, answers_and_steps.read_count),
     )
     plain: dict[str, Any] = {
         name: read(row[name], f"'{name}'")
         for names, read in readers
         for name in names
-        if not is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
+        if not answers_and_steps.is_missing(row.get(name)) or (name == "answer" and row.get(name) == "")
     }
     if plain.get("answer") is None and (said := find_last_answer(turns)) is not None:
         plain["answer"] = said
@@ -191,17 +183,21 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
     relevant = listed("relevant")
     return Trace(
         row.get("link") or TraceLink(tool, query_id),
-        read_text(question, "'question'"),
+        answers_and_steps.read_text(question, "'question'"),
         query_id,
         documents=_read_documents(listed("contexts"), listed("context_ids")),
         references=() if reference is None else tuple(_read_texts(reference, "'reference'")),
-        reference_contexts=None if contexts is None else read_contexts(contexts, "'reference_contexts'").texts,
-        relevant=None if relevant is None else read_ids(relevant, "'relevant'"),
+        reference_contexts=None
+        if contexts is None
+        else answers_and_steps.read_contexts(contexts, "'reference_contexts'").texts,
+        relevant=None if relevant is None else answers_and_steps.read_ids(relevant, "'relevant'"),
         messages=turns if len(turns) > 1 else (),
-        steps=tuple(row.get("steps") or (read_steps(turns) if turns else ())),
+        steps=tuple(row.get("steps") or (answers_and_steps.read_steps(turns) if turns else ())),
         feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
         metadata={
-            key: clean_json(value) for key, value in (row.get("metadata") or {}).items() if not is_missing(value)
+            key: clean_json(value)
+            for key, value in (row.get("metadata") or {}).items()
+            if not answers_and_steps.is_missing(value)
         },
         **plain,
     )
@@ -209,19 +205,21 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
 
 def _read_texts(value: Any, what: str) -> list[str]:
     items = value if isinstance(value, (list, tuple)) else [value]
-    return [read_text(item, what) for item in items if not is_missing(item)]
+    return [answers_and_steps.read_text(item, what) for item in items if not answers_and_steps.is_missing(item)]
 
 
 def _read_documents(contexts: Any, ids: Any) -> tuple[Document, ...] | None:
     if contexts is None and ids is None:
         return None
-    named = None if ids is None else read_ids(ids, "'context_ids'")
+    named = None if ids is None else answers_and_steps.read_ids(ids, "'context_ids'")
     if contexts is None:
         return tuple(Document(doc_id=one) for one in named or ())
-    found = read_contexts(contexts, "'contexts'")
+    found = answers_and_steps.read_contexts(contexts, "'contexts'")
     named = found.ids if named is None else named
     for what, other in (("ids", named), ("scores", found.scores)):
         if other is not None and len(other) != len(found.texts):
-            raise UnusableReplyError(f"the row has {len(found.texts)} contexts and {len(other)} {what} of contexts")
+            raise answers_and_steps.UnusableReplyError(
+                f"the row has {len(found.texts)} contexts and {len(other)} {what} of contexts"
+            )
     none: Sequence[None] = [None] * len(found.texts)
     return tuple(map(Document, found.texts, named or none, found.scores or none))

@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TYPE_CHECKING
 
-from rageval_spec.data.datasets import Design, DesignSummary, Stratum
+from rageval_spec.data.datasets import Design, DesignSummary, EvaluatedQueries, Stratum
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.step_computation import Work
-from rageval_spec.pipeline.values.slice_membership import (
-    describe_columns,
-    find_number,
-    find_slices,
-    label,
-    list_values,
-    read_rows,
-)
+from rageval_spec.pipeline.values import slice_membership
 from rageval_spec.reading.production_mix import LARGEST, SLICE, MixRow, ProductionMix, read_mix
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key
 from rageval_spec.spec.blocks.spec_node import QuestionWeightsNode, Spec
 from rageval_spec.wording import count_noun, format_percent
-
-if TYPE_CHECKING:
-    from rageval_spec.data.datasets import EvaluatedQueries
 
 _MOST_NAMED = 3
 _Kind = tuple[str, ...]
@@ -96,7 +85,7 @@ class _Finder:
         self.mix = None if node.weights is None else read_mix(spec.folder / node.weights)
         columns = [node.cluster, node.weight, *(() if self.mix is None else self.mix.columns)]
         named = [column for column in columns if column is not None and column != SLICE]
-        self.rows = dict(read_rows(evaluated, tuple(dict.fromkeys(named))))
+        self.rows = dict(slice_membership.read_rows(evaluated, tuple(dict.fromkeys(named))))
 
     def find(self) -> Design:
         clusters, without = self._find_clusters()
@@ -137,7 +126,7 @@ class _Finder:
 
         first: dict[str, str] = {}
         for query_id, row in self.rows.items():
-            names = [label(value) for value in list_values(row.get(column))]
+            names = [slice_membership.label(value) for value in slice_membership.list_values(row.get(column))]
             first |= {query_id: names[0]} if names else {}
             for other in names[1:]:
                 roots[find(other)] = find(names[0])
@@ -165,8 +154,8 @@ class _Finder:
         weights: dict[str, float] = {}
         wrong: list[str] = []
         for query_id, row in self.rows.items():
-            values = list_values(row.get(column))
-            number = find_number(values[0]) if len(values) == 1 else None
+            values = slice_membership.list_values(row.get(column))
+            number = slice_membership.find_number(values[0]) if len(values) == 1 else None
             if number is None or not 0 <= number < LARGEST:
                 wrong.append(query_id)
             else:
@@ -210,14 +199,18 @@ class _Finder:
         """What each question has in the columns of the mix; several kinds for a list of values or several slices."""
         slices: dict[str, list[str]] = {}
         if SLICE in mix.columns:
-            for one in find_slices(self.spec.slices, [self.evaluated]).slices:
+            for one in slice_membership.find_slices(self.spec.slices, [self.evaluated]).slices:
                 for query_id in one.query_ids:
                     slices.setdefault(query_id, []).append(" ".join(one.name.split()))
         kinds: dict[str, list[_Kind]] = {}
         for query_id, row in self.rows.items():
             found: list[_Kind] = [()]
             for column in mix.columns:
-                values = slices.get(query_id, []) if column == SLICE else map(label, list_values(row.get(column)))
+                values = (
+                    slices.get(query_id, [])
+                    if column == SLICE
+                    else map(slice_membership.label, slice_membership.list_values(row.get(column)))
+                )
                 options = [*dict.fromkeys(values)] or [""]
                 found = [(*kind, value) for kind in found for value in options]
             kinds[query_id] = found
@@ -266,7 +259,7 @@ class _Finder:
 
     def _hint(self, key: str, column: str) -> str:
         """What to write in place of a column that no question has."""
-        known = describe_columns(self.evaluated)
+        known = slice_membership.describe_columns(self.evaluated)
         others = [name for name in self.spec.datasets if name != self.dataset]
         if others and find_key(self.spec.places, key, self.dataset) == (key,):
             return f"name only the datasets that have it: {key}: {{{others[0]}: {column}}}{known}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult, explain
+from rageval_spec.pipeline.planning.plan import PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.plugin import System
 from rageval_spec.plugin.block_names import names_in
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.pipeline.execution.step_computation import Work
-    from rageval_spec.pipeline.planning.plan import PlanStep
     from rageval_spec.pipeline.values.step_inputs import OpenedDataset
 
 

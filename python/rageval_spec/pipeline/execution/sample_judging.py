@@ -12,7 +12,7 @@ from rageval_spec.judging.calibrated_judge import CalibratedJudge
 from rageval_spec.pipeline.cost_estimate import ModelCalls, add_up
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, prepare_models, stop_calls
-from rageval_spec.plugin import Judge
+from rageval_spec.plugin import AnswerMetric, Judge
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.store.store import open_store
 from rageval_spec.wording import list_choices
@@ -20,7 +20,6 @@ from rageval_spec.wording import list_choices
 if TYPE_CHECKING:
     from rageval_spec.data.findings import Criterion
     from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import AnswerMetric
     from rageval_spec.progress import ProgressDisplay
     from rageval_spec.spec.blocks.spec_node import Spec
 

@@ -14,24 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
-from rageval_spec.data.outcomes import GateOutcome, Overlap, rank_outcome
+from rageval_spec.data.outcomes import GateOutcome, Note, Overlap, rank_outcome
 from rageval_spec.history.comparability import Comparability, describe_overlap, find_comparability, list_notes
 from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlaces, find_record
-from rageval_spec.pipeline.gating.gate_bounds import (
-    BoundResult,
-    check_bounds,
-    check_covered,
-    check_drop,
-    check_half,
-    check_level,
-    check_scored,
-    describe_drop,
-    describe_scored,
-    describe_weights,
-    lack_part,
-    lack_shared_questions,
-    wait_for_baseline,
-)
+from rageval_spec.pipeline.gating import gate_bounds
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems, share_highest
 from rageval_spec.wording import count_noun, format_percent
@@ -40,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.datasets import Design
-    from rageval_spec.data.outcomes import Note
     from rageval_spec.pipeline.people_labels import LabelledValues
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.blocks.spec_node import Spec
@@ -178,10 +163,12 @@ class _Checker:
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
         findings = list(self._findings(gate, cell))
-        findings = findings or [BoundResult("pass", f"{describe_scored(cell)} for {self._cell_name(cell)}")]
+        findings = findings or [
+            gate_bounds.BoundResult("pass", f"{gate_bounds.describe_scored(cell)} for {self._cell_name(cell)}")
+        ]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += describe_weights(gate, cell) + self._describe_overlap(gate, cell)
+        reason += gate_bounds.describe_weights(gate, cell) + self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate)
@@ -194,30 +181,30 @@ class _Checker:
             severity=None if drop is None else drop.severity,
         )
 
-    def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[BoundResult]:
+    def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[gate_bounds.BoundResult]:
         cell_name = self._cell_name(cell)
         if cell.mean is None:
-            yield BoundResult("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
+            yield gate_bounds.BoundResult("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
             return
         lower_is_better = self.metrics[cell.metric].higher_is_better is False
-        yield from check_scored(gate, cell, cell_name)
-        yield from check_covered(cell, cell_name)
+        yield from gate_bounds.check_scored(gate, cell, cell_name)
+        yield from gate_bounds.check_covered(cell, cell_name)
         if not self.metrics[cell.metric].is_partial:
-            yield from check_half(gate, cell, cell_name)
+            yield from gate_bounds.check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):
-            yield from check_bounds(gate, cell, cell_name, lower_is_better)
+            yield from gate_bounds.check_bounds(gate, cell, cell_name, lower_is_better)
         if gate.at_least is not None:
-            yield check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
+            yield gate_bounds.check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
         if gate.baseline in self.missing:
-            yield wait_for_baseline(gate, cell_name)
+            yield gate_bounds.wait_for_baseline(gate, cell_name)
         elif gate.baseline is not None:
             comparison = self._find_comparison(gate, cell)
             if new := self._find_new_part(gate, cell):
-                yield lack_part(gate, cell_name, new)
+                yield gate_bounds.lack_part(gate, cell_name, new)
             elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
-                yield lack_shared_questions(gate, cell_name)
+                yield gate_bounds.lack_shared_questions(gate, cell_name)
             else:
-                yield check_drop(gate, comparison, cell, cell_name, lower_is_better)
+                yield gate_bounds.check_drop(gate, comparison, cell, cell_name, lower_is_better)
 
     def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
         """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""
@@ -257,7 +244,7 @@ class _Checker:
 def _explain_absence(cell: Aggregate) -> str:
     correction = cell.correction
     if correction is None or correction.reason is None:
-        return describe_scored(cell)
+        return gate_bounds.describe_scored(cell)
     return f"the labels '{correction.source}' cannot correct it: {correction.reason}"
 
 
@@ -270,12 +257,12 @@ def describe_bound(gate: GateNode) -> str:
         f"{end}≤ {gate.max!r}" if gate.max is not None else "",
         f"{end}target {gate.target!r}" if gate.target is not None else "",
         f"{end}at least {gate.at_least}" if gate.at_least is not None else "",
-        describe_drop(gate) if gate.baseline is not None else "",
+        gate_bounds.describe_drop(gate) if gate.baseline is not None else "",
     ]
     return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
 
 
-def _join(findings: Iterable[BoundResult]) -> str:
+def _join(findings: Iterable[gate_bounds.BoundResult]) -> str:
     """Join all findings into one sentence; findings with the same beginning share it."""
     relations: dict[str, list[str]] = {}
     for finding in findings:

@@ -17,7 +17,7 @@ from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Plugin
+from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Metric, Plugin
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.reading.formats.column_layouts import MOST_SHOWN
 from rageval_spec.spec import load
@@ -30,7 +30,6 @@ from rageval_spec.wording import count_noun, list_choices, list_names
 if TYPE_CHECKING:
     from rageval_spec.data.chat import Kinship
     from rageval_spec.data.labels import Label, LabelScale
-    from rageval_spec.plugin import Metric
     from rageval_spec.plugin.plugin import FileReading
     from rageval_spec.reading.production_mix import ProductionMix
 

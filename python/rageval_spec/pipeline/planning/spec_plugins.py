@@ -10,22 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, ChatModel, Context, Dataset, Judge, Labels, Metric, Model, Report, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import say_nothing
-from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import InputFile, digest_content
 from rageval_spec.store.store import Answers, NoAnswers
-
-if TYPE_CHECKING:
-    from rageval_spec.progress import ProgressDisplay
-
 
 Fingerprint = Callable[[InputFile], str]
 

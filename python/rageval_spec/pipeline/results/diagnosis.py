@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, Advice, Cause, CauseCount, Diagnosis
+from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, Advice, Cause, CauseCount, Diagnosis, Interval
 from rageval_spec.statistics.intervals import find_wilson_interval
 from rageval_spec.statistics.weighted_clusters import find_share, lay_out
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.datasets import Design
     from rageval_spec.data.evaluation import Aggregate
-    from rageval_spec.data.outcomes import Interval
     from rageval_spec.pipeline.execution.execution import Execution
     from rageval_spec.spec.blocks.gates import NamedMetric
     from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec

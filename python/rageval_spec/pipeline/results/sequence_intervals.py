@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.outcomes import AskedQuestions, Note, Stopping
-from rageval_spec.pipeline.execution.stopping_decision import clip, list_values, range_of
+from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note, Stopping
+from rageval_spec.pipeline.execution.stopping_decision import Round, clip, list_values, range_of
 from rageval_spec.pipeline.values.slice_membership import find_slices
 from rageval_spec.spec.blocks.stopping import is_bounded_mean
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
@@ -21,9 +21,7 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-    from rageval_spec.data.outcomes import Cell, Interval
     from rageval_spec.pipeline.execution.execution import Execution
-    from rageval_spec.pipeline.execution.stopping_decision import Round
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.blocks.spec_node import Spec
 

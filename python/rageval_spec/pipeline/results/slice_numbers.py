@@ -7,14 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, SliceGap, SliceResult
-from rageval_spec.statistics.aggregation import (
-    adjust,
-    adjust_table,
-    aggregate,
-    compare_evaluations,
-    compare_systems,
-    share_highest,
-)
+from rageval_spec.statistics import aggregation
 from rageval_spec.statistics.weak_slices import find_gaps
 
 if TYPE_CHECKING:
@@ -76,9 +69,11 @@ def evaluate_slices(
     gated: dict[str, list[Comparison]] = {}
     for slice in slices:
         own = slice.select(values)
-        aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads, designs)
+        aggregates = aggregation.aggregate(own, metrics, spec.statistics, spec.limits.threads, designs)
         aggregates = labelled.correct_aggregates(aggregates, own)
-        compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
+        compared = aggregation.compare_systems(
+            own, first, metrics, spec.statistics, spec.limits.threads, designs=designs
+        )
         tables += _label(labelled.correct_comparisons(compared, own).comparisons, slice)
         named = tuple(replace(one, slice=slice.name) for one in aggregates)
         results.append(
@@ -86,9 +81,9 @@ def evaluate_slices(
         )
         for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier, labelled, designs).items():
             gated.setdefault(baseline, []).extend(found)
-    adjusted = share_highest({baseline: adjust(found) for baseline, found in gated.items()})
+    adjusted = aggregation.share_highest({baseline: aggregation.adjust(found) for baseline, found in gated.items()})
     own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
-    comparisons = _by_slice(adjust_table(tables, own_gates))
+    comparisons = _by_slice(aggregation.adjust_table(tables, own_gates))
     gaps = find_gaps(
         values,
         [(slice.dataset, slice.name, slice.query_ids) for slice in slices],
@@ -140,11 +135,11 @@ def _compare_baselines(
         settings = (baseline, wanted, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             before = slice.select(earlier[baseline].values)
-            compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
+            compared = aggregation.compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
             compared = labelled.correct_comparisons(compared, values, before)
             marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
         else:
-            compared = compare_systems(values, *settings, has_percentiles=True, designs=designs)
+            compared = aggregation.compare_systems(values, *settings, has_percentiles=True, designs=designs)
             marked = labelled.correct_comparisons(compared, values).comparisons
         found[baseline] = _label(marked, slice)
     return found

@@ -15,21 +15,10 @@ from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
 from rageval_spec.pipeline.gating.gate_outcomes import check_gates, compare_baselines, find_missing, relate
 from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
-from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.pipeline.planning.plan import EvaluationPlan, package_version
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
-from rageval_spec.pipeline.results.provenance import (
-    count_judging,
-    count_replies,
-    describe_calibrations,
-    describe_spec,
-    digest_data,
-    digest_implementations,
-    digest_prompts,
-    find_dataset_origin,
-    note_self_judging,
-    summarize_metrics,
-)
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.results.sequence_intervals import summarize_stopping
 from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
@@ -41,8 +30,6 @@ from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from rageval_spec.pipeline.planning.plan import EvaluationPlan
 
 
 def judge_values(
@@ -113,7 +100,7 @@ def judge_values(
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
-    itself = note_self_judging(parts)
+    itself = provenance.note_self_judging(parts)
     told = dict.fromkeys(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
@@ -153,14 +140,14 @@ def _draft(
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
         bands=dict(spec.bands),
-        summaries=summarize_metrics(metrics),
-        digests=digest_data(load_fingerprints(), plan),
-        judging=count_judging(parts),
-        replies=count_replies(parts),
-        prompts=digest_prompts(parts),
-        calibrations=describe_calibrations(parts),
-        implementations=digest_implementations(metrics),
-        spec=describe_spec(spec, metrics),
+        summaries=provenance.summarize_metrics(metrics),
+        digests=provenance.digest_data(load_fingerprints(), plan),
+        judging=provenance.count_judging(parts),
+        replies=provenance.count_replies(parts),
+        prompts=provenance.digest_prompts(parts),
+        calibrations=provenance.describe_calibrations(parts),
+        implementations=provenance.digest_implementations(metrics),
+        spec=provenance.describe_spec(spec, metrics),
         stopping=summarize_stopping(spec, execution),
         labels=digest_labels(parts),
         origins=_find_origins(spec, execution),
@@ -206,7 +193,11 @@ def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
     """Where each dataset comes from, by name, as far as it says so."""
     opened = {one.collection.name: one.collection for one in execution.evaluated}
     opened |= {one.dataset: one.evaluated.collection for one in execution.rounds}
-    found = ((name, find_dataset_origin(node, opened[name])) for name, node in spec.datasets.items() if name in opened)
+    found = (
+        (name, provenance.find_dataset_origin(node, opened[name]))
+        for name, node in spec.datasets.items()
+        if name in opened
+    )
     return {name: origin for name, origin in found if origin is not None}
 
 

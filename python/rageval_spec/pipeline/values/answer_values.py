@@ -19,7 +19,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import explain
-from rageval_spec.plugin import AnswerMetric, Measured, Measurement
+from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun, format_percent
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.findings import Criterion
     from rageval_spec.data.samples import Part, Sample
     from rageval_spec.kernels import RankingValues
-    from rageval_spec.plugin import Judge, Metric, RankingMetric
     from rageval_spec.spec.blocks.spec_node import RankingNode
 
 

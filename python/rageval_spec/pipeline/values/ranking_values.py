@@ -30,7 +30,7 @@ from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult
-from rageval_spec.plugin import Retrieval, System
+from rageval_spec.plugin import RankingMetric, Retrieval, System
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
     from rageval_spec.kernels import RankingValues
     from rageval_spec.pipeline.values.step_inputs import Materials
-    from rageval_spec.plugin import RankingMetric
     from rageval_spec.spec.blocks.spec_node import RankingNode
 
 

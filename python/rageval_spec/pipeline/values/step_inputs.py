@@ -17,14 +17,7 @@ from uuid import uuid4
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
-from rageval_spec.pipeline.planning.question_selection import (
-    has_judgements,
-    judged_queries,
-    list_ids,
-    queries_to_ask,
-    restrict,
-    shuffle,
-)
+from rageval_spec.pipeline.planning import question_selection
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
 from rageval_spec.plugin import Answering
@@ -55,11 +48,11 @@ class OpenedDataset:
 
     def shuffle(self, seed: int) -> tuple[str, ...]:
         """The ids of all queries that are asked or judged, in random order."""
-        return shuffle(list_ids(self.asked.queries, self.collection.qrels), seed)
+        return question_selection.shuffle(question_selection.list_ids(self.asked.queries, self.collection.qrels), seed)
 
     def draw(self, query_ids: Sequence[str]) -> OpenedDataset:
         """The same with only these queries."""
-        collection, asked = (restrict(one, query_ids) for one in (self.collection, self.asked))
+        collection, asked = (question_selection.restrict(one, query_ids) for one in (self.collection, self.asked))
         return replace(self, collection=collection, asked=asked, is_drawn=True)
 
 
@@ -145,9 +138,9 @@ class Materials:
     def _open(self, dataset: str) -> OpenedDataset:
         whole = self.parts.datasets[dataset].open()
         answering = frozenset(name for name, system in self.parts.systems.items() if system.answers_on(dataset))
-        needs_no_judgements = len(answering) == len(self.parts.systems) and not has_judgements(whole)
-        collection = whole if needs_no_judgements else judged_queries(whole, self.limit)
-        asked = queries_to_ask(whole, self.limit) if answering else collection
+        needs_no_judgements = len(answering) == len(self.parts.systems) and not question_selection.has_judgements(whole)
+        collection = whole if needs_no_judgements else question_selection.judged_queries(whole, self.limit)
+        asked = question_selection.queries_to_ask(whole, self.limit) if answering else collection
         notes = (*difference_notes(whole), *limit_notes(whole, asked if answering else collection))
         return OpenedDataset(collection, asked, answering, notes)
 

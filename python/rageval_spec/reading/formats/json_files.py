@@ -11,17 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.column_layouts import Kind, RecordColumn, Records, choose_keys, with_absent
-from rageval_spec.reading.formats.row_shapes import (
-    RowShape,
-    ShapeError,
-    ask_last_turn,
-    complete_row,
-    find_remarks,
-    find_shape,
-    holds_conversation,
-    take_rows,
-)
 from rageval_spec.reading.formats.text_files import format_of, refuse_line, text_lines
 
 if TYPE_CHECKING:
@@ -45,7 +36,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     empty = True
     for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
-        yield number, ask_last_turn(merge_variables(found))
+        yield number, row_shapes.ask_last_turn(merge_variables(found))
         empty = False
     if empty:
         raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
@@ -91,7 +82,7 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
     for column in columns:
         if not column.required:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
-    frame = None if is_list(path) or VARIABLES in first or holds_conversation(first) else _scan(path, keys)
+    frame = None if is_list(path) or VARIABLES in first or row_shapes.holds_conversation(first) else _scan(path, keys)
     if frame is None:
         frame = _parse(path, keys)
     for column, key in keys.items():
@@ -246,10 +237,10 @@ def read_document(path: Path) -> JsonDocument:
     except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from error
     try:
-        shape = find_shape(whole)
-    except ShapeError as error:
+        shape = row_shapes.find_shape(whole)
+    except row_shapes.ShapeError as error:
         raise DataError(f"{path}:1: {error}") from error
-    return JsonDocument(_place_rows(path, text, whole, shape), find_remarks(shape, whole))
+    return JsonDocument(_place_rows(path, text, whole, shape), row_shapes.find_remarks(shape, whole))
 
 
 def refuse_constant(word: str) -> NoReturn:
@@ -261,24 +252,24 @@ def refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a JSON number; write null")
 
 
-def _place_rows(path: Path, text: str, whole: Any, shape: RowShape) -> Iterator[tuple[int, dict[str, Any]]]:
+def _place_rows(path: Path, text: str, whole: Any, shape: row_shapes.RowShape) -> Iterator[tuple[int, dict[str, Any]]]:
     value, start = whole, _skip_space(text, 0)
     for key in shape.path:
         value, start = value[key], _find_member(text, start, key)
     line, counted = 1, 0
-    rows = take_rows(shape, value)
+    rows = row_shapes.take_rows(shape, value)
     for offset in _offsets(text, start, shape):
         line, counted = line + text.count("\n", counted, offset), offset
         try:
-            row = complete_row(shape, whole, next(rows))
-        except ShapeError as error:
+            row = row_shapes.complete_row(shape, whole, next(rows))
+        except row_shapes.ShapeError as error:
             raise DataError(f"{path}:{line}: {error}") from error
         if not isinstance(row, dict):
             raise DataError(f"{path}:{line}: expected a list of JSON objects, not {json.dumps(row)[:60]}")
         yield line, row
 
 
-def _offsets(text: str, start: int, shape: RowShape) -> Iterator[int]:
+def _offsets(text: str, start: int, shape: row_shapes.RowShape) -> Iterator[int]:
     """Where each row begins in valid JSON; `start` is the offset of the value with the rows."""
     if shape.kind == "single":
         yield start

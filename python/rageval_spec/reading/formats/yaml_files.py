@@ -15,15 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.json_files import JsonDocument
-from rageval_spec.reading.formats.row_shapes import (
-    RowShape,
-    ShapeError,
-    complete_row,
-    find_remarks,
-    find_shape,
-    take_rows,
-)
 from rageval_spec.reading.formats.text_files import text_lines
 
 MOST_REPEATED = 20_000_000
@@ -45,10 +38,10 @@ def read_yaml_document(path: Path) -> JsonDocument:
     builder = _Builder(path)
     whole = builder.build(text)
     try:
-        shape = find_shape(whole)
-    except ShapeError as error:
+        shape = row_shapes.find_shape(whole)
+    except row_shapes.ShapeError as error:
         raise DataError(f"{path}:1: {error}") from error
-    return JsonDocument(_place_rows(path, whole, shape, builder.lines), find_remarks(shape, whole))
+    return JsonDocument(_place_rows(path, whole, shape, builder.lines), row_shapes.find_remarks(shape, whole))
 
 
 def resolve_scalar(text: str) -> Any:
@@ -64,18 +57,18 @@ def resolve_scalar(text: str) -> Any:
 
 
 def _place_rows(
-    path: Path, whole: Any, shape: RowShape, lines: dict[int, list[int]]
+    path: Path, whole: Any, shape: row_shapes.RowShape, lines: dict[int, list[int]]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     value = whole
     for key in shape.path:
         value = value[key]
     placed = value[shape.column] if shape.kind == "columns" else value["data"] if shape.kind == "split" else value
     places = iter(lines[id(placed)] if shape.kind != "single" else lines[id(placed)][:1] or [1])
-    rows = take_rows(shape, value)
+    rows = row_shapes.take_rows(shape, value)
     for line in places:
         try:
-            row = complete_row(shape, whole, next(rows))
-        except ShapeError as error:
+            row = row_shapes.complete_row(shape, whole, next(rows))
+        except row_shapes.ShapeError as error:
             raise DataError(f"{path}:{line}: {error}") from error
         if not isinstance(row, dict):
             raise DataError(

@@ -16,34 +16,15 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Context, Judge, Node, RankingMetric
 from rageval_spec.plugin.secrets import MARK
+from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.error_explanation import CheckedBlock, diagnose_secret, explain, list_keys, place_of
 from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock, PluginBlocks
 from rageval_spec.spec.blocks.plugin_lookup import find_plugin, load_plugin, suggest_metric
 from rageval_spec.spec.blocks.slices import SliceNode
-from rageval_spec.spec.blocks.spec_node import (
-    LISTED_SECTIONS,
-    NAMED_SECTIONS,
-    SECTIONS,
-    DiagnosisNode,
-    LimitsNode,
-    RankingNode,
-    SpecNode,
-    StatisticsNode,
-)
 from rageval_spec.spec.blocks.stopping import StoppingNode
+from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place, quote
-from rageval_spec.spec.text.yaml_tree import (
-    ScalarValue,
-    YamlEntry,
-    YamlMapping,
-    YamlNode,
-    YamlScalar,
-    YamlSequence,
-    resolve_scalar,
-    to_data,
-    walk_scalars,
-)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -69,7 +50,7 @@ def validate(
         secrets: the actual text for each marked text.
         foreign: keys that are validated elsewhere.
     """
-    data = to_data(block.node)
+    data = yaml_tree.to_data(block.node)
     errors: list[ErrorDetails] = []
     for _ in range(3):
         try:
@@ -84,29 +65,31 @@ def validate(
     return None, explain(block, errors)
 
 
-def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel], secrets: Mapping[str, str]) -> YamlMapping:
+def drop_wrong_entries(
+    mapping: yaml_tree.YamlMapping, model: type[BaseModel], secrets: Mapping[str, str]
+) -> yaml_tree.YamlMapping:
     """A mapping without its wrong entries, so that the others can be checked further."""
-    text = json.dumps(to_data(mapping))
+    text = json.dumps(yaml_tree.to_data(mapping))
     try:
         model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
     except ValidationError as error:
         wrong = {step for found in error.errors(include_url=False) for step in found["loc"][:1]}
         entries = {key: entry for key, entry in mapping.entries.items() if key not in wrong}
-        return YamlMapping(mapping.place, entries)
+        return yaml_tree.YamlMapping(mapping.place, entries)
     return mapping
 
 
-def list_places(node: YamlNode, place: TextPlace) -> dict[KeyPath, TextPlace]:
+def list_places(node: yaml_tree.YamlNode, place: TextPlace) -> dict[KeyPath, TextPlace]:
     """The place of every key path of a tree. `place` is the place of the tree itself."""
     places: dict[KeyPath, TextPlace] = {}
-    waiting: list[tuple[KeyPath, TextPlace, YamlNode]] = [((), place, node)]
+    waiting: list[tuple[KeyPath, TextPlace, yaml_tree.YamlNode]] = [((), place, node)]
     while waiting:
         path, where, current = waiting.pop()
         places[path] = where
-        if isinstance(current, YamlMapping):
+        if isinstance(current, yaml_tree.YamlMapping):
             for key, entry in current.entries.items():
                 waiting.append(((*path, key), place_of(entry.key_place, entry.value), entry.value))
-        elif isinstance(current, YamlSequence):
+        elif isinstance(current, yaml_tree.YamlSequence):
             waiting += [((*path, index), item.place, item) for index, item in enumerate(current.items)]
     return places
 
@@ -121,7 +104,7 @@ def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
     return changed
 
 
-def _type_variables(node: YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
+def _type_variables(node: yaml_tree.YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
     """Where a number or a boolean is expected, read text from a variable as YAML. Returns whether any changed."""
     changed = False
     for error in errors:
@@ -130,7 +113,9 @@ def _type_variables(node: YamlNode, data: Any, errors: Sequence[ErrorDetails]) -
     return changed
 
 
-def _type_variable(node: YamlNode, data: Any, location: Sequence[str | int], wanted: tuple[type, ...]) -> bool:
+def _type_variable(
+    node: yaml_tree.YamlNode, data: Any, location: Sequence[str | int], wanted: tuple[type, ...]
+) -> bool:
     parent: Any = None
     key: Any = None
     for step in location:
@@ -138,20 +123,25 @@ def _type_variable(node: YamlNode, data: Any, location: Sequence[str | int], wan
         if inner is not None:  # pydantic adds a step for the name of one of several types
             parent, key, node = data, step, inner
             data = data[step]
-    if parent is None or not isinstance(node, YamlScalar) or not node.from_environment or not isinstance(data, str):
+    if (
+        parent is None
+        or not isinstance(node, yaml_tree.YamlScalar)
+        or not node.from_environment
+        or not isinstance(data, str)
+    ):
         return False
-    value = resolve_scalar(data.strip())
+    value = yaml_tree.resolve_scalar(data.strip())
     if type(value) not in wanted:
         return False
     node.value = parent[key] = value  # type: ignore[assignment]
     return True
 
 
-def _step_into(node: YamlNode, step: str | int) -> YamlNode | None:
-    if isinstance(node, YamlMapping):
+def _step_into(node: yaml_tree.YamlNode, step: str | int) -> yaml_tree.YamlNode | None:
+    if isinstance(node, yaml_tree.YamlMapping):
         entry = node.entries.get(str(step)) if isinstance(step, str) else None
         return None if entry is None else entry.value
-    if isinstance(node, YamlSequence) and isinstance(step, int) and step < len(node.items):
+    if isinstance(node, yaml_tree.YamlSequence) and isinstance(step, int) and step < len(node.items):
         return node.items[step]
     return None
 
@@ -183,10 +173,10 @@ def _find_misplaced_secrets(block: CheckedBlock, node: BaseModel, foreign: Colle
 
 
 _BLOCKS: dict[str, type[BaseModel]] = {
-    "ranking": RankingNode,
-    "statistics": StatisticsNode,
-    "diagnosis": DiagnosisNode,
-    "limits": LimitsNode,
+    "ranking": spec_node.RankingNode,
+    "statistics": spec_node.StatisticsNode,
+    "diagnosis": spec_node.DiagnosisNode,
+    "limits": spec_node.LimitsNode,
     "stopping": StoppingNode,
 }
 
@@ -205,32 +195,32 @@ class CheckedSpec(PluginBlocks):
         diagnostics: what is wrong.
     """
 
-    spec: SpecNode | None = None
+    spec: spec_node.SpecNode | None = None
     gates: dict[int, GateNode] = field(default_factory=dict)
     partial_gates: set[int] = field(default_factory=set)
     slices: dict[int, SliceNode] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-def check_tree(tree: YamlMapping, secrets: Mapping[str, str], folder: Path) -> CheckedSpec:
+def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: Path) -> CheckedSpec:
     """Validate every block of a spec. References to other blocks and to files are not checked here."""
     checker = _Checker(secrets, folder)
     checker.check_spec(tree)
     meant = [*_find_meant(tree)]
-    for section in NAMED_SECTIONS:
+    for section in spec_node.NAMED_SECTIONS:
         if section in tree.entries or section not in meant:
             checker.check_mapping(section, tree.entries.get(section))
-    for section in LISTED_SECTIONS:
+    for section in spec_node.LISTED_SECTIONS:
         checker.check_list(section, _entry_or_default(tree, section))
     return checker.checked
 
 
-def _entry_or_default(tree: YamlMapping, section: str) -> YamlEntry | None:
-    default = SpecNode.model_fields[section].get_default()
+def _entry_or_default(tree: yaml_tree.YamlMapping, section: str) -> yaml_tree.YamlEntry | None:
+    default = spec_node.SpecNode.model_fields[section].get_default()
     if section in tree.entries or not isinstance(default, tuple):
         return tree.entries.get(section)
-    words: list[YamlNode] = [YamlScalar(tree.place, word, word) for word in default]
-    return YamlEntry(tree.place, YamlSequence(tree.place, words))
+    words: list[yaml_tree.YamlNode] = [yaml_tree.YamlScalar(tree.place, word, word) for word in default]
+    return yaml_tree.YamlEntry(tree.place, yaml_tree.YamlSequence(tree.place, words))
 
 
 class _Checker:
@@ -240,32 +230,34 @@ class _Checker:
         self.checked = CheckedSpec()
         self.judges: dict[str, Judge[Any]] = {}
 
-    def check_spec(self, tree: YamlMapping) -> None:
+    def check_spec(self, tree: yaml_tree.YamlMapping) -> None:
         """Check the spec as a whole, and its gates and slices one by one."""
-        spec, diagnostics = validate(CheckedBlock(tree, tree.place, SpecNode), SpecNode, self.secrets, SECTIONS)
+        spec, diagnostics = validate(
+            CheckedBlock(tree, tree.place, spec_node.SpecNode), spec_node.SpecNode, self.secrets, spec_node.SECTIONS
+        )
         self.checked.spec = spec
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
         gates = tree.entries["gates"].value if "gates" in tree.entries else None
-        for index, node in enumerate(gates.items if isinstance(gates, YamlSequence) else ()):
-            if isinstance(node, YamlMapping) and not _has_fault(node):
+        for index, node in enumerate(gates.items if isinstance(gates, yaml_tree.YamlSequence) else ()):
+            if isinstance(node, yaml_tree.YamlMapping) and not _has_fault(node):
                 self._check_gate(index, node)
 
         slices = tree.entries["slices"].value if "slices" in tree.entries else None
-        for index, node in enumerate(slices.items if isinstance(slices, YamlSequence) else ()):
+        for index, node in enumerate(slices.items if isinstance(slices, yaml_tree.YamlSequence) else ()):
             self._check_slice(index, node)
 
-    def _check_slice(self, index: int, node: YamlNode) -> None:
-        if isinstance(node, YamlScalar) and isinstance(node.value, str) and not node.faulty:
+    def _check_slice(self, index: int, node: yaml_tree.YamlNode) -> None:
+        if isinstance(node, yaml_tree.YamlScalar) and isinstance(node.value, str) and not node.faulty:
             node = _as_mapping(node, {"by": node.value})
         entry = None
-        if isinstance(node, YamlMapping) and not _has_fault(node):
+        if isinstance(node, yaml_tree.YamlMapping) and not _has_fault(node):
             entry, _ = validate(CheckedBlock(node, node.place, SliceNode), SliceNode, self.secrets)
         if entry is None:
             self.checked.incomplete.add("slices")
         else:
             self.checked.slices[index] = entry
 
-    def _check_gate(self, index: int, node: YamlMapping) -> None:
+    def _check_gate(self, index: int, node: yaml_tree.YamlMapping) -> None:
         right = drop_wrong_entries(node, GateNode, self.secrets)
         gate, _ = validate(CheckedBlock(right, node.place, GateNode), GateNode, self.secrets)
         if gate is not None:
@@ -273,22 +265,22 @@ class _Checker:
             if right is not node:
                 self.checked.partial_gates.add(index)
 
-    def check_mapping(self, section: registry.Section, entry: YamlEntry | None) -> None:
+    def check_mapping(self, section: registry.Section, entry: yaml_tree.YamlEntry | None) -> None:
         """Check a section whose blocks have names."""
-        if entry is not None and not isinstance(entry.value, YamlMapping):
+        if entry is not None and not isinstance(entry.value, yaml_tree.YamlMapping):
             return
-        entries = entry.value.entries if entry is not None and isinstance(entry.value, YamlMapping) else {}
+        entries = entry.value.entries if entry is not None and isinstance(entry.value, yaml_tree.YamlMapping) else {}
         self.checked.names[section] = list(entries)
         for name, inner in entries.items():
             self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
-    def check_list(self, section: registry.Section, entry: YamlEntry | None) -> None:
+    def check_list(self, section: registry.Section, entry: yaml_tree.YamlEntry | None) -> None:
         """Check a section that is a list of blocks or words."""
-        if entry is None or not isinstance(entry.value, YamlSequence):
+        if entry is None or not isinstance(entry.value, yaml_tree.YamlSequence):
             return
         for index, node in enumerate(entry.value.items):
             title = None
-            if isinstance(node, YamlScalar) and isinstance(node.value, str) and not node.faulty:
+            if isinstance(node, yaml_tree.YamlScalar) and isinstance(node.value, str) and not node.faulty:
                 title = f"the {section.removesuffix('s')} {quote(node.text)}"
                 expanded = _expand_metric(node) if section == "metrics" else _as_mapping(node, {"use": node.value})
                 if isinstance(expanded, Diagnostic):
@@ -298,9 +290,14 @@ class _Checker:
             self._check_plugin(section, (section, index), node.place, node, title)
 
     def _check_plugin(
-        self, section: registry.Section, path: KeyPath, place: TextPlace, node: YamlNode, title: str | None = None
+        self,
+        section: registry.Section,
+        path: KeyPath,
+        place: TextPlace,
+        node: yaml_tree.YamlNode,
+        title: str | None = None,
     ) -> None:
-        if isinstance(node, YamlScalar) and node.faulty:
+        if isinstance(node, yaml_tree.YamlScalar) and node.faulty:
             self.checked.incomplete.add(section)
             return
         found = find_plugin(section, node, place)
@@ -313,7 +310,7 @@ class _Checker:
             self._build(self.checked.blocks, section, path, place, validated)
             return
         self._reject(section, *diagnostics)
-        if isinstance(node, YamlMapping) and not _has_fault(node):
+        if isinstance(node, yaml_tree.YamlMapping) and not _has_fault(node):
             right = block._replace(node=drop_wrong_entries(node, found.node_type, self.secrets))
             rest, _ = validate(right, found.node_type, self.secrets)
             if rest is not None:
@@ -338,19 +335,19 @@ class _Checker:
         self.checked.diagnostics += diagnostics
 
 
-def _has_fault(node: YamlNode) -> bool:
-    return any(scalar.faulty for scalar in walk_scalars(node))
+def _has_fault(node: yaml_tree.YamlNode) -> bool:
+    return any(scalar.faulty for scalar in yaml_tree.walk_scalars(node))
 
 
-def _find_meant(tree: YamlMapping) -> Iterator[str]:
+def _find_meant(tree: yaml_tree.YamlMapping) -> Iterator[str]:
     """The sections that unknown top-level keys are misspellings of. They are not reported as missing."""
-    keys = list_keys(SpecNode)
+    keys = list_keys(spec_node.SpecNode)
     for key in tree.entries:
         if key not in keys:
-            yield from (section for section in SECTIONS if suggest(key, keys) == f"did you mean '{section}'?")
+            yield from (section for section in spec_node.SECTIONS if suggest(key, keys) == f"did you mean '{section}'?")
 
 
-def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
+def _point_to_block(diagnostic: Diagnostic, tree: yaml_tree.YamlMapping) -> Diagnostic:
     """For an unknown top-level key, name the block that has a key of that name, if any."""
     if diagnostic.code != "unknown-key":
         return diagnostic
@@ -362,15 +359,19 @@ def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
     return diagnostic
 
 
-def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMapping:
+def _as_mapping(scalar: yaml_tree.YamlScalar, values: Mapping[str, yaml_tree.ScalarValue]) -> yaml_tree.YamlMapping:
     """The block that a bare word means. Every value has the word's place."""
     place = scalar.place
-    return YamlMapping(
-        place, {key: YamlEntry(place, YamlScalar(place, value, str(value))) for key, value in values.items()}
+    return yaml_tree.YamlMapping(
+        place,
+        {
+            key: yaml_tree.YamlEntry(place, yaml_tree.YamlScalar(place, value, str(value)))
+            for key, value in values.items()
+        },
     )
 
 
-def _read_percentile(text: str) -> dict[str, ScalarValue] | None:
+def _read_percentile(text: str) -> dict[str, yaml_tree.ScalarValue] | None:
     """The block that a percentile means: `latency@p95` is `{use: latency, percentile: 95}`."""
     word, _, cutoff = text.partition("@p")
     if not cutoff.isdecimal() or word not in registry.words("metrics"):
@@ -382,7 +383,7 @@ def _keys_of(metric: str) -> Iterable[str]:
     return load_plugin("metrics", metric).node_type.model_fields
 
 
-def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
+def _expand_metric(scalar: yaml_tree.YamlScalar) -> yaml_tree.YamlMapping | Diagnostic:
     """The block that a bare metric means: a measure that the kernel can parse, or another word of the section."""
     from rageval_spec import kernels
 

@@ -18,16 +18,8 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.plugin.secrets import MARK
 from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode, default_names
+from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, TextPlace, cut, quote
-from rageval_spec.spec.text.yaml_tree import (
-    YamlMapping,
-    YamlNode,
-    YamlScalar,
-    YamlSequence,
-    is_number_elsewhere,
-    is_word_for_boolean,
-    spell_number,
-)
 from rageval_spec.wording import list_choices
 
 _EXPECTED = {
@@ -54,7 +46,7 @@ class CheckedBlock(NamedTuple):
         title: how messages name a block that was written as a bare word: `the metric 'ndcg@10'`. None for a mapping.
     """
 
-    node: YamlNode
+    node: yaml_tree.YamlNode
     place: TextPlace
     model: type[BaseModel]
     title: str | None = None
@@ -73,7 +65,7 @@ class _Finding(NamedTuple):
     context: Mapping[str, Any]
     message: str
     path: KeyPath
-    node: YamlNode
+    node: yaml_tree.YamlNode
     place: TextPlace
     branch: KeyPath | None
     missing: str = ""
@@ -110,16 +102,16 @@ def list_keys(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
-def describe(node: YamlNode) -> str:
+def describe(node: yaml_tree.YamlNode) -> str:
     """A description of a value in the spec: `the text 'abc'`, `the number 8`, `a list`."""
-    if isinstance(node, YamlMapping):
+    if isinstance(node, yaml_tree.YamlMapping):
         return "a mapping"
-    if isinstance(node, YamlSequence):
+    if isinstance(node, yaml_tree.YamlSequence):
         return "a list"
     if node.value is None:
         return "nothing"
     if isinstance(node.value, bool):
-        read = f", which YAML reads as {str(node.value).lower()}" if is_word_for_boolean(node.text) else ""
+        read = f", which YAML reads as {str(node.value).lower()}" if yaml_tree.is_word_for_boolean(node.text) else ""
         return f"{node.text}{read}"
     if isinstance(node.value, str):
         return f"the text {quote(node.text)}"
@@ -139,7 +131,7 @@ def _is_consequence(finding: _Finding) -> bool:
 
 
 def _is_faulty(finding: _Finding) -> bool:
-    return isinstance(finding.node, YamlScalar) and finding.node.faulty
+    return isinstance(finding.node, yaml_tree.YamlScalar) and finding.node.faulty
 
 
 def _locate(block: CheckedBlock, error: ErrorDetails) -> _Finding:
@@ -152,11 +144,11 @@ def _locate(block: CheckedBlock, error: ErrorDetails) -> _Finding:
     is_key = error["type"] == "extra_forbidden" or len(steps) < len(error["loc"])
     for index, step in enumerate(steps):
         last = index == len(steps) - 1
-        if isinstance(node, YamlMapping) and step in node.entries:
+        if isinstance(node, yaml_tree.YamlMapping) and step in node.entries:
             entry = node.entries[str(step)]
             node = entry.value
             place = entry.key_place if is_key and last else place_of(entry.key_place, node)
-        elif isinstance(node, YamlSequence) and isinstance(step, int) and step < len(node.items):
+        elif isinstance(node, yaml_tree.YamlSequence) and isinstance(step, int) and step < len(node.items):
             node = node.items[step]
             place = node.place
         elif error["type"] == "missing" and last:
@@ -169,9 +161,9 @@ def _locate(block: CheckedBlock, error: ErrorDetails) -> _Finding:
     return _Finding(error["type"], error.get("ctx", {}), error["msg"], path, node, place, branch, missing, is_key)
 
 
-def place_of(key_place: TextPlace, value: YamlNode) -> TextPlace:
+def place_of(key_place: TextPlace, value: yaml_tree.YamlNode) -> TextPlace:
     """Where messages on a value point: to the value if it is a scalar, otherwise to its key."""
-    if isinstance(value, YamlScalar) and value.text:
+    if isinstance(value, yaml_tree.YamlScalar) and value.text:
         return value.place
     return key_place
 
@@ -205,7 +197,7 @@ def _explain_value(block: CheckedBlock, group: Sequence[_Finding]) -> Iterable[D
 
 
 def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
-    if isinstance(finding.node, YamlScalar) and str(finding.node.value).startswith(MARK):
+    if isinstance(finding.node, yaml_tree.YamlScalar) and str(finding.node.value).startswith(MARK):
         return diagnose_secret(finding.place)
     if finding.kind == "missing":
         return _explain_missing(block, finding)
@@ -256,16 +248,16 @@ def _hint_share(finding: _Finding) -> str | None:
     return f"for {value:g}% write {value / 100:g}" if is_share and value and 5 <= value <= 100 else None
 
 
-def _written(node: YamlNode) -> str:
-    return node.text if isinstance(node, YamlScalar) else describe(node)
+def _written(node: yaml_tree.YamlNode) -> str:
+    return node.text if isinstance(node, yaml_tree.YamlScalar) else describe(node)
 
 
-def _size(node: YamlNode) -> str:
+def _size(node: yaml_tree.YamlNode) -> str:
     return str(_length(node) or "none")
 
 
-def _length(node: YamlNode) -> int:
-    return len(node.entries) if isinstance(node, YamlMapping) else len(getattr(node, "items", ()))
+def _length(node: yaml_tree.YamlNode) -> int:
+    return len(node.entries) if isinstance(node, yaml_tree.YamlMapping) else len(getattr(node, "items", ()))
 
 
 def _count(number: int, singular: str, plural: str) -> str:
@@ -310,8 +302,8 @@ _SIMPLEST = "overlap"
 
 def _explain_missing(block: CheckedBlock, finding: _Finding) -> Diagnostic:
     if block.title is not None:
-        use = finding.node.entries["use"].value if isinstance(finding.node, YamlMapping) else None
-        word = use.text if isinstance(use, YamlScalar) else "..."
+        use = finding.node.entries["use"].value if isinstance(finding.node, yaml_tree.YamlMapping) else None
+        word = use.text if isinstance(use, yaml_tree.YamlScalar) else "..."
         section = named_section(block.model, (finding.missing,))
         names = sorted(default_names(section), key=_SIMPLEST.__ne__) if section in ("models", "judges") else []
         hint = f"write {{use: {word}, {finding.missing}: {names[0] if names else '...'}}}"
@@ -365,13 +357,13 @@ def _explain_mismatch(
     return finding.place.diagnose(message, "type", hint or _hint_mismatch(finding.node, expected, choices))
 
 
-def _hint_name(node: YamlNode, section: ReferredSection) -> str:
+def _hint_name(node: yaml_tree.YamlNode, section: ReferredSection) -> str:
     """A hint for a key that takes the name of one block."""
-    if isinstance(node, YamlMapping):
+    if isinstance(node, yaml_tree.YamlMapping):
         return f"declare the block with a name under '{section}:', and write the name here"
-    if isinstance(node, YamlSequence):
+    if isinstance(node, yaml_tree.YamlSequence):
         (single,) = node.items if len(node.items) == 1 else (None,)
-        return f"write {cut(single.text)}" if isinstance(single, YamlScalar) else "it takes one name"
+        return f"write {cut(single.text)}" if isinstance(single, yaml_tree.YamlScalar) else "it takes one name"
     return f"write the name of a block under '{section}:'" if node.value is None else f'quote it: "{cut(node.text)}"'
 
 
@@ -381,7 +373,7 @@ def _hint_names(block: CheckedBlock, finding: _Finding) -> str | None:
         return None
     if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
         return f"give each block a name: {_example_block(finding.path[0], node)}"
-    if isinstance(node, YamlMapping) and node.entries and named_section(block.model, (*finding.path, 0)):
+    if isinstance(node, yaml_tree.YamlMapping) and node.entries and named_section(block.model, (*finding.path, 0)):
         names = f"write [{', '.join(map(cut, node.entries))}]"
         has_numbers = all(
             isinstance(getattr(entry.value, "value", None), int | float) for entry in node.entries.values()
@@ -395,7 +387,7 @@ def _hint_names(block: CheckedBlock, finding: _Finding) -> str | None:
 def _hint_keys(block: CheckedBlock, finding: _Finding) -> str | None:
     """A hint for a word or number where a mapping is expected: the key that takes it, or all keys if they are few."""
     models = [*models_at(block.model, finding.path)]
-    if len(models) != 1 or not isinstance(finding.node, YamlScalar):
+    if len(models) != 1 or not isinstance(finding.node, yaml_tree.YamlScalar):
         return None
     for name, field in models[0].model_fields.items():
         if finding.node.text in get_args(field.annotation):
@@ -403,18 +395,18 @@ def _hint_keys(block: CheckedBlock, finding: _Finding) -> str | None:
     return _list(list_keys(models[0])) if len(models[0].model_fields) <= _MOST_KEYS_HINTED else None
 
 
-def _example_block(section: Any, node: YamlNode) -> str:
+def _example_block(section: Any, node: yaml_tree.YamlNode) -> str:
     """The first entry of a value that should have been a mapping, as a named block."""
-    first = node.items[0] if isinstance(node, YamlSequence) and node.items else node
-    use = first.entries["use"].value if isinstance(first, YamlMapping) and "use" in first.entries else first
-    word = cut(use.text) if isinstance(use, YamlScalar) and use.text else "name"
+    first = node.items[0] if isinstance(node, yaml_tree.YamlSequence) and node.items else node
+    use = first.entries["use"].value if isinstance(first, yaml_tree.YamlMapping) and "use" in first.entries else first
+    word = cut(use.text) if isinstance(use, yaml_tree.YamlScalar) and use.text else "name"
     if word not in registry.words(section):
         return f"{word}: {{use: ...}}"
-    return f"{word}: {{use: {word}{', ...' if isinstance(first, YamlMapping) else ''}}}"
+    return f"{word}: {{use: {word}{', ...' if isinstance(first, yaml_tree.YamlMapping) else ''}}}"
 
 
-def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str | None:
-    if not isinstance(node, YamlScalar):
+def _hint_mismatch(node: yaml_tree.YamlNode, expected: str, choices: Sequence[str]) -> str | None:
+    if not isinstance(node, yaml_tree.YamlScalar):
         return "begin each entry with '- '" if expected == "a list" else None
     if node.value is None:
         return "write a value, or remove the key"
@@ -426,9 +418,9 @@ def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str
     return f'quote it: "{cut(node.text)}"' if "text" in expected or node.text in choices else None
 
 
-def _hint_text(node: YamlScalar, expected: str) -> str | None:
-    if "number" in expected and is_number_elsewhere(node.text):
-        return f"write {spell_number(node.text)}: YAML 1.1 reads {cut(node.text)} as text"
+def _hint_text(node: yaml_tree.YamlScalar, expected: str) -> str | None:
+    if "number" in expected and yaml_tree.is_number_elsewhere(node.text):
+        return f"write {yaml_tree.spell_number(node.text)}: YAML 1.1 reads {cut(node.text)} as text"
     if expected == "a number" and (share := _PERCENTAGE.fullmatch(node.text.strip())):
         return f"write {float(share[1]) / 100:g}"
     if expected == "a list":

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, Position, suggest
 from rageval_spec.spec.blocks.input_files import check_file
-from rageval_spec.spec.blocks.spec_node import QuestionWeightsNode
+from rageval_spec.spec.blocks.spec_node import QuestionWeightsNode, SpecNode
 from rageval_spec.spec.text.places import KeyPath, TextPlace, list_hint, nearest_place, quote
 from rageval_spec.store.disk import InputFile
-
-if TYPE_CHECKING:
-    from rageval_spec.spec.blocks.spec_node import SpecNode
-
 
 CLUSTER, WEIGHT, WEIGHTS = KEYS = ("cluster", "weight", "weights")
 

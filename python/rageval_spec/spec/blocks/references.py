@@ -17,15 +17,8 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.block_names import NamedBlock, ReferredSection, find_circles, list_references
 from rageval_spec.plugin.secrets import MARK
+from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock, PluginBlocks
-from rageval_spec.spec.blocks.spec_node import (
-    DEFAULT_IDS,
-    DEFAULT_MODELS,
-    NAMED_SECTIONS,
-    SECTIONS,
-    default_block,
-    default_names,
-)
 from rageval_spec.spec.text.places import KeyPath, TextPlace, cut, list_hint, nearest_place, quote
 from rageval_spec.spec.text.yaml_tree import YamlMapping, YamlNode, YamlSequence
 
@@ -104,7 +97,7 @@ def _suggest(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> st
     """What to write instead of an undeclared name."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
     section = found.section
-    defaults = default_names(section) if section == "models" or section == "judges" else []
+    defaults = spec_node.default_names(section) if section == "models" or section == "judges" else []
     defaults = [name for name in defaults if name not in others]
     known = [*others, *defaults]
     return (
@@ -119,9 +112,11 @@ def _suggest(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> st
 
 def _suggest_section(checked: PluginBlocks, found: NamedBlock) -> str | None:
     """A hint if another section has a block of that name."""
-    if found.section == "systems" and (found.name in DEFAULT_MODELS or found.name in checked.names.get("models", [])):
+    if found.section == "systems" and (
+        found.name in spec_node.DEFAULT_MODELS or found.name in checked.names.get("models", [])
+    ):
         return f"it is a model; add a system {{use: dense, model: {cut(found.name)}}} and name that system"
-    others = (section for section in NAMED_SECTIONS if found.name in checked.names.get(section, []))
+    others = (section for section in spec_node.NAMED_SECTIONS if found.name in checked.names.get(section, []))
     return next((f"it is the name of a {_kind(section)}" for section in others), None)
 
 
@@ -147,8 +142,8 @@ def _suggest_declaration(found: NamedBlock) -> str | None:
         return f"declare it: {found.section}: {{{name}: {{use: {name}{', ...' if needs_more else ''}}}}}"
     if found.section == "models":
         short = _short_name(found.name)
-        if short in DEFAULT_IDS:
-            return f"the embedded model is called '{DEFAULT_IDS[short]}'"
+        if short in spec_node.DEFAULT_IDS:
+            return f"the embedded model is called '{spec_node.DEFAULT_IDS[short]}'"
         if "/" in found.name or found.name.endswith(".onnx"):
             return f"declare it: models: {{{short}: {{use: onnx, model: {name}}}}}"
     return None
@@ -191,7 +186,7 @@ def add_defaults(checked: PluginBlocks, places: dict[KeyPath, TextPlace], folder
     for section in sections:
         if section in checked.names:
             diagnostics += _add(section, checked, places, folder)
-    checked.blocks.sort(key=lambda block: SECTIONS.index(block.section))
+    checked.blocks.sort(key=lambda block: spec_node.SECTIONS.index(block.section))
     return diagnostics
 
 
@@ -217,14 +212,14 @@ def _list_wanted(section: _Section, checked: PluginBlocks, places: Mapping[KeyPa
     wanted: dict[str, TextPlace] = {}
     declared = checked.names[section]
     for block, found in checked.references():
-        if found.section == section and found.name not in declared and default_block(section, found.name):
+        if found.section == section and found.name not in declared and spec_node.default_block(section, found.name):
             place = nearest_place(places, (*block.path, *found.path)) or block.place
             wanted.setdefault(found.name, place)
     return wanted
 
 
 def _build(section: _Section, name: str, place: TextPlace, folder: Path) -> PluginBlock:
-    block = dict(default_block(section, name) or {})
+    block = dict(spec_node.default_block(section, name) or {})
     plugin_class = registry.load(section, block["use"])
     node = plugin_class.node_type.model_validate(block, by_alias=True)
     return PluginBlock(section, (section, name), name, place, node, plugin_class(node, Context(name, folder)))

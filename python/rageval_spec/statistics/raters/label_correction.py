@@ -16,31 +16,11 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
+from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.data.outcomes import (
-    CELL,
-    FEWEST_LABELS,
-    LABEL,
-    LABEL_WEIGHT,
-    Correction,
-    CorrectionMethod,
-    Interval,
-    Note,
-    split_cells,
-)
-from rageval_spec.statistics.aggregation import adjust
+from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import find_t, number_clusters
-from rageval_spec.statistics.raters.corrected_means import (
-    PPI,
-    CorrectedMean,
-    CorrectedShare,
-    UncorrectableError,
-    bound_equal,
-    correct_mean,
-    correct_share,
-    count_effective,
-    respect_bounds,
-)
+from rageval_spec.statistics.raters import corrected_means
 from rageval_spec.statistics.regression import find_p_value
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
 
@@ -50,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.datasets import Design
-    from rageval_spec.statistics.aggregation import PairedTests
     from rageval_spec.statistics.intervals import Floats
 
 
@@ -70,7 +49,7 @@ class Rule:
 
     source: str
     bounds: tuple[float, float]
-    method: CorrectionMethod = "ppi"
+    method: outcomes.CorrectionMethod = "ppi"
     problem: str | None = None
 
 
@@ -79,8 +58,8 @@ class _Found:
     """A corrected number, its p-value if it is a difference, and where it comes from."""
 
     value: float | None
-    interval: Interval | None
-    correction: Correction
+    interval: outcomes.Interval | None
+    correction: outcomes.Correction
     p_value: float = 1.0
 
 
@@ -106,7 +85,7 @@ def correct_aggregates(
     """
     if not rules:
         return tuple(aggregates)
-    cells = dict(split_cells(take_rows(values, [*rules])))
+    cells = dict(outcomes.split_cells(take_rows(values, [*rules])))
     return tuple(
         _correct_aggregate(one, cells.get(one.cell), rules, confidence, (designs or {}).get(one.dataset))
         for one in aggregates
@@ -123,7 +102,7 @@ def _correct_aggregate(
     rule = rules.get(one.metric)
     if rule is None or one.mean is None or frame is None:
         return one
-    judged = Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
+    judged = outcomes.Correction(rule.method, one.mean, one.interval, None, None, 0, None, rule.source)
     scored = frame.filter(frame["status"] == "scored")
     labelled = LabelledRows.of(scored, place_rows(design, scored, frame))
     found = _correct(labelled, rule, rule.bounds, judged, confidence)
@@ -155,8 +134,8 @@ def correct_comparisons(
     """
     if not rules or not any(one.metric in rules for one in compared.comparisons):
         return compared
-    cells = dict(split_cells(take_rows(values, [*rules])))
-    bases = cells if earlier is None else dict(split_cells(take_rows(earlier, [*rules])))
+    cells = dict(outcomes.split_cells(take_rows(values, [*rules])))
+    bases = cells if earlier is None else dict(outcomes.split_cells(take_rows(earlier, [*rules])))
     kept, notes = [], [*compared.notes]
     for one in compared.comparisons:
         if one.metric not in rules:
@@ -167,17 +146,19 @@ def correct_comparisons(
         pair = LabelledPair(cells[own], base, (designs or {}).get(one.dataset))
         found = _correct_comparison(one, pair, rules[one.metric], confidence)
         kept += [found] if isinstance(found, Comparison) else []
-        notes += [found] if isinstance(found, Note) else []
+        notes += [found] if isinstance(found, outcomes.Note) else []
     return replace(compared, comparisons=adjust(kept), notes=tuple(notes))
 
 
-def _correct_comparison(one: Comparison, pair: LabelledPair, rule: Rule, confidence: float) -> Comparison | Note:
+def _correct_comparison(
+    one: Comparison, pair: LabelledPair, rule: Rule, confidence: float
+) -> Comparison | outcomes.Note:
     width = rule.bounds[1] - rule.bounds[0]
-    judged = Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
+    judged = outcomes.Correction(rule.method, one.difference, one.interval, None, None, 0, None, rule.source)
     found = _correct(pair.differences, rule, (-width, width), judged, confidence, pair)
     if found.value is None:
         subject = f"{one.metric} was not compared with {one.baseline}: " + (found.correction.reason or "")
-        return Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
+        return outcomes.Note("too_few_labels", subject, one.dataset, one.system, found.correction.labels, "warning")
     base = _correct(pair.sides[1], rule, rule.bounds, judged, confidence)
     told = one.design
     if told is not None and told.plain is not None:
@@ -199,13 +180,13 @@ def _correct(
     rows: LabelledRows,
     rule: Rule,
     bounds: tuple[float, float],
-    judged: Correction,
+    judged: outcomes.Correction,
     confidence: float,
     pair: LabelledPair | None = None,
 ) -> _Found:
     """The corrected mean of some rows; of the differences of a pair, if it is given."""
     labelled = replace(judged, labels=rows.count)
-    is_apart = pair is not None and min(side.count for side in pair.sides) >= FEWEST_LABELS
+    is_apart = pair is not None and min(side.count for side in pair.sides) >= outcomes.FEWEST_LABELS
     is_apart = is_apart and pair is not None and (rule.method == "rogan_gladen" or pair.is_apart)
     counted = pair.sides if pair is not None and is_apart else (rows,)
     reason = rule.problem or _find_lack(min(one.count for one in counted), is_pair=pair is not None)
@@ -216,7 +197,7 @@ def _correct(
     if rows.count:
         alone = rows.correct(confidence, uses_others=False)
         if pair is None:
-            alone = respect_bounds(alone, rows.labels, bounds, confidence)
+            alone = corrected_means.respect_bounds(alone, rows.labels, bounds, confidence)
         interval = alone.labelled_interval if reason is None else None
         labelled = replace(labelled, labelled=alone.labelled, labelled_interval=interval)
     if reason is not None:
@@ -225,12 +206,12 @@ def _correct(
         if rule.method == "rogan_gladen":
             return _correct_share_of_yes(rows, bounds, labelled, confidence)
         return _infer(rows, bounds, labelled, confidence, is_pair=pair is not None)
-    except UncorrectableError as error:
+    except corrected_means.UncorrectableError as error:
         return _Found(None, None, replace(labelled, reason=str(error)))
 
 
 def _correct_apart(
-    pair: LabelledPair, rule: Rule, bounds: tuple[float, float], labelled: Correction, confidence: float
+    pair: LabelledPair, rule: Rule, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
     """The difference of two numbers that are corrected each by its own labels."""
     sides = pair.sides
@@ -239,10 +220,10 @@ def _correct_apart(
         if rule.method == "rogan_gladen":
             return _correct_shares(pair, bounds, labelled, confidence)
         if any(side.labels.min() == side.labels.max() for side in sides):
-            raise UncorrectableError(
+            raise corrected_means.UncorrectableError(
                 "all labels of one of the two are the same; label the other system's answers to the same questions"
             )
-    except UncorrectableError as error:
+    except corrected_means.UncorrectableError as error:
         return _Found(None, None, replace(labelled, reason=str(error)))
     found = pair.correct_apart(confidence)
     correction = replace(
@@ -253,31 +234,31 @@ def _correct_apart(
 
 
 def _find_lack(count: int, *, is_pair: bool) -> str | None:
-    if count >= FEWEST_LABELS:
+    if count >= outcomes.FEWEST_LABELS:
         return None
     noun, of_both = ("question", " for both") if is_pair else ("answer", "")
     how_many = {0: f"no {noun} has", 1: f"only 1 {noun} has"}.get(count, f"only {count} {noun}s have")
-    return f"{how_many} labels{of_both}, where at least {FEWEST_LABELS} are needed"
+    return f"{how_many} labels{of_both}, where at least {outcomes.FEWEST_LABELS} are needed"
 
 
 def _infer(
-    rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float, *, is_pair: bool
+    rows: LabelledRows, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float, *, is_pair: bool
 ) -> _Found:
     """PPI++. Where all labels are the same, their spread is not known, and the interval is that of `bound_equal`."""
     if rows.labels.min() == rows.labels.max():
         value = float(rows.labels[0])
-        interval, p_value = bound_equal(value, rows.effective, bounds, confidence)
+        interval, p_value = corrected_means.bound_equal(value, rows.effective, bounds, confidence)
         return _Found(value, interval, replace(labelled, labelled_interval=interval), p_value)
     found = rows.correct(confidence)
     if not is_pair:
-        found = respect_bounds(found, rows.labels, bounds, confidence)
+        found = corrected_means.respect_bounds(found, rows.labels, bounds, confidence)
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
     return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
 
 
 def _correct_share_of_yes(
-    rows: LabelledRows, bounds: tuple[float, float], labelled: Correction, confidence: float
+    rows: LabelledRows, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
     """Rogan and Gladen's correction."""
     share, alone = _correct_share(rows, confidence), labelled.labelled_interval
@@ -285,7 +266,9 @@ def _correct_share_of_yes(
     return _clip(_Found(share.value, share.interval, replace(labelled, worth=worth)), bounds)
 
 
-def _correct_shares(pair: LabelledPair, bounds: tuple[float, float], labelled: Correction, confidence: float) -> _Found:
+def _correct_shares(
+    pair: LabelledPair, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
+) -> _Found:
     """The difference of two shares with Rogan and Gladen's correction."""
     import numpy as np
 
@@ -299,16 +282,16 @@ def _correct_shares(pair: LabelledPair, bounds: tuple[float, float], labelled: C
     moved = pair.add_up(parts[0] - parts[1])
     error = math.sqrt(float((moved**2).sum()) + shares[0].added + shares[1].added)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    interval = Interval(difference - half, difference + half, confidence, shares[0].interval.method)
+    interval = outcomes.Interval(difference - half, difference + half, confidence, shares[0].interval.method)
     p_value = math.erfc(abs(difference) / error / math.sqrt(2))
     own, base = (float(side.labels.mean()) for side in pair.sides)
     labelled = replace(labelled, labelled=own - base)
     return _clip(_Found(difference, interval, labelled, p_value), bounds)
 
 
-def _correct_share(rows: LabelledRows, confidence: float) -> CorrectedShare:
+def _correct_share(rows: LabelledRows, confidence: float) -> corrected_means.CorrectedShare:
     try:
-        return correct_share(
+        return corrected_means.correct_share(
             rows.judged,
             rows.labels,
             rows.others,
@@ -317,16 +300,16 @@ def _correct_share(rows: LabelledRows, confidence: float) -> CorrectedShare:
             shares=rows.shares,
             confidence=confidence,
         )
-    except UncorrectableError:
+    except corrected_means.UncorrectableError:
         raise
     except ValueError:
-        raise UncorrectableError(
+        raise corrected_means.UncorrectableError(
             "Rogan and Gladen's correction needs values and labels that are yes or no (1 or 0); where annotators "
             "disagree, adjudicate; or write 'correction: ppi'"
         ) from None
 
 
-def _width(interval: Interval) -> float:
+def _width(interval: outcomes.Interval) -> float:
     return interval.high - interval.low
 
 
@@ -378,16 +361,16 @@ class LabelledRows:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, layout: Layout | None = None) -> LabelledRows:
-        columns = ("value", LABEL, LABEL_WEIGHT)
+        columns = ("value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
         return cls(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in columns), layout=layout)
 
-    def correct(self, confidence: float, *, uses_others: bool = True) -> CorrectedMean:
+    def correct(self, confidence: float, *, uses_others: bool = True) -> corrected_means.CorrectedMean:
         """The corrected mean; that of the labels alone without the others."""
         count, others = self.count, self.others if uses_others else self.others[:0]
         clusters, shares = self.clusters, self.shares
         if shares is not None and not uses_others:
             shares = shares[:count] / shares[:count].sum()
-        return correct_mean(
+        return corrected_means.correct_mean(
             self.judged,
             self.labels,
             others,
@@ -407,7 +390,7 @@ class LabelledRows:
     def effective(self) -> int:
         """How many labels of equal weight, each on its own, tell as much."""
         members = number_clusters(None if self.clusters is None else self.clusters[: self.count], self.count)
-        return count_effective(
+        return corrected_means.count_effective(
             self.weights if self.shares is None else self.weights * self.shares[: self.count], members
         )
 
@@ -424,7 +407,7 @@ class LabelledPair:
         scored = (of.filter(of["status"] == "scored") for of in (own, base))
         both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
         self._layout = place_rows(design, both, own)
-        columns = ("value", LABEL, LABEL_WEIGHT)
+        columns = ("value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
         self._own, self._base = (
             [both[f"{name}{suffix}"].cast(float).fill_null(math.nan).to_numpy() for name in columns]
             for suffix in ("", "_of_base")
@@ -473,8 +456,8 @@ def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
     wanted = values.filter(pl.col("metric").is_in(metrics))
-    columns = (*CELL, "query_id", "status", "value", LABEL, LABEL_WEIGHT)
-    return wanted.select(*columns).sort(*CELL, "query_id", maintain_order=True)
+    columns = (*outcomes.CELL, "query_id", "status", "value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
+    return wanted.select(*columns).sort(*outcomes.CELL, "query_id", maintain_order=True)
 
 
 _NOTHING = 1e-20
@@ -505,9 +488,9 @@ class CorrectedDifference:
     """
 
     value: float
-    interval: Interval
+    interval: outcomes.Interval
     labelled: float
-    labelled_interval: Interval
+    labelled_interval: outcomes.Interval
     labels: int
     worth: float | None
     error: float
@@ -552,7 +535,7 @@ def correct_difference(
     size = sum(int((~np.isnan(side.labels)).sum()) for side in (first, second))
     return CorrectedDifference(
         value,
-        _make_interval(value, variance, degrees, confidence, PPI),
+        _make_interval(value, variance, degrees, confidence, corrected_means.PPI),
         labelled,
         _make_interval(labelled, alone, degrees, confidence, "student-t"),
         size,
@@ -587,7 +570,12 @@ def _split(side: Side, shares: Floats, members: NDArray[np.int64]) -> _Split:
         float(everything - seen),
         np.bincount(members, counts * (labels - mean), minlength=size).astype(float),
         np.bincount(members, of_judge, minlength=size).astype(float),
-        max(2, count_effective(counts[is_labelled], number_clusters(members[is_labelled].tolist(), is_labelled.sum()))),
+        max(
+            2,
+            corrected_means.count_effective(
+                counts[is_labelled], number_clusters(members[is_labelled].tolist(), is_labelled.sum())
+            ),
+        ),
     )
 
 
@@ -602,6 +590,6 @@ def _choose_weights(judge: Floats, apart: Floats) -> Floats:
     return weights
 
 
-def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> Interval:
+def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> outcomes.Interval:
     half = find_t((1 + confidence) / 2, degrees) * math.sqrt(variance)
-    return Interval(value - half, value + half, confidence, method)
+    return outcomes.Interval(value - half, value + half, confidence, method)

@@ -31,7 +31,7 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import UNFINISHED
+from rageval_spec.data.tables import UNFINISHED, Collection
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.endpoints.tries import PATIENCE, BrokenDownError, Limits, Tries
@@ -39,21 +39,11 @@ from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
 from rageval_spec.store.replies import WHEN
-from rageval_spec.systems.shared.question_templates import (
-    AskError,
-    Received,
-    SystemQuestion,
-    Variables,
-    complete,
-    digest_of,
-    list_questions,
-)
+from rageval_spec.systems.shared import question_templates
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from rageval_spec.data.tables import Collection
 
 
 class AnsweringNode(GeneratingNode):
@@ -137,7 +127,7 @@ class AnsweringSystem(System[N]):
         return (self.variables,)
 
     @abstractmethod
-    def ask(self, told: Variables) -> AnswerRow:
+    def ask(self, told: question_templates.Variables) -> AnswerRow:
         """The answer to one question, without `seconds`. Called from several threads.
 
         Raises:
@@ -145,9 +135,9 @@ class AnsweringSystem(System[N]):
             RagevalError: the system cannot be asked at all.
         """
 
-    def receive(self, told: Variables) -> Received:
+    def receive(self, told: question_templates.Variables) -> question_templates.Received:
         """The answer to one question, with its reply if the system stores replies."""
-        return Received(self.ask(told))
+        return question_templates.Received(self.ask(told))
 
     def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:  # noqa: ARG002 - for subclasses that store it
         """The bytes to store for an answer, or for an unusable reply (its row has an error); None to store nothing."""
@@ -163,7 +153,7 @@ class AnsweringSystem(System[N]):
         With `at_once`, as after Ctrl-C, do not wait for anything.
         """
 
-    def take_back(self) -> Sequence[tuple[Variables, str]]:
+    def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
         """Answers found to be invalid since the last call: what the system was told, and why they are invalid.
         Called after errors and after `close`.
         """
@@ -210,8 +200,8 @@ class AnsweringSystem(System[N]):
         for wanted in self.guess_variables():
             asked = [
                 (query_id, question)
-                for query_id, question in list_questions(self.reader, collection, wanted)
-                if isinstance(question, SystemQuestion)
+                for query_id, question in question_templates.list_questions(self.reader, collection, wanted)
+                if isinstance(question, question_templates.SystemQuestion)
             ]
             found = kept.find([question for _, question in asked])
             rows.update((name, found[question.digest]) for name, question in asked if question.digest in found)
@@ -239,7 +229,9 @@ class Interview:
         self._context = system.context
         self._dataset = collection.name
         self._kept = KeptAnswers(system)
-        self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
+        self._asked = list(
+            question_templates.list_questions(system.reader, collection, system.variables, system.dispensable_variables)
+        )
         node = system.node
         limits = Limits(
             node.concurrency or system.context.concurrency,
@@ -284,7 +276,10 @@ class Interview:
 
         if not self._left:
             return table
-        left = [isinstance(question, SystemQuestion) and question.digest in self._left for _, question in self._asked]
+        left = [
+            isinstance(question, question_templates.SystemQuestion) and question.digest in self._left
+            for _, question in self._asked
+        ]
         return table.with_columns(pl.Series(UNFINISHED, left))
 
     def finish(self) -> bool:
@@ -293,8 +288,12 @@ class Interview:
             self._kept.finish(list(self._questions()))
         return self.is_settled
 
-    def _questions(self) -> dict[bytes, SystemQuestion]:
-        return {question.digest: question for _, question in self._asked if isinstance(question, SystemQuestion)}
+    def _questions(self) -> dict[bytes, question_templates.SystemQuestion]:
+        return {
+            question.digest: question
+            for _, question in self._asked
+            if isinstance(question, question_templates.SystemQuestion)
+        }
 
     def _announce(self, waiting: int) -> None:
         if self._rows:
@@ -302,14 +301,14 @@ class Interview:
             rest = f"; asking {count_noun(waiting, 'question')}" if waiting else ""
             self._context.tell(f"{self._context.name} on {self._dataset}: reusing {origin}{rest}")
 
-    def _row(self, question: SystemQuestion | AnswerRow) -> AnswerRow:
+    def _row(self, question: question_templates.SystemQuestion | AnswerRow) -> AnswerRow:
         return question if isinstance(question, AnswerRow) else self._rows[question.digest]
 
     def _report(self, total: int) -> None:
         if total:
             self._context.progress(len(self._rows), total)
 
-    def _ask_all(self, waiting: Sequence[SystemQuestion], total: int) -> None:
+    def _ask_all(self, waiting: Sequence[question_templates.SystemQuestion], total: int) -> None:
         """Ask from several threads. If the system cannot be asked any more, calls in flight finish and are stored."""
         results: SimpleQueue[Result] = SimpleQueue()
         tasks = iter(waiting)
@@ -341,7 +340,7 @@ class Interview:
 
     def _take_back(self) -> None:
         """Forget invalid answers. Repeats all of them each time, because one may have been stored only now."""
-        found = {digest_of(told): reason for told, reason in self._system.take_back()}
+        found = {question_templates.digest_of(told): reason for told, reason in self._system.take_back()}
         with self._lock:
             self._taken_back.update(found)
             forgotten = list(self._taken_back)
@@ -351,7 +350,7 @@ class Interview:
         if forgotten:
             self._kept.forget(forgotten)
 
-    def _work(self, tasks: Iterator[SystemQuestion], results: SimpleQueue[Result]) -> None:
+    def _work(self, tasks: Iterator[question_templates.SystemQuestion], results: SimpleQueue[Result]) -> None:
         try:
             while not self._tries.is_stopped:
                 with self._lock:
@@ -367,12 +366,12 @@ class Interview:
         finally:
             results.put(None)
 
-    def _ask_and_keep(self, question: SystemQuestion) -> AnswerRow:
+    def _ask_and_keep(self, question: question_templates.SystemQuestion) -> AnswerRow:
         try:
             row = self._ask(question)
         except BrokenDownError as complaint:
             return self._leave(question, str(complaint))
-        except AskError as error:
+        except question_templates.AskError as error:
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
             with self._lock:
@@ -383,32 +382,32 @@ class Interview:
         self._context.budget.count_question()
         return row
 
-    def _leave(self, question: SystemQuestion, reason: str) -> AnswerRow:
+    def _leave(self, question: question_templates.SystemQuestion, reason: str) -> AnswerRow:
         """The row of a question that was not asked. This is not a failure; the next evaluation asks it."""
         with self._lock:
             self._unsettled += 1
             self._left.add(question.digest)
         return AnswerRow(error=reason)
 
-    def _leave_all(self, questions: Sequence[SystemQuestion]) -> None:
+    def _leave_all(self, questions: Sequence[question_templates.SystemQuestion]) -> None:
         reason = next(self._rows[digest].error for digest in self._left)
         self._rows.update((question.digest, self._leave(question, str(reason))) for question in questions)
 
-    def _keep(self, question: SystemQuestion, row: AnswerRow, reply: bytes | None) -> None:
+    def _keep(self, question: question_templates.SystemQuestion, row: AnswerRow, reply: bytes | None) -> None:
         content = self._system.pack(row, reply)
         if content is not None:
             self._kept.keep(question.digest, content)
 
-    def _ask(self, question: SystemQuestion) -> AnswerRow:
+    def _ask(self, question: question_templates.SystemQuestion) -> AnswerRow:
         """Get and store the answer, timed by the successful try. Another process may have asked it instead."""
         with self._kept.hold(question, self._tries.sleep) as found:
             return found or self._call(question)
 
-    def _call(self, question: SystemQuestion) -> AnswerRow:
+    def _call(self, question: question_templates.SystemQuestion) -> AnswerRow:
         with Reservation(self._context.budget, is_of_system=True) as reservation:
             try:
                 row = self._tries.make(lambda: self._try(question), reservation)
-            except AskError as error:
+            except question_templates.AskError as error:
                 if self._tries.is_stopped:
                     raise StoppedError from None
                 self._keep(question, AnswerRow(seconds=error.seconds, error=str(error)), error.reply)
@@ -416,14 +415,14 @@ class Interview:
             reservation.cost = row.cost or 0.0
             return row
 
-    def _try(self, question: SystemQuestion) -> AnswerRow:
+    def _try(self, question: question_templates.SystemQuestion) -> AnswerRow:
         start = time.monotonic()
         try:
             row, reply = self._system.receive(question.told)
-        except AskError as error:
+        except question_templates.AskError as error:
             error.seconds = time.monotonic() - start
             raise
-        row = complete(replace(row, seconds=time.monotonic() - start), question.told)
+        row = question_templates.complete(replace(row, seconds=time.monotonic() - start), question.told)
         self._keep(question, row, reply)
         return row
 
@@ -434,7 +433,7 @@ def _take(results: SimpleQueue[Result]) -> Result:
             return results.get(timeout=_PATIENCE)
 
 
-def _describe(error: AskError) -> str:
+def _describe(error: question_templates.AskError) -> str:
     return str(error) if error.tries == 1 else f"{error} (after {count_noun(error.tries, 'try', 'tries')})"
 
 
@@ -465,7 +464,7 @@ class KeptAnswers:
     def _keeps_all(self) -> bool:
         return bool(self._system.node.reuse == "always")
 
-    def find(self, questions: Sequence[SystemQuestion]) -> dict[bytes, AnswerRow]:
+    def find(self, questions: Sequence[question_templates.SystemQuestion]) -> dict[bytes, AnswerRow]:
         """The stored answers to questions, by digest. Damaged answers are left out."""
         rows = self._read(self._unfinished, questions)
         if self.includes_finished:
@@ -484,7 +483,7 @@ class KeptAnswers:
         self._answers.keep(self._unfinished, {digest: content})
 
     def hold(
-        self, question: SystemQuestion, sleep: Callable[[float], None]
+        self, question: question_templates.SystemQuestion, sleep: Callable[[float], None]
     ) -> AbstractContextManager[AnswerRow | None]:
         """The answer if another process with the same store got it in the meantime; None if it must be asked now."""
         digest = question.digest
@@ -494,7 +493,7 @@ class KeptAnswers:
         """Stop using these answers."""
         self._answers.keep(self._unfinished, dict.fromkeys(digests, _NOTHING))
 
-    def count_days(self, questions: Sequence[SystemQuestion]) -> Counter[date | None]:
+    def count_days(self, questions: Sequence[question_templates.SystemQuestion]) -> Counter[date | None]:
         """How many of these questions have an answer only from a finished evaluation, by the day when it was asked.
 
         The day is in UTC; None if an earlier version stored the answer. Empty unless the system keeps all answers.
@@ -544,13 +543,15 @@ class KeptAnswers:
         """Keys of systems that had no answers before this evaluation. Equal blocks share a key."""
         return self._system.context.budget.memory.remember(self._answers, set)
 
-    def _read(self, key: str, questions: Sequence[SystemQuestion]) -> dict[bytes, AnswerRow]:
+    def _read(self, key: str, questions: Sequence[question_templates.SystemQuestion]) -> dict[bytes, AnswerRow]:
         rows: dict[bytes, AnswerRow] = {}
         for start in range(0, len(questions), LOOKED_UP_AT_ONCE):
             told = {question.digest: question.told for question in questions[start : start + LOOKED_UP_AT_ONCE]}
             found = self._answers.find(key, list(told))
             unpacked = ((digest, self._system.unpack(content)) for digest, content in found.items())
-            rows.update((digest, complete(row, told[digest])) for digest, row in unpacked if row is not None)
+            rows.update(
+                (digest, question_templates.complete(row, told[digest])) for digest, row in unpacked if row is not None
+            )
         return rows
 
     def _read_start(self) -> datetime | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.contracts import read_traces
+from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_steps
 from rageval_spec.wording import count_noun
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.tables import Collection
     from rageval_spec.data.traces import Trace
-    from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
 
 T = TypeVar("T", bound=GeneratingNode)
 _MOST_SHOWN = 3

@@ -25,15 +25,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.spans.json_spans import (
-    JsonSpanError,
-    decode_json,
-    is_flat,
-    is_otlp,
-    is_span,
-    read_flat,
-    wrap_span,
-)
+from rageval_spec.exchange.shared.spans import json_spans
 from rageval_spec.exchange.shared.spans.protobuf import WireError, decode_spans
 from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent
 from rageval_spec.recorded.json_path import list_keys, name_kind
@@ -104,14 +96,16 @@ class SpanFiles:
                 raise DataError(f"{path}:{line}: not valid JSON: {error}") from None
             try:
                 yield from self._read_document(document, f"{path}:{line}: ", 0)
-            except JsonSpanError as error:
+            except json_spans.JsonSpanError as error:
                 raise DataError(f"{path}:{line}: {error}") from None
 
     def _read_document(self, found: Any, place: str, depth: int) -> Iterator[Span]:
-        if is_otlp(found) or is_span(found):
-            yield from decode_json(found if is_otlp(found) else wrap_span(found), place)
-        elif is_flat(found):
-            yield read_flat(found, place.removesuffix(": "))
+        if json_spans.is_otlp(found) or json_spans.is_span(found):
+            yield from json_spans.decode_json(
+                found if json_spans.is_otlp(found) else json_spans.wrap_span(found), place
+            )
+        elif json_spans.is_flat(found):
+            yield json_spans.read_flat(found, place.removesuffix(": "))
         elif isinstance(found, list) and depth < 2:
             for item in found:
                 yield from self._read_document(item, place, depth + 1)
@@ -123,7 +117,7 @@ class SpanFiles:
             self.passed_over[_OTHER_SIGNALS[signal]] += 1
         else:
             keys = f" with the keys {list_keys(list(found))}" if isinstance(found, Mapping) and found else ""
-            raise JsonSpanError(f"{name_kind(found)}{keys} is neither an OTLP request nor a span")
+            raise json_spans.JsonSpanError(f"{name_kind(found)}{keys} is neither an OTLP request nor a span")
 
 
 def _has_objects(found: Mapping[str, Any], key: str) -> bool:
