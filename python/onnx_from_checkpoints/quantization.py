@@ -12,9 +12,7 @@ an instruction for products of uint8 and int8 (VNNI). On x86 processors without 
 int8 saturate: they are wrong, without a message, unless a program asks for exact ones, as `Session` does. Products
 of uint8 and uint8 are exact in every program and on every processor, but do not use that instruction everywhere.
 
-Int8 weights of any graph can be rewritten as uint8, which means the same with a zero point that is 128 higher. On
-x86 processors without VNNI, ONNX Runtime's products of uint8 and uint8 are exact, but those of uint8 and int8
-saturate.
+Int8 weights of any graph can be rewritten as uint8, with a zero point that is 128 higher.
 """
 
 from __future__ import annotations

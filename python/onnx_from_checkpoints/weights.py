@@ -22,8 +22,6 @@ from onnx_from_checkpoints.errors import DamagedFile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 

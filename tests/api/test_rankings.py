@@ -661,7 +661,7 @@ def test_one_document() -> None:
 
 
 QUERIES = [f"q{number}" for number in range(6)]
-QRELS_OF_COMPARISON: Qrels = {query: {"right": 1} for query in QUERIES}
+COMPARED_QRELS: Qrels = {query: {"right": 1} for query in QUERIES}
 
 
 def run_with(ranks: list[int]) -> Run:
@@ -678,7 +678,7 @@ DIFFERENCES = [0.0, 0.5, -0.5, 0.75, 0.5, 0.0]
 
 
 def test_by_hand() -> None:
-    comparisons = compare(QRELS_OF_COMPARISON, {"old": OLD, "new": NEW}, ["rr", "P@1"])
+    comparisons = compare(COMPARED_QRELS, {"old": OLD, "new": NEW}, ["rr", "P@1"])
     assert comparisons.test == "permutation"
     assert comparisons.means == {
         "old": {"rr": pytest.approx(4.25 / 6), "P@1": 0.5},
@@ -791,14 +791,14 @@ def test_pairs_and_their_order() -> None:
 
 
 def test_a_measure_named_twice_is_compared_once() -> None:
-    assert len(list(compare(QRELS_OF_COMPARISON, {"old": OLD, "new": NEW}, ["rr", "map", "rr"]))) == 2
+    assert len(list(compare(COMPARED_QRELS, {"old": OLD, "new": NEW}, ["rr", "map", "rr"]))) == 2
 
 
 def test_only_queries_that_both_have_are_compared() -> None:
     part = {query: NEW[query] for query in QUERIES[:3]}
-    [pair] = compare(QRELS_OF_COMPARISON, {"old": OLD, "new": part}, "rr")
+    [pair] = compare(COMPARED_QRELS, {"old": OLD, "new": part}, "rr")
     assert (pair.queries, pair.difference, pair.wins, pair.ties, pair.losses) == (3, 0.0, 1, 1, 1)
-    [zeroed] = compare(QRELS_OF_COMPARISON, {"old": OLD, "new": part}, "rr", missing="zero")
+    [zeroed] = compare(COMPARED_QRELS, {"old": OLD, "new": part}, "rr", missing="zero")
     assert (zeroed.queries, zeroed.losses) == (6, 4)
     assert zeroed.difference == pytest.approx((0.5 - 0.5 - 0.25 - 0.5 - 1) / 6)
 
@@ -819,28 +819,28 @@ def test_files_and_frames_are_runs_too(tmp_path: Path) -> None:
     path = tmp_path / "new.run"
     path.write_text("".join(f"{query} Q0 {doc} 0 {score!r} tag\n" for query, doc, score in rows))
     frame = pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row")
-    expected = compare(QRELS_OF_COMPARISON, {"old": OLD, "new": NEW}, ["rr"])
+    expected = compare(COMPARED_QRELS, {"old": OLD, "new": NEW}, ["rr"])
     for new in (path, frame):
-        assert compare(QRELS_OF_COMPARISON, MappingProxyType({"old": OLD, "new": new}), ["rr"]) == expected
+        assert compare(COMPARED_QRELS, MappingProxyType({"old": OLD, "new": new}), ["rr"]) == expected
 
 
 def test_one_query_has_a_difference_but_no_test() -> None:
     runs = {"one": {"q0": OLD["q1"]}, "two": {"q0": NEW["q0"]}}
-    [pair] = compare(QRELS_OF_COMPARISON, runs, "rr", test="t")
+    [pair] = compare(COMPARED_QRELS, runs, "rr", test="t")
     assert (pair.difference, pair.wins, pair.queries) == (0.5, 1, 1)
     assert (pair.low, pair.high, pair.p_value, pair.p_adjusted, pair.effect_size) == (None,) * 5
-    [permuted] = compare(QRELS_OF_COMPARISON, runs, "rr")
+    [permuted] = compare(COMPARED_QRELS, runs, "rr")
     assert permuted.p_value == 1.0
 
 
 def test_equal_differences_have_no_spread() -> None:
     runs = {"old": run_with([2] * 6), "new": run_with([1] * 6)}
-    [pair] = compare(QRELS_OF_COMPARISON, runs, "rr", test="t")
+    [pair] = compare(COMPARED_QRELS, runs, "rr", test="t")
     assert (pair.difference, pair.low, pair.high) == (0.5, 0.5, 0.5)
     assert (pair.p_value, pair.p_adjusted, pair.effect_size) == (None, None, None)
-    [permuted] = compare(QRELS_OF_COMPARISON, runs, "rr")
+    [permuted] = compare(COMPARED_QRELS, runs, "rr")
     assert permuted.p_value == 2 / 2**6
-    [same] = compare(QRELS_OF_COMPARISON, {"old": OLD, "again": OLD}, "rr", test="t")
+    [same] = compare(COMPARED_QRELS, {"old": OLD, "again": OLD}, "rr", test="t")
     assert (same.difference, same.p_value, same.effect_size, same.ties) == (0.0, 1.0, 0.0, 6)
 
 
@@ -868,7 +868,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
 
 
 def test_as_a_frame() -> None:
-    comparisons = compare(QRELS_OF_COMPARISON, {"old": OLD, "new": NEW}, ["rr", "P@1"])
+    comparisons = compare(COMPARED_QRELS, {"old": OLD, "new": NEW}, ["rr", "P@1"])
     frame = comparisons.to_polars()
     assert frame.schema == {
         "measure": pl.String,
@@ -887,7 +887,7 @@ def test_as_a_frame() -> None:
     }
     assert frame.rows(named=True)[1]["measure"] == "P@1"
     assert frame["p_value"].to_list() == [pair.p_value for pair in comparisons]
-    one = compare(QRELS_OF_COMPARISON, {"one": {"q0": {}}, "two": {"q0": {}}}, "rr", test="t").to_polars()
+    one = compare(COMPARED_QRELS, {"one": {"q0": {}}, "two": {"q0": {}}}, "rr", test="t").to_polars()
     assert one.schema == frame.schema
     assert Comparisons({}, (), "t").to_polars().schema == frame.schema
 
@@ -914,14 +914,14 @@ BOTH: dict[str, Any] = {"old": OLD, "new": NEW}
 )
 def test_invalid_comparisons_are_refused(runs: Any, measures: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        compare(QRELS_OF_COMPARISON, runs, measures, **options)
+        compare(COMPARED_QRELS, runs, measures, **options)
 
 
 def test_a_bad_run_is_refused() -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        compare(QRELS_OF_COMPARISON, {"old": OLD, "new": "no such file"}, "rr")
+        compare(COMPARED_QRELS, {"old": OLD, "new": "no such file"}, "rr")
     with pytest.raises(ValueError, match=r"run\['q0'\]\['right'\]: the score is NaN"):
-        compare(QRELS_OF_COMPARISON, {"old": OLD, "new": {"q0": {"right": float("nan")}}}, "rr")
+        compare(COMPARED_QRELS, {"old": OLD, "new": {"q0": {"right": float("nan")}}}, "rr")
 
 
 # --- Average overlap ----------------------------------------------------------------------------------------

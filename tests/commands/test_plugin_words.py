@@ -48,11 +48,11 @@ def test_only_judges_show_models() -> None:
     assert invoke("reports", "show", "html", "--model", "x").exit_code == 2
 
 
-SECTIONS_OF_PLUGINS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "labels", "reports")
-WORDS = [(section, word) for section in SECTIONS_OF_PLUGINS for word in registry.words(section)]
+ALL_SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "labels", "reports")
+WORDS = [(section, word) for section in ALL_SECTIONS for word in registry.words(section)]
 
 
-@pytest.mark.parametrize("section", SECTIONS_OF_PLUGINS)
+@pytest.mark.parametrize("section", ALL_SECTIONS)
 def test_every_word_is_listed_once_with_its_summary(section: registry.Section) -> None:
     listed = re.findall(r"^(\w+)  +[A-Z]", list_plugins(section), re.MULTILINE)
     assert listed == list(registry.words(section))
@@ -178,7 +178,7 @@ def test_json_has_all_facts() -> None:
     }  # fmt: skip
 
 
-WORDS_OF_METRICS = registry.words("metrics")
+METRIC_WORDS = registry.words("metrics")
 
 
 def words_below(heading: str) -> list[str]:
@@ -189,7 +189,7 @@ def words_below(heading: str) -> list[str]:
 
 def test_every_metric_is_listed_once() -> None:
     listed = [word for heading in GROUPS.values() for word in words_below(heading)]
-    assert sorted(listed) == sorted(WORDS_OF_METRICS)
+    assert sorted(listed) == sorted(METRIC_WORDS)
 
 
 def test_metrics_are_grouped_by_what_they_measure() -> None:
@@ -241,16 +241,12 @@ def test_the_unit_and_what_a_query_needs_are_shown() -> None:
 
 
 def test_no_two_metrics_share_a_name() -> None:
-    names = [alias for word in WORDS_OF_METRICS for alias in {word, *registry.load("metrics", word).info.aliases}]
+    names = [alias for word in METRIC_WORDS for alias in {word, *registry.load("metrics", word).info.aliases}]
     assert len(names) == len(set(names))
-    assert not {
-        alias for alias, word in kernels.measure_aliases().items() if alias in WORDS_OF_METRICS and alias != word
-    }
+    assert not {alias for alias, word in kernels.measure_aliases().items() if alias in METRIC_WORDS and alias != word}
 
 
-@pytest.mark.parametrize(
-    "word", [word for word in WORDS_OF_METRICS if registry.load("metrics", word).group != "ranking"]
-)
+@pytest.mark.parametrize("word", [word for word in METRIC_WORDS if registry.load("metrics", word).group != "ranking"])
 def test_documentation_is_complete(word: str) -> None:
     info: MetricInfo = registry.load("metrics", word).info
     assert info.summary.endswith(".")

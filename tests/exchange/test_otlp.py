@@ -11,7 +11,7 @@ from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.plugin import Context
 from tests.command_line import invoke
 from tests.exchange.otel.test_source import record_trace
-from tests.exchange.otel.test_target import AGGREGATES_OF_EVALUATIONS
+from tests.exchange.otel.test_target import AGGREGATES
 from tests.exchange.traced_evaluation import evaluate
 
 TIME = "2026-03-02T00:00:00Z"
@@ -23,15 +23,13 @@ def _render(evaluation: Evaluation, **given: Any) -> dict[str, bytes]:
 
 def test_the_file_can_be_read_as_one_of_a_collector(tmp_path: Path) -> None:
     traces = [trace for number in range(1, 4) for trace in SpanReader("otel").read(record_trace(number))]
-    files = _render(evaluate(traces, aggregates=AGGREGATES_OF_EVALUATIONS), signals=("traces", "logs", "metrics"))
+    files = _render(evaluate(traces, aggregates=AGGREGATES), signals=("traces", "logs", "metrics"))
     assert sorted(files) == ["", "logs.otlp", "metrics.otlp"]
     (tmp_path / "values.otlp").write_bytes(files[""])
     spans = list(SpanFiles().read(tmp_path / "values.otlp"))
     assert [span.parent_id for span in spans] == [f"{1:016x}"] * 3
     assert {event.name for span in spans for event in span.events} == {"gen_ai.evaluation.result"}
-    assert files == _render(
-        evaluate(traces, aggregates=AGGREGATES_OF_EVALUATIONS), signals=("traces", "logs", "metrics")
-    )
+    assert files == _render(evaluate(traces, aggregates=AGGREGATES), signals=("traces", "logs", "metrics"))
 
 
 def test_values_come_back_as_feedback_of_their_traces(tmp_path: Path) -> None:

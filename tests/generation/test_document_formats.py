@@ -105,7 +105,7 @@ def test_what_only_looks_like_front_matter_stays() -> None:
         assert read_markdown(source).text == source
 
 
-PAGE_OF_WEB_PAGES = """<!doctype html><html><head><title>Pumps &amp; valves</title>
+WEB_PAGE = """<!doctype html><html><head><title>Pumps &amp; valves</title>
 <meta property="article:modified_time" content="2026-02-03"><script>var text = "<p>no</p>";</script></head>
 <body><header>Shop name</header><nav><ul><li>Home<li>Contact</ul></nav>
 <h1>Care  of
@@ -116,7 +116,7 @@ pumps</h1><p>Drain the <b>pump</b> before frost.<br>Then close it.<p>Never run i
 
 
 def test_a_page_becomes_its_visible_text() -> None:
-    assert read_web_page(PAGE_OF_WEB_PAGES).text.split("\n\n") == [
+    assert read_web_page(WEB_PAGE).text.split("\n\n") == [
         "Care of pumps",
         "Drain the pump before frost.\nThen close it.",
         "Never run it dry.",
@@ -127,14 +127,14 @@ def test_a_page_becomes_its_visible_text() -> None:
 
 
 def test_blocks_have_kinds_places_and_levels() -> None:
-    content = read_web_page(PAGE_OF_WEB_PAGES)
+    content = read_web_page(WEB_PAGE)
     assert [block.kind for block in content.blocks] == ["heading", "paragraph", "paragraph", "list", "table", "code"]
     assert [content.text[block.start : block.end] for block in content.blocks] == content.text.split("\n\n")
     assert (content.blocks[0].level, content.blocks[0].words) == (1, "Care of pumps")
 
 
 def test_title_and_version_come_from_the_head() -> None:
-    content = read_web_page(PAGE_OF_WEB_PAGES)
+    content = read_web_page(WEB_PAGE)
     assert (content.title, content.version) == ("Pumps & valves", "2026-02-03")
     assert read_web_page("<h2>Only</h2><p>text").title == "Only"
 

@@ -514,7 +514,7 @@ def test_a_budget_of_zero_is_refused() -> None:
 
 
 METHODS = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")
-HIDDEN_OF_POOLING = np.array([[[1, -8], [3, -2], [8, -5], [90, 90]]], np.float32)
+HIDDEN_STATES = np.array([[[1, -8], [3, -2], [8, -5], [90, 90]]], np.float32)
 MASK = np.array([[1, 1, 1, 0]])
 
 
@@ -530,18 +530,18 @@ MASK = np.array([[1, 1, 1, 0]])
     ],
 )
 def test_poolings_worked_by_hand(method: str, expected: list[float]) -> None:
-    found = pool(HIDDEN_OF_POOLING, MASK, method)
+    found = pool(HIDDEN_STATES, MASK, method)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, [expected], rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_padding_on_the_left_is_left_out_too(method: str) -> None:
-    turned = pool(HIDDEN_OF_POOLING[:, [3, 0, 1, 2]], MASK[:, ::-1], method)
+    turned = pool(HIDDEN_STATES[:, [3, 0, 1, 2]], MASK[:, ::-1], method)
     if method == "weightedmean":  # weights count positions, as in sentence-transformers
         np.testing.assert_allclose(turned, [[(2 + 9 + 32) / 9, (-16 - 6 - 20) / 9]], rtol=1e-6)
     else:
-        assert turned.tolist() == pool(HIDDEN_OF_POOLING, MASK, method).tolist()
+        assert turned.tolist() == pool(HIDDEN_STATES, MASK, method).tolist()
 
 
 def pool_slowly(hidden: NDArray[np.float32], mask: NDArray[np.int64], method: str) -> list[list[float]]:
@@ -586,9 +586,9 @@ def test_a_text_gets_bit_identical_vectors_alone_and_with_others(method: str) ->
 
 @pytest.mark.parametrize("method", ["mean", "mean_sqrt_len_tokens", "weightedmean"])
 def test_a_text_without_tokens_gets_zeros(method: str) -> None:
-    assert pool(HIDDEN_OF_POOLING, np.zeros((1, 4), np.int64), method).tolist() == [[0, 0]]
+    assert pool(HIDDEN_STATES, np.zeros((1, 4), np.int64), method).tolist() == [[0, 0]]
 
 
 def test_an_unknown_pooling_is_refused_with_a_list_of_poolings() -> None:
     with pytest.raises(UsageError, match="no pooling 'sum'; the poolings are: cls, lasttoken, max, mean"):
-        pool(HIDDEN_OF_POOLING, MASK, "sum")
+        pool(HIDDEN_STATES, MASK, "sum")

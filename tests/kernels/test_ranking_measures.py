@@ -72,8 +72,8 @@ def test_whole_numbers_of_numpy_are_accepted_as_settings() -> None:
 
 
 SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-QUERY_IDS_OF_FUSION = ["q1", "q10", "a query with more than twelve bytes", "é"]
-DOC_IDS_OF_FUSION = [
+FUSED_QUERY_IDS = ["q1", "q10", "a query with more than twelve bytes", "é"]
+FUSED_DOC_IDS = [
     "",
     "a",
     "ab",
@@ -86,7 +86,7 @@ DOC_IDS_OF_FUSION = [
     "a document with more than twelve bytes",
     "another such one",
 ]
-SCORES_OF_FUSION = [0.0, -0.0, 1.0, 1.00000001, 0.5, 0.1, 0.1 + 1e-12, 3.0, 1e-45, 16777216.0, 16777217.0]
+FUSED_SCORES = [0.0, -0.0, 1.0, 1.00000001, 0.5, 0.1, 0.1 + 1e-12, 3.0, 1e-45, 16777216.0, 16777217.0]
 
 
 def table(run: fusion_reference.Run) -> pl.DataFrame:
@@ -101,8 +101,8 @@ def rows(run: str) -> pl.DataFrame:
 
 
 def runs(scores: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, list[tuple[str, float]]]]:
-    ranking = st.lists(st.tuples(st.sampled_from(DOC_IDS_OF_FUSION), scores), max_size=8, unique_by=lambda row: row[0])
-    return st.dictionaries(st.sampled_from(QUERY_IDS_OF_FUSION), ranking, max_size=4)
+    ranking = st.lists(st.tuples(st.sampled_from(FUSED_DOC_IDS), scores), max_size=8, unique_by=lambda row: row[0])
+    return st.dictionaries(st.sampled_from(FUSED_QUERY_IDS), ranking, max_size=4)
 
 
 class TestReciprocalRankFusion:
@@ -245,7 +245,7 @@ def assert_same_scores(fused: pl.DataFrame, expected: dict[str, dict[str, float]
 class TestFusion:
     @given(
         st.lists(
-            st.tuples(runs(st.sampled_from(SCORES_OF_FUSION)), st.sampled_from([0.0, 0.3, 1.0, 7.0])),
+            st.tuples(runs(st.sampled_from(FUSED_SCORES)), st.sampled_from([0.0, 0.3, 1.0, 7.0])),
             min_size=1,
             max_size=4,
         ),
@@ -332,7 +332,7 @@ class TestRankDocuments:
         assert ranked.rows() == [("q", "b", 3.0), ("q", "é", 2.0), ("q", "z", 2.0), ("p", "c", -1.0)]
         assert ranked.schema == pl.Schema(SCHEMA)
 
-    @given(runs(st.sampled_from(SCORES_OF_FUSION)), st.none() | st.integers(1, 9), st.randoms())
+    @given(runs(st.sampled_from(FUSED_SCORES)), st.none() | st.integers(1, 9), st.randoms())
     def test_agrees_with_sorting(self, run: dict[str, list[tuple[str, float]]], depth: int | None, random: Any) -> None:
         shuffled = table(run).rows()
         random.shuffle(shuffled)

@@ -1,7 +1,4 @@
-"""Values of any kind become JSON objects that parse back.
-
-Ids that a file lists twice.
-"""
+"""Files of questions become tables: values of any kind become JSON that parses back, and ids appear once."""
 
 from __future__ import annotations
 

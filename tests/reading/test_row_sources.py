@@ -295,7 +295,7 @@ def test_what_the_sdks_themselves_dump_is_read(tmp_path: Path, name: str, requir
     assert json.loads(collection.columns["columns"][0])["difficulty"] == "easy"
 
 
-DEEPEVAL_OF_UNFOLDING = find_layout(
+DEEPEVAL_LAYOUT = find_layout(
     ("input", "actual_output", "expected_output", "retrieval_context", "context"), keeps_lists=False
 )
 
@@ -326,10 +326,10 @@ def test_items_of_which_some_lack_the_value_are_an_error_with_their_place() -> N
 
 def test_contexts_of_deepeval_are_split_and_lists_stay() -> None:
     row: dict[str, Any] = {"input": "a|b", "context": "c1|c2", "retrieval_context": ["r1|still r1"]}
-    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", row) == {**row, "context": ["c1", "c2"]}
+    assert Unfolding(DEEPEVAL_LAYOUT).apply("f:1", row) == {**row, "context": ["c1", "c2"]}
     listed = '["a|b", "c"]'  # a list of another writer, as JSON
-    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", {"context": listed})["context"] == listed
-    assert Unfolding(DEEPEVAL_OF_UNFOLDING).apply("f:1", {"context": "", "retrieval_context": None})["context"] == ""
+    assert Unfolding(DEEPEVAL_LAYOUT).apply("f:1", {"context": listed})["context"] == listed
+    assert Unfolding(DEEPEVAL_LAYOUT).apply("f:1", {"context": "", "retrieval_context": None})["context"] == ""
 
 
 def test_metadata_becomes_columns_but_gives_no_question_and_no_answer() -> None:

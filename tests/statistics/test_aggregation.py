@@ -60,7 +60,7 @@ class Settings(NamedTuple):
     seed: int = STATISTICS.seed
 
 
-METRICS_OF_AGGREGATE = {
+METRICS = {
     "map": Traits(),
     "ndcg@10": Traits(),
     "gm_map": Traits("geometric mean"),
@@ -97,7 +97,7 @@ def pair(values: Values | Sequence[float], base: Values | Sequence[float], metri
 
 
 def compare_one(values: Values | Sequence[float], base: Values | Sequence[float], metric: str = "map") -> Comparison:
-    [comparison] = compare_systems(pair(values, base, metric), "bm25", METRICS_OF_AGGREGATE, STATISTICS).comparisons
+    [comparison] = compare_systems(pair(values, base, metric), "bm25", METRICS, STATISTICS).comparisons
     return comparison
 
 
@@ -106,19 +106,19 @@ def random_values(seed: int, count: int = 50) -> list[float]:
 
 
 def test_a_mean_is_over_only_the_scored_queries() -> None:
-    [cell] = aggregate(one({"a": 0.5, "b": None, "c": 0.25}), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one({"a": 0.5, "b": None, "c": 0.25}), METRICS, STATISTICS)
     assert (cell.dataset, cell.system, cell.metric) == ("golden", "bm25", "map")
     assert (cell.mean, cell.scored, cell.total, cell.statistic) == (0.375, 2, 3, "mean")
 
 
 def test_nothing_scored_gives_no_mean() -> None:
-    [cell] = aggregate(one({"a": None, "b": None}), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one({"a": None, "b": None}), METRICS, STATISTICS)
     assert (cell.mean, cell.interval, cell.scored, cell.total, cell.ties) == (None, None, 0, 2, None)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 1), min_size=1, max_size=30))
 def test_a_mean_is_added_up_in_the_order_of_query_ids(values: dict[str, float]) -> None:
-    [cell] = aggregate(one(values), METRICS_OF_AGGREGATE, ROUGH)
+    [cell] = aggregate(one(values), METRICS, ROUGH)
     total = 0.0
     for query in sorted(values, key=str.encode):
         total += values[query]
@@ -126,19 +126,19 @@ def test_a_mean_is_added_up_in_the_order_of_query_ids(values: dict[str, float]) 
 
 
 def test_one_query_has_no_interval() -> None:
-    [cell] = aggregate(one([0.5]), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one([0.5]), METRICS, STATISTICS)
     assert (cell.mean, cell.interval) == (0.5, None)
 
 
 def test_equal_values_have_an_interval_of_zero_width() -> None:
-    [cell] = aggregate(one([0.25] * 5), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one([0.25] * 5), METRICS, STATISTICS)
     assert cell.interval is not None
     assert (cell.interval.low, cell.interval.high) == (0.25, 0.25)
 
 
 def test_an_interval_agrees_with_scipy_up_to_the_draws() -> None:
     values = np.array(random_values(3, 200))
-    [cell] = aggregate(one(list(values)), METRICS_OF_AGGREGATE, StatisticsNode(resamples=20_000, confidence=0.9))
+    [cell] = aggregate(one(list(values)), METRICS, StatisticsNode(resamples=20_000, confidence=0.9))
     expected = stats.bootstrap((values,), np.mean, n_resamples=20_000, confidence_level=0.9, rng=1).confidence_interval
     assert cell.interval is not None
     assert cell.interval.confidence == 0.9
@@ -148,9 +148,7 @@ def test_an_interval_agrees_with_scipy_up_to_the_draws() -> None:
 
 def test_a_geometric_mean_is_of_logarithms() -> None:
     logarithms = [math.log(value) for value in (0.1, 0.4, 1e-5, 0.9)]
-    geometric, plain = aggregate(
-        pl.concat([one(logarithms, "gm_map"), one(logarithms, "map")]), METRICS_OF_AGGREGATE, STATISTICS
-    )
+    geometric, plain = aggregate(pl.concat([one(logarithms, "gm_map"), one(logarithms, "map")]), METRICS, STATISTICS)
     assert geometric.statistic == "geometric mean"
     assert geometric.mean == pytest.approx((0.1 * 0.4 * 1e-5 * 0.9) ** 0.25)
     assert geometric.interval is not None
@@ -160,15 +158,13 @@ def test_a_geometric_mean_is_of_logarithms() -> None:
 
 
 def test_a_sum_has_no_interval() -> None:
-    [cell] = aggregate(one([3.0, 4.0, 1000.0], "num_ret"), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one([3.0, 4.0, 1000.0], "num_ret"), METRICS, STATISTICS)
     assert (cell.mean, cell.interval, cell.statistic) == (1007.0, None, "sum")
 
 
 def test_a_percentile_has_an_interval_of_order_statistics() -> None:
     values = {**name_queries([float(number) for number in range(100, 0, -1)]), "failed": None}
-    median, far = aggregate(
-        pl.concat([one(values, "latency@p50"), one(values, "latency@p95")]), METRICS_OF_AGGREGATE, STATISTICS
-    )
+    median, far = aggregate(pl.concat([one(values, "latency@p50"), one(values, "latency@p95")]), METRICS, STATISTICS)
     assert (median.mean, median.statistic, median.scored, median.total) == (50.5, "p50", 100, 101)
     assert median.interval == Interval(40.0, 61.0, 0.95, "order-statistics")
     assert far.mean == pytest.approx(np.percentile(range(1, 101), 95))
@@ -176,17 +172,15 @@ def test_a_percentile_has_an_interval_of_order_statistics() -> None:
 
 
 def test_the_interval_of_a_percentile_has_the_confidence_that_the_spec_asks_for() -> None:
-    [cell] = aggregate(
-        one([float(n) for n in range(20)], "latency@p50"), METRICS_OF_AGGREGATE, StatisticsNode(confidence=0.5)
-    )
+    [cell] = aggregate(one([float(n) for n in range(20)], "latency@p50"), METRICS, StatisticsNode(confidence=0.5))
     assert cell.interval == Interval(7.0, 12.0, 0.5, "order-statistics")
 
 
 def test_too_few_values_leave_a_percentile_without_interval() -> None:
-    [cell] = aggregate(one([1.0, 2.0, 3.0], "latency@p95"), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one([1.0, 2.0, 3.0], "latency@p95"), METRICS, STATISTICS)
     assert cell.mean == pytest.approx(2.9)
     assert cell.interval is None
-    [cell] = aggregate(one({"a": None}, "latency@p95"), METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(one({"a": None}, "latency@p95"), METRICS, STATISTICS)
     assert (cell.mean, cell.interval, cell.scored) == (None, None, 0)
 
 
@@ -194,11 +188,9 @@ def test_percentiles_change_no_interval_of_a_mean_and_are_not_compared() -> None
     base, other = random_values(1, 100), random_values(2, 100)
     means = pair(base, other, "latency")
     both = pl.concat([pair(base, other, "latency@p95"), means, pair(base, other, "latency@p50")])
-    alone = aggregate(means, METRICS_OF_AGGREGATE, STATISTICS)
-    assert [cell for cell in aggregate(both, METRICS_OF_AGGREGATE, STATISTICS) if cell.metric == "latency"] == list(
-        alone
-    )
-    found = compare_systems(both, "bm25", METRICS_OF_AGGREGATE, STATISTICS)
+    alone = aggregate(means, METRICS, STATISTICS)
+    assert [cell for cell in aggregate(both, METRICS, STATISTICS) if cell.metric == "latency"] == list(alone)
+    found = compare_systems(both, "bm25", METRICS, STATISTICS)
     assert [comparison.metric for comparison in found.comparisons] == ["latency"]
     assert found.notes == ()
 
@@ -207,7 +199,7 @@ def test_ties_give_a_range_of_means() -> None:
     values = one({"a": 0.5, "b": 0.25, "c": None}).with_columns(
         tie_low=pl.Series([0.5, 0.125, None]), tie_high=pl.Series([0.75, 0.25, None])
     )
-    [cell] = aggregate(values, METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(values, METRICS, STATISTICS)
     assert cell.ties is not None
     assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (0.3125, 0.5, 2)
 
@@ -215,26 +207,26 @@ def test_ties_give_a_range_of_means() -> None:
 def test_ties_that_decide_whether_there_is_a_value_are_counted() -> None:
     """For example, the rank of a target is 4 or, in another order, beyond the cutoff."""
     values = one({"a": 4.0, "b": 2.0}).with_columns(tie_low=pl.Series([3.0, 2.0]), tie_high=pl.Series([None, 2.0]))
-    [cell] = aggregate(values, METRICS_OF_AGGREGATE, STATISTICS)
+    [cell] = aggregate(values, METRICS, STATISTICS)
     assert cell.ties is not None
     assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (2.5, 3.0, 1)
 
 
 def test_ties_that_decide_nothing_and_ties_that_were_not_computed() -> None:
     values = one({"a": 0.5, "b": 0.25})
-    [checked] = aggregate(values.with_columns(tie_low="value", tie_high="value"), METRICS_OF_AGGREGATE, STATISTICS)
+    [checked] = aggregate(values.with_columns(tie_low="value", tie_high="value"), METRICS, STATISTICS)
     assert checked.ties is not None
     assert (checked.ties.low, checked.ties.high, checked.ties.queries) == (0.375, 0.375, 0)
     nothing = pl.lit(None, dtype=pl.Float64)
-    [unchecked] = aggregate(values.with_columns(tie_low=nothing, tie_high=nothing), METRICS_OF_AGGREGATE, STATISTICS)
+    [unchecked] = aggregate(values.with_columns(tie_low=nothing, tie_high=nothing), METRICS, STATISTICS)
     assert unchecked.ties is None
-    [absent] = aggregate(values, METRICS_OF_AGGREGATE, STATISTICS)
+    [absent] = aggregate(values, METRICS, STATISTICS)
     assert absent.ties is None
 
 
 def test_cells_keep_their_order() -> None:
     cells = {(d, s, m): [0.1, 0.2] for d in ("z", "a") for s in ("y", "b") for m in ("ndcg@10", "map")}
-    found = [(a.dataset, a.system, a.metric) for a in aggregate(table(cells), METRICS_OF_AGGREGATE, ROUGH)]
+    found = [(a.dataset, a.system, a.metric) for a in aggregate(table(cells), METRICS, ROUGH)]
     assert found == list(cells)
 
 
@@ -245,27 +237,25 @@ def test_other_cells_and_threads_change_no_number() -> None:
             [(d, s, m) for d in ("golden", "scifact") for s in ("bm25", "dense") for m in ("map", "ndcg@10")]
         )
     }
-    whole = aggregate(table(cells), METRICS_OF_AGGREGATE, STATISTICS, threads=1)
-    assert aggregate(table(cells), METRICS_OF_AGGREGATE, STATISTICS, threads=2) == whole
+    whole = aggregate(table(cells), METRICS, STATISTICS, threads=1)
+    assert aggregate(table(cells), METRICS, STATISTICS, threads=2) == whole
     for cell in whole:
         key = (cell.dataset, cell.system, cell.metric)
-        assert aggregate(table({key: cells[key]}), METRICS_OF_AGGREGATE, STATISTICS) == (cell,)
-    assert aggregate(table(cells), METRICS_OF_AGGREGATE, StatisticsNode(resamples=2000, seed=8)) != whole
+        assert aggregate(table({key: cells[key]}), METRICS, STATISTICS) == (cell,)
+    assert aggregate(table(cells), METRICS, StatisticsNode(resamples=2000, seed=8)) != whole
 
 
 def test_settings_need_not_come_from_a_spec() -> None:
     cells = {("golden", system, "map"): random_values(seed) for seed, system in enumerate(("bm25", "dense"))}
     values = table(cells)
-    assert aggregate(values, METRICS_OF_AGGREGATE, Settings()) == aggregate(values, METRICS_OF_AGGREGATE, STATISTICS)
-    comparing = (values, "bm25", METRICS_OF_AGGREGATE)
+    assert aggregate(values, METRICS, Settings()) == aggregate(values, METRICS, STATISTICS)
+    comparing = (values, "bm25", METRICS)
     assert compare_systems(*comparing, Settings()) == compare_systems(*comparing, STATISTICS)
 
 
 def test_the_order_of_the_rows_changes_no_number() -> None:
     values = one(random_values(1))
-    assert aggregate(values.reverse(), METRICS_OF_AGGREGATE, STATISTICS) == aggregate(
-        values, METRICS_OF_AGGREGATE, STATISTICS
-    )
+    assert aggregate(values.reverse(), METRICS, STATISTICS) == aggregate(values, METRICS, STATISTICS)
 
 
 def test_a_comparison_by_hand() -> None:
@@ -292,7 +282,7 @@ def test_a_p_value_agrees_with_scipy_up_to_the_draws() -> None:
 def test_the_interval_of_a_difference_is_that_of_the_mean_of_differences() -> None:
     values, base = random_values(1), random_values(2)
     differences = [a - b for a, b in zip(values, base, strict=True)]
-    [mean_difference] = aggregate(one(differences), METRICS_OF_AGGREGATE, STATISTICS)
+    [mean_difference] = aggregate(one(differences), METRICS, STATISTICS)
     assert compare_one(values, base).interval == mean_difference.interval
 
 
@@ -312,7 +302,7 @@ def test_only_queries_that_both_are_scored_for_are_paired() -> None:
     ],
 )
 def test_fewer_than_two_pairs_give_a_note(values: Values, base: Values, message: str) -> None:
-    compared = compare_systems(pair(values, base), "bm25", METRICS_OF_AGGREGATE, STATISTICS)
+    compared = compare_systems(pair(values, base), "bm25", METRICS, STATISTICS)
     assert compared.comparisons == ()
     [note] = compared.notes
     assert (note.dataset, note.system) == ("golden", "dense")
@@ -320,7 +310,7 @@ def test_fewer_than_two_pairs_give_a_note(values: Values, base: Values, message:
 
 
 def test_a_system_without_values_needs_no_note_because_the_table_shows_it() -> None:
-    assert compare_systems(pair({"a": None}, {"a": 0.5}), "bm25", METRICS_OF_AGGREGATE, STATISTICS).notes == ()
+    assert compare_systems(pair({"a": None}, {"a": 0.5}), "bm25", METRICS, STATISTICS).notes == ()
 
 
 def test_if_lower_is_better_a_lower_value_wins() -> None:
@@ -330,7 +320,7 @@ def test_if_lower_is_better_a_lower_value_wins() -> None:
 
 
 def test_sums_are_not_compared() -> None:
-    compared = compare_systems(pair([1.0, 2.0], [3.0, 4.0], "num_ret"), "bm25", METRICS_OF_AGGREGATE, STATISTICS)
+    compared = compare_systems(pair([1.0, 2.0], [3.0, 4.0], "num_ret"), "bm25", METRICS, STATISTICS)
     assert (compared.comparisons, compared.notes) == ((), ())
 
 
@@ -348,7 +338,7 @@ def test_holm_is_over_all_comparisons_of_a_dataset() -> None:
             [(d, s, m) for d in ("golden", "scifact") for s in ("bm25", "dense", "hybrid") for m in ("map", "ndcg@10")]
         )
     }
-    compared = compare_systems(table(cells), "bm25", METRICS_OF_AGGREGATE, STATISTICS).comparisons
+    compared = compare_systems(table(cells), "bm25", METRICS, STATISTICS).comparisons
     assert len(compared) == 8
     for dataset in ("golden", "scifact"):
         family = sorted((c for c in compared if c.dataset == dataset), key=lambda c: c.p_value)
@@ -361,8 +351,8 @@ def test_holm_is_over_all_comparisons_of_a_dataset() -> None:
 def test_another_metric_changes_no_p_value_and_no_interval() -> None:
     small = {("golden", s, "map"): random_values(n) for n, s in enumerate(("bm25", "dense"))}
     large = small | {("golden", s, "ndcg@10"): random_values(n + 5, 30) for n, s in enumerate(("bm25", "dense"))}
-    [alone] = compare_systems(table(small), "bm25", METRICS_OF_AGGREGATE, STATISTICS).comparisons
-    beside = compare_systems(table(large), "bm25", METRICS_OF_AGGREGATE, STATISTICS).comparisons[0]
+    [alone] = compare_systems(table(small), "bm25", METRICS, STATISTICS).comparisons
+    beside = compare_systems(table(large), "bm25", METRICS, STATISTICS).comparisons[0]
     assert replace(beside, p_adjusted=alone.p_adjusted) == alone
 
 
@@ -375,7 +365,7 @@ def test_only_the_metrics_given_are_compared() -> None:
 def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> None:
     now = table({("golden", "bm25", "map"): [0.5, 0.5, 0.5], ("golden", "dense", "map"): [0.9, 0.9, 0.9]})
     before = table({("golden", "dense", "map"): [0.8, 0.7, 0.6], ("golden", "bm25", "map"): [0.5, 0.5, 0.75]})
-    bm25, dense = compare_evaluations(now, before, "main", METRICS_OF_AGGREGATE, STATISTICS).comparisons
+    bm25, dense = compare_evaluations(now, before, "main", METRICS, STATISTICS).comparisons
     assert (bm25.system, bm25.baseline) == ("bm25", "main")
     assert bm25.difference == pytest.approx(-0.25 / 3)
     assert (dense.system, dense.wins) == ("dense", 3)
@@ -383,7 +373,7 @@ def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> Non
 
 
 def test_a_system_missing_from_the_earlier_evaluation_gives_a_note() -> None:
-    compared = compare_evaluations(one([0.5, 0.6]), pair([0.1], [0.2]), "main", METRICS_OF_AGGREGATE, STATISTICS)
+    compared = compare_evaluations(one([0.5, 0.6]), pair([0.1], [0.2]), "main", METRICS, STATISTICS)
     assert compared.comparisons == ()
     assert [note.message for note in compared.notes] == [
         "map was not compared with main: only one query has a value in both"
@@ -400,7 +390,7 @@ VALUES, BASE = array("d", [1.0, 0.5, 0.0]), array("d", [0.5, 0.5, 0.5])
 
 
 def test_pairs_that_all_count_the_same() -> None:
-    pairs = ValuePairs(CELL, METRICS_OF_AGGREGATE["map"], VALUES, BASE)
+    pairs = ValuePairs(CELL, METRICS["map"], VALUES, BASE)
     assert pairs.difference() == pairs.plain_difference() == 0.0
     assert pairs.wins_and_losses() == (1, 1)
     assert pairs.summarize(BASE) == 0.5
@@ -409,21 +399,19 @@ def test_pairs_that_all_count_the_same() -> None:
 
 def test_wins_of_a_metric_whose_low_values_are_good() -> None:
     values, base = array("d", [1.0, 1.0]), array("d", [2.0, 3.0])
-    assert ValuePairs(CELL, METRICS_OF_AGGREGATE["latency"], values, base).wins_and_losses() == (2, 0)
+    assert ValuePairs(CELL, METRICS["latency"], values, base).wins_and_losses() == (2, 0)
 
 
 def test_weighted_pairs() -> None:
     design = Design({}, {"a": 3.0, "b": 1.0, "c": 0.0})
-    pairs = ValuePairs(
-        CELL, METRICS_OF_AGGREGATE["map"], VALUES, BASE, lay_out(design, ["a", "b", "c"], ["a", "b", "c"])
-    )
+    pairs = ValuePairs(CELL, METRICS["map"], VALUES, BASE, lay_out(design, ["a", "b", "c"], ["a", "b", "c"]))
     assert pairs.difference() == pytest.approx(0.375)
     assert pairs.plain_difference() == 0.0
     assert pairs.summarize(VALUES) == pytest.approx(0.875)
 
 
 def test_a_difference_of_percentiles() -> None:
-    pairs = ValuePairs(CELL, METRICS_OF_AGGREGATE["latency@p50"], VALUES, BASE)
+    pairs = ValuePairs(CELL, METRICS["latency@p50"], VALUES, BASE)
     assert (pairs.percent, pairs.difference()) == (50, 0.0)
 
 

@@ -31,7 +31,7 @@ from rageval_spec.statistics.weighted_clusters import (
     lay_out,
     permute_difference,
 )
-from tests.statistics.test_aggregation import METRICS_OF_AGGREGATE, STATISTICS, name_queries, one, pair, table
+from tests.statistics.test_aggregation import METRICS, STATISTICS, name_queries, one, pair, table
 
 
 def clustered(clusters: Sequence[int], weights: Sequence[float] | None = None, strata: Sequence[int] = ()) -> Design:
@@ -257,14 +257,14 @@ def traffic(weights: Sequence[float]) -> Design:
 
 
 def summarize(values: Sequence[float], design: Design, metric: str = "map") -> Aggregate:
-    [cell] = aggregate(one(values, metric), METRICS_OF_AGGREGATE, STATISTICS, designs={"golden": design})
+    [cell] = aggregate(one(values, metric), METRICS, STATISTICS, designs={"golden": design})
     return cell
 
 
 def compare(values: Sequence[float], base: Sequence[float], design: Design, metric: str = "map") -> Comparison:
     designs = {"golden": design}
     [found] = compare_systems(
-        pair(values, base, metric), "bm25", METRICS_OF_AGGREGATE, STATISTICS, has_percentiles=True, designs=designs
+        pair(values, base, metric), "bm25", METRICS, STATISTICS, has_percentiles=True, designs=designs
     ).comparisons
     return found
 
@@ -272,7 +272,7 @@ def compare(values: Sequence[float], base: Sequence[float], design: Design, metr
 def test_clusters_change_the_interval_and_not_the_mean() -> None:
     values = [*np.repeat([0.2, 0.9, 0.4, 0.7, 0.1, 0.8], 5)]
     plain, found = (
-        aggregate(one(values), METRICS_OF_AGGREGATE, STATISTICS)[0],
+        aggregate(one(values), METRICS, STATISTICS)[0],
         summarize(values, clustered_design([at // 5 for at in range(30)])),
     )
     assert found.mean == plain.mean
@@ -316,7 +316,7 @@ def test_a_weighted_mean_is_the_headline_and_the_plain_one_is_kept() -> None:
 def test_equal_weights_give_the_plain_mean() -> None:
     values = [*np.random.default_rng(1).random(40)]
     found = summarize(values, traffic([2.0] * 40))
-    assert found.interval == aggregate(one(values), METRICS_OF_AGGREGATE, STATISTICS)[0].interval
+    assert found.interval == aggregate(one(values), METRICS, STATISTICS)[0].interval
     assert found.mean == pytest.approx(math.fsum(values) / 40, rel=1e-14)
     assert found.design is not None and found.design.effective == pytest.approx(40)
 
@@ -347,7 +347,7 @@ def test_a_sum_is_not_weighted() -> None:
 def test_a_weighted_percentile_has_an_interval_of_its_own() -> None:
     values = [*np.random.default_rng(3).exponential(size=400)]
     found = summarize(values, clustered_design([at // 4 for at in range(400)]), "latency@p50")
-    plain = aggregate(one(values, "latency@p50"), METRICS_OF_AGGREGATE, STATISTICS)[0]
+    plain = aggregate(one(values, "latency@p50"), METRICS, STATISTICS)[0]
     assert found.mean == plain.mean
     assert found.interval is not None and found.interval.method == "woodruff"
     heavy = summarize(values, traffic([1.0 + 9.0 * (value > 1) for value in values]), "latency@p50")
@@ -388,16 +388,16 @@ def test_numbers_do_not_depend_on_threads_or_on_other_cells() -> None:
     random = np.random.default_rng(2)
     values = {("golden", "bm25", name): [*random.random(60)] for name in ("map", "ndcg@10")}
     designs = {"golden": clustered_design([at // 3 for at in range(60)])}
-    together = aggregate(table(values), METRICS_OF_AGGREGATE, STATISTICS, 1, designs)
-    assert together == aggregate(table(values), METRICS_OF_AGGREGATE, STATISTICS, 2, designs)
-    first = aggregate(table({key: values[key] for key in [*values][:1]}), METRICS_OF_AGGREGATE, STATISTICS, 2, designs)
+    together = aggregate(table(values), METRICS, STATISTICS, 1, designs)
+    assert together == aggregate(table(values), METRICS, STATISTICS, 2, designs)
+    first = aggregate(table({key: values[key] for key in [*values][:1]}), METRICS, STATISTICS, 2, designs)
     assert first[0] == together[0]
 
 
 def test_a_dataset_without_a_design_has_the_numbers_it_had() -> None:
     values = one([*np.random.default_rng(2).random(30)])
-    assert aggregate(values, METRICS_OF_AGGREGATE, STATISTICS, designs={"other": clustered_design([0])}) == aggregate(
-        values, METRICS_OF_AGGREGATE, STATISTICS
+    assert aggregate(values, METRICS, STATISTICS, designs={"other": clustered_design([0])}) == aggregate(
+        values, METRICS, STATISTICS
     )
 
 
@@ -409,7 +409,7 @@ def test_no_interval_of_a_mean_passes_the_bounds_of_its_metric() -> None:
 
     values = [*np.repeat([1.0, 1.0, 1.0, 0.0], 5)]
     design = {"golden": clustered_design([at // 5 for at in range(20)])}
-    [free] = aggregate(one(values), METRICS_OF_AGGREGATE, STATISTICS, designs=design)
+    [free] = aggregate(one(values), METRICS, STATISTICS, designs=design)
     [bounded] = aggregate(one(values), {"map": Bounded()}, STATISTICS, designs=design)
     assert free.interval is not None and free.interval.high > 1
     assert bounded.interval is not None and bounded.interval.high == 1
@@ -428,7 +428,7 @@ def test_a_slice_of_few_clusters_is_not_tested() -> None:
     values = [0.1] * 20 + [*np.random.default_rng(1).uniform(0.6, 1, 180)]
     members = [("golden", "source=a", [f"q{at:04}" for at in range(20)])]
     found = [
-        find_gaps(one(values), members, METRICS_OF_AGGREGATE, statistics, designs=designs)
+        find_gaps(one(values), members, METRICS, statistics, designs=designs)
         for designs in (None, {"golden": clustered_design([at // 20 for at in range(200)])})
     ]
     assert [len(gaps) for gaps in found] == [1, 0]
@@ -441,7 +441,7 @@ def test_a_slice_that_is_worse_in_every_cluster_is_found() -> None:
     values = [*np.where(hard, random.uniform(0.1, 0.4, 200), random.uniform(0.6, 1, 200))]
     members = [("golden", "hard", [f"q{at:04}" for at in np.flatnonzero(hard)])]
     designs = {"golden": clustered_design([at // 8 for at in range(200)])}
-    [gap] = find_gaps(one(values), members, METRICS_OF_AGGREGATE, statistics, designs=designs)
+    [gap] = find_gaps(one(values), members, METRICS, statistics, designs=designs)
     assert gap.difference == pytest.approx(np.mean(np.array(values)[hard]) - np.mean(np.array(values)[~hard]))
     assert gap.interval is not None and gap.interval.method == "mover of design-bootstrap-bca"
     assert gap.interval.low < gap.difference < gap.interval.high < 0

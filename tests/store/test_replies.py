@@ -231,7 +231,7 @@ def test_two_processes_that_find_a_damaged_file_set_it_aside_once(tmp_path: Path
     assert len([*tmp_path.glob("*.damaged-*")]) == 1
 
 
-MODEL_OF_CLAIMS, QUESTION = "a" * 64, b"why?"
+CLAIMED_MODEL, QUESTION = "a" * 64, b"why?"
 HOLDER = """
 import sys
 from pathlib import Path
@@ -265,11 +265,11 @@ def say(holder: subprocess.Popen[str]) -> str:
 def test_a_claimed_question_is_free_when_the_other_process_ends(tmp_path: Path) -> None:
     claims = Claims(tmp_path, lambda: None)
     with start_holder(tmp_path) as holder:
-        assert not claims.claim(MODEL_OF_CLAIMS, QUESTION)
-        assert claims.claim(MODEL_OF_CLAIMS, b"another?")
+        assert not claims.claim(CLAIMED_MODEL, QUESTION)
+        assert claims.claim(CLAIMED_MODEL, b"another?")
         assert claims.claim("b" * 64, QUESTION)
         assert say(holder) == "released\n"
-        assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
+        assert claims.claim(CLAIMED_MODEL, QUESTION)
         holder.kill()
     claims.close()
 
@@ -277,17 +277,17 @@ def test_a_claimed_question_is_free_when_the_other_process_ends(tmp_path: Path) 
 def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     claims = Claims(tmp_path, lambda: None)
     with start_holder(tmp_path) as holder:
-        assert not claims.claim(MODEL_OF_CLAIMS, QUESTION)
+        assert not claims.claim(CLAIMED_MODEL, QUESTION)
         holder.kill()
-    assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
+    assert claims.claim(CLAIMED_MODEL, QUESTION)
     claims.close()
 
 
 def test_claims_are_granted_if_the_file_cannot_be_locked(tmp_path: Path) -> None:
     (tmp_path / CLAIMS_FILE).mkdir()
     claims = Claims(tmp_path, lambda: None)
-    assert claims.claim(MODEL_OF_CLAIMS, QUESTION)
-    claims.release(MODEL_OF_CLAIMS, QUESTION)
+    assert claims.claim(CLAIMED_MODEL, QUESTION)
+    claims.release(CLAIMED_MODEL, QUESTION)
     claims.close()
 
 

@@ -26,6 +26,8 @@ from onnx_from_checkpoints.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Array = NDArray[np.float32]
+
 
 @dataclass(frozen=True, slots=True)
 class TensorNames:
@@ -204,9 +206,6 @@ def _read_padding(config: Mapping[str, Any], default: int) -> int:
         raise DamagedFile(f"config.json: 'pad_token_id' must be a whole number, but is {padding!r}")
     return padding
 
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float32]
 
 MODEL_TYPES = tuple(FAMILIES)
 VERSION = "2"

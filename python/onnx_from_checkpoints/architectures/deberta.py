@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from onnx_from_checkpoints.configuration import Task
 
+    Array = NDArray[np.float32]
+
 
 _TERMS = ("c2p", "p2c")
 
@@ -236,9 +238,6 @@ def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | 
         raise DamagedFile(f"config.json: '{key}' must be {wanted}, but is {value!r}")
     return value
 
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float32]
 
 MODEL_TYPES = ("deberta-v2",)
 VERSION = "1"

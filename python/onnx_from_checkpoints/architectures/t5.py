@@ -27,6 +27,8 @@ from onnx_from_checkpoints.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Array = NDArray[np.float32]
+
 
 TYPES = ("mt5", "t5", "umt5")
 HHEM = ("HHEMv2", "HHEMv2Config")
@@ -203,9 +205,6 @@ def _scales_output(config: Mapping[str, Any]) -> bool:
         raise DamagedFile(f"config.json: 'tie_word_embeddings' must be true or false, but is {stated!r}")
     return stated
 
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float32]
 
 MODEL_TYPES = (*TYPES, *HHEM)
 VERSION = "1"

@@ -117,7 +117,7 @@ def _norm(references: Sequence[str]) -> frozenset[str]:
     return frozenset(" ".join(text.casefold().split()) for text in references)
 
 
-_LEAST_SHARED = 0.6
+_LEAST_SHARED_WITH_TRAINING = 0.6
 TITLE = "Overlap with the training data"
 
 
@@ -159,7 +159,9 @@ def _find_repeats(
     split = [question_set.split_compared_words(question.text) for question in (*trained, *rest)]
     texts = [" ".join(question_set.drop_fillers(own)) for own in split]
     seen: set[int] = set()
-    for later, earlier, _ in find_similar(texts, _LEAST_SHARED, [question_set.find_numbers(own) for own in split]):
+    for later, earlier, _ in find_similar(
+        texts, _LEAST_SHARED_WITH_TRAINING, [question_set.find_numbers(own) for own in split]
+    ):
         if earlier < len(trained) <= later and later not in seen:
             question, other = rest[later - len(trained)], trained[earlier]
             if compare_questions(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rageval_spec.data.chat import Kinship
     from rageval_spec.data.evaluation import Evaluation
 
+    Floats: TypeAlias = NDArray[np.float64]
+
 
 OWN_MODEL = "own model"
 _THAN = " than answers of other models that people rate the same"
@@ -239,9 +241,6 @@ def _place_evidence(joined: Joined, claims: Mapping[Item, tuple[str, int | None]
         numbers = [places.get(item, mean) for item in joined.items]
         yield Property("evidence", "Evidence that stands one context later makes", numbers)
 
-
-if TYPE_CHECKING:
-    Floats: TypeAlias = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
 QUESTIONS_EACH = 10

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
 
-
-if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
+
 
 ENOUGH_LABELS = 50
 """With fewer labelled items, intervals are too wide to choose a threshold by."""

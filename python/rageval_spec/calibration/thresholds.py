@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.outcomes import Interval
 
-
-if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
+
 
 _DECISIONS: tuple[discrimination.Decision, ...] = ("balanced_accuracy", "f1", "precision", "recall", "kappa")
 

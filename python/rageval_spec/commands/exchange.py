@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rageval_spec.data.traces import Trace
     from rageval_spec.exchange.shared.contracts import FileTarget, TraceSource
 
+    M = TypeVar("M", bound=BaseModel)
+
 
 _ARGUMENT = "path"
 """The field that is an argument of the command instead of an option."""
@@ -433,10 +435,6 @@ def _describe(word: str, count: int, answers: int, output: Path) -> Iterator[str
     else:
         yield f"wrote {rows} to {output}"
         yield f"use them as a dataset: {word}: {{use: jsonl, path: {output}}}"
-
-
-if TYPE_CHECKING:
-    M = TypeVar("M", bound=BaseModel)
 
 
 def read_settings(kind: type[M], settings: Mapping[str, Any]) -> M:

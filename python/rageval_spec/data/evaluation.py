@@ -368,7 +368,7 @@ class Evaluation:
 
     @cached_property
     def base_values(self) -> pl.DataFrame:
-        """What each query's value was in the earlier evaluations that gates compare with: `base_values.BASE_VALUES`."""
+        """What each query's value was in the earlier evaluations that gates compare with: `outcomes.BASE_VALUES`."""
         return self.load_base_values()
 
     @cached_property

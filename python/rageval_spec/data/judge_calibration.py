@@ -22,7 +22,7 @@ _ABSENT: tuple[object, ...] = (None, (), {})
 
 @dataclasses.dataclass(frozen=True)
 class ScoreMap:
-    """Turns a judge's score into the probability that people say yes; `reliability_curves.py` applies it.
+    """Turns a judge's score into the probability that people say yes; calibrated judges apply it.
 
     Attributes:
         kind: platt: the logistic function of `slope * score + intercept`; isotonic: a rising line through points,

@@ -7,7 +7,7 @@ first.
 
 An evaluation that stops when its gates are decided says how many questions were asked and why it stopped. The values
 of earlier evaluations that gates compare with are kept beside an evaluation, so that it can be read alone. `Overlap`
-and `Change` say what two evaluations have in common, and what else than the systems changed between them.
+and `BaselineChange` say what two evaluations have in common, and what else than the systems changed between them.
 """
 
 from __future__ import annotations

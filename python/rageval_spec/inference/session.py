@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 
     from onnx_from_checkpoints.configuration import Task
 
+    Tokens = Sequence[NDArray[np.int64]]
+    Answer = tuple[NDArray[np.intp], NDArray[np.float32]]
+
+    Hidden = NDArray[np.float32]
+    Mask = NDArray[np.int64]
+    Vectors = NDArray[np.float32]
+
 
 TOKEN_BUDGET = 256
 """The most tokens in a batch: enough for matrix products at full speed, few enough for a core's cache."""
@@ -58,10 +65,6 @@ def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator
         for start in range(0, len(positions), rows):
             yield positions[start : start + rows]
 
-
-if TYPE_CHECKING:
-    Tokens = Sequence[NDArray[np.int64]]
-    Answer = tuple[NDArray[np.intp], NDArray[np.float32]]
 
 _VECTORS, _HIDDEN, _LOGITS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings"), ("logits",)
 _TOKEN_LOGITS = ("token_logits",)
@@ -337,11 +340,6 @@ def _finds_scale_for_batch(path: Path) -> bool:
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(name) >= 0 for name in _SCALED_TOGETHER)
 
-
-if TYPE_CHECKING:
-    Hidden = NDArray[np.float32]
-    Mask = NDArray[np.int64]
-    Vectors = NDArray[np.float32]
 
 _SMALLEST_COUNT = 1e-9
 """What a count of tokens is divided by at least, so that a text without tokens gets zeros."""

@@ -94,7 +94,8 @@ def load_tokenizer(
 ) -> Tokenizer:
     """Load a model's tokenizer from `tokenizer.json`, or else build it from its vocabulary.
 
-    The families that can be built are those of `tokenizing.families`; `transformers` reads the others.
+    The families that can be built are those of `onnx_from_checkpoints.tokenizers.families`; `transformers` reads the
+    others.
 
     Args:
         folder: the model's root.

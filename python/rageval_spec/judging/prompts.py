@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.samples import Sample
 
 
-if TYPE_CHECKING:
-    pass
-
 FOLDER = Path(__file__).parent / "prompts"
 LONGEST_PROMPT = 1_000_000
 """Bytes of a template."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
+    Floats: TypeAlias = NDArray[np.float64]
+    Numbers: TypeAlias = ArrayLike | array[float]
+
 
 def read_run(path: str | PathLike[str]) -> pl.DataFrame:
     """Read a TREC run file (`query_id Q0 doc_id rank score tag`) into the columns query_id, doc_id, score.
@@ -177,10 +180,6 @@ def _measure_frame(stream: BinaryIO, size: int, most: int) -> int:
     stream.seek(4 if descriptor & 4 else 0, os.SEEK_CUR)
     return total if told is None else min(told, total)
 
-
-if TYPE_CHECKING:
-    Floats: TypeAlias = NDArray[np.float64]
-    Numbers: TypeAlias = ArrayLike | array[float]
 
 _LARGEST_SEED = 2**64 - 1
 _LARGEST_COUNT = 2**63 - 1

@@ -5,8 +5,8 @@ JSON Schema is generated from it), a class whose `node_type` is that node, and `
 with its validated node and a `Context`. It reads nothing until one of its methods is called, and it does not import
 plugins of other sections.
 
-Each kind of plugin has its contract in its own module (`dataset`, `system`, `model`, `judge`, `labels`, `metric`,
-`report`, `engine`). Import all names from `rageval_spec.plugin`.
+The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`, those of engines in
+`report`; each other kind has a module of its name. Import all names from `rageval_spec.plugin`.
 """
 
 from rageval_spec.plugin.block_names import JudgeName, LabelsName, ModelName, SystemName

@@ -48,7 +48,7 @@ class AnswerRow:
         seconds: how long it took. Like the other fields, it is None if unknown.
         cost: in US dollars.
         error: why there is no answer.
-        steps: what an agent did, as `agent_steps.dump_steps` writes it.
+        steps: what an agent did, as `dump_steps` writes it.
         trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
     """
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Statistic: TypeAlias = Callable[[Floats], Floats]
+
 
 BOOTSTRAP_BCA = "bootstrap-bca"
 """The value of `Interval.method`."""

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float64] | array[float]
+
 
 ORDER_STATISTICS = "order-statistics"
 """The value of `Interval.method` for percentiles."""

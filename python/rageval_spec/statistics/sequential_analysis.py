@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     Values: TypeAlias = Sequence[float] | NDArray[np.float64]
     Floats: TypeAlias = NDArray[np.float64]
+
 
 BETTING = "betting"
 """The value of `Interval.method` for the intervals of a sequence."""

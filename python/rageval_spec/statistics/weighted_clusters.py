@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
 
-
-if TYPE_CHECKING:
     Places: TypeAlias = NDArray[np.int64]
+
 
 _ROUNDING = 1e-12
 """The size below which a distance from a mean, relative to the values, is a rounding error."""
@@ -382,8 +381,6 @@ WOODRUFF = "woodruff"
 """The value of `Interval.method`."""
 DIFFERENCE_METHOD = "cluster-bootstrap-percentile"
 """The value of `Interval.method` for differences."""
-_BLOCK = 1_000_000
-"""How many numbers are drawn at once."""
 
 
 def find_percentile(numbers: Floats, percent: float, weights: Floats) -> float:

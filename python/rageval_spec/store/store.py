@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.store.replies import FileAnswers
 
+    Record = Mapping[str, Any]
+
 
 class MemoryStore:
     """A store in memory, which writes no files and ends with the process."""
@@ -204,10 +206,6 @@ def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(f"{path.name} has changed since it was written")
     return pl.read_parquet(BytesIO(content))
-
-
-if TYPE_CHECKING:
-    Record = Mapping[str, Any]
 
 
 class Store(Protocol):

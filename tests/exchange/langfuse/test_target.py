@@ -271,7 +271,7 @@ def test_a_run_has_the_time_of_its_results(server: LangfuseServer, tmp_path: Pat
         assert {one["startTimeUnixNano"] for one in server.spans.values()} == {"1772366400000000000"}
 
 
-TIME_OF_SENDING = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SENT_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -283,9 +283,7 @@ def sending_server() -> Iterator[LangfuseServer]:
 
 @pytest.fixture
 def sender(sending_server: LangfuseServer) -> Iterator[LangfuseSender]:
-    opened = LangfuseSender(
-        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", None, TIME_OF_SENDING
-    )
+    opened = LangfuseSender(connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", None, SENT_AT)
     yield opened
     opened.close()
 
@@ -308,7 +306,7 @@ def test_a_refused_trace_of_an_older_version_is_an_error(sending_server: Langfus
     refused = Answer({"successes": [], "errors": [{"id": "e", "status": 400, "message": "bad trace"}]}, 207)
     sending_server.interrupt = lambda asked: refused if asked.route.endswith("/ingestion") else None
     sender = LangfuseSender(
-        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", "golden", TIME_OF_SENDING
+        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", "golden", SENT_AT
     )
     answer: dict[str, Any] = {"item": "i", "run": "r", "traceId": "t", "input": {}, "output": {}, "error": None}
     with pytest.raises(ServiceError, match=r"Langfuse refused 1 of 1 traces: .*bad trace"):

@@ -19,7 +19,7 @@ from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode
 from rageval_spec.plugin import Context
 from tests.exchange.otel.rotel import free_port
 from tests.exchange.otel.sdk import send_rag
-from tests.exchange.otel.test_target import AGGREGATES_OF_EVALUATIONS, send
+from tests.exchange.otel.test_target import AGGREGATES, send
 from tests.exchange.peers import PEERS
 from tests.exchange.traced_evaluation import evaluate
 
@@ -96,4 +96,4 @@ def test_values_stand_in_the_traces_that_the_sdk_sent(phoenix: str, tmp_path: Pa
 
 def test_a_phoenix_that_takes_no_metrics_is_an_error(phoenix: str) -> None:
     with pytest.raises(RagevalError, match="leave metrics out of signals"):
-        send(evaluate([], aggregates=AGGREGATES_OF_EVALUATIONS), phoenix, signals=("metrics",))
+        send(evaluate([], aggregates=AGGREGATES), phoenix, signals=("metrics",))

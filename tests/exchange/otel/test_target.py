@@ -111,7 +111,7 @@ def test_events_alone() -> None:
 
 def test_metrics() -> None:
     with collecting() as collector:
-        said = send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), collector.url, signals=("metrics",))
+        said = send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
     metrics = collector.metrics()
     assert "metrics to" in said
     named = {attributes(point)["metric"]: point for point in metrics["rageval.metric.value"]}
@@ -160,7 +160,7 @@ def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() ->
     with collecting() as collector:
         collector.answers = [(404, b"not found")]
         with pytest.raises(RagevalError, match="the endpoint may take no metrics: leave metrics out of signals"):
-            send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), collector.url, signals=("metrics",))
+            send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
 
 
 def test_a_busy_collector_is_asked_again() -> None:
@@ -205,7 +205,7 @@ def test_the_command_line_and_a_report(tmp_path: Path) -> None:
 
 def test_a_real_collector_takes_all_signals() -> None:
     with collecting() as behind, rotel_forwarding(behind.url) as rotel:
-        send(evaluate(_traces(), aggregates=AGGREGATES_OF_EVALUATIONS), rotel, signals=("traces", "logs", "metrics"))
+        send(evaluate(_traces(), aggregates=AGGREGATES), rotel, signals=("traces", "logs", "metrics"))
         until = time.monotonic() + 30
         while len(set(behind.paths)) < 3 and time.monotonic() < until:
             time.sleep(0.05)
@@ -244,7 +244,7 @@ def test_an_endpoint_that_is_no_url() -> None:
         connect(OtelConnection(endpoint="localhost:4318"), "otel")
 
 
-AGGREGATES_OF_EVALUATIONS = tuple(
+AGGREGATES = tuple(
     Aggregate("golden", "bot", metric, mean, Interval(0.1, 0.4, 0.95, "bootstrap"), 2, 3)
     for metric, mean in (("ndcg@10", 0.25), ("faithfulness", 0.5))
 )
@@ -270,7 +270,7 @@ def test_any_tool_with_ids_of_opentelemetry_has_a_place(link: TraceLink | None, 
 
 def test_gauges_of_one_name_stand_together() -> None:
     traces = [trace for number in (1, 2) for trace in SpanReader("otel").read(record_trace(number))]
-    names = [gauge.name for gauge in list_gauges(evaluate(traces, aggregates=AGGREGATES_OF_EVALUATIONS), 5)]
+    names = [gauge.name for gauge in list_gauges(evaluate(traces, aggregates=AGGREGATES), 5)]
     assert names == sorted(names, key=names.index) and len(set(names)) >= 3
     changes = sum(before != after for before, after in pairwise(names))
     assert changes == len(set(names)) - 1

@@ -109,11 +109,11 @@ def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not list(tmp_path.iterdir())
 
 
-PAGES_OF_ROWS = {None: (["a"], "1"), "1": (["b"], "2"), "2": ([], "3")}
+ROW_PAGES = {None: (["a"], "1"), "1": (["b"], "2"), "2": ([], "3")}
 
 
 def test_an_empty_page_is_the_last() -> None:
-    assert list(list_row_pages(lambda cursor: PAGES_OF_ROWS[cursor], "tool")) == [["a"], ["b"]]
+    assert list(list_row_pages(lambda cursor: ROW_PAGES[cursor], "tool")) == [["a"], ["b"]]
 
 
 def test_a_cursor_that_comes_again_is_an_error() -> None:

@@ -87,8 +87,8 @@ def test_a_damaged_byte_is_noticed_or_harmless(
     assert len(model.pieces) == len(model.types) > model.unknown
 
 
-REAL_OF_CHARSMAP = read_sentencepiece(GOLDEN / "deberta" / "spm.model").charsmap
-TRIE = int.from_bytes(REAL_OF_CHARSMAP[:4], "little")
+REAL_CHARSMAP = read_sentencepiece(GOLDEN / "deberta" / "spm.model").charsmap
+TRIE = int.from_bytes(REAL_CHARSMAP[:4], "little")
 TEXTS: list[str] = json.loads((GOLDEN / "texts.json").read_text("ascii"))
 
 
@@ -97,7 +97,7 @@ def replaced(content: bytes, place: int, value: int) -> bytes:
 
 
 def test_rules_of_a_trained_model_are_sound() -> None:
-    assert is_sound(REAL_OF_CHARSMAP)
+    assert is_sound(REAL_CHARSMAP)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_rules_of_a_trained_model_are_sound() -> None:
     [
         b"",
         b"\x00\x00\x00\x00",
-        REAL_OF_CHARSMAP[:3],
-        REAL_OF_CHARSMAP[: TRIE // 2],
-        REAL_OF_CHARSMAP[: 4 + TRIE],
-        struct.pack("<I", TRIE + 1) + REAL_OF_CHARSMAP[4:],
-        struct.pack("<I", 4) + REAL_OF_CHARSMAP[4:],
+        REAL_CHARSMAP[:3],
+        REAL_CHARSMAP[: TRIE // 2],
+        REAL_CHARSMAP[: 4 + TRIE],
+        struct.pack("<I", TRIE + 1) + REAL_CHARSMAP[4:],
+        struct.pack("<I", 4) + REAL_CHARSMAP[4:],
         struct.pack("<II", 4, 0xFFFFFFFF),
-        REAL_OF_CHARSMAP[:-20] + b"\xff" * 20,
+        REAL_CHARSMAP[:-20] + b"\xff" * 20,
     ],
 )
 def test_rules_that_are_cut_short_or_overwritten(content: bytes) -> None:
@@ -119,9 +119,9 @@ def test_rules_that_are_cut_short_or_overwritten(content: bytes) -> None:
 
 
 @example(place=7, value=255)
-@given(place=st.integers(4, len(REAL_OF_CHARSMAP) - 1), value=st.integers(0, 255))
+@given(place=st.integers(4, len(REAL_CHARSMAP) - 1), value=st.integers(0, 255))
 def test_rules_that_are_sound_can_read_any_text(place: int, value: int) -> None:
-    content = replaced(REAL_OF_CHARSMAP, place, value)
+    content = replaced(REAL_CHARSMAP, place, value)
     if is_sound(content):
         normalizer = Precompiled(content)
         for text in TEXTS:
@@ -129,9 +129,9 @@ def test_rules_that_are_sound_can_read_any_text(place: int, value: int) -> None:
 
 
 def test_a_step_out_of_the_trie_is_noticed() -> None:
-    found = [is_sound(replaced(REAL_OF_CHARSMAP, place + 3, 255)) for place in range(4, 4 + TRIE, 4)]
+    found = [is_sound(replaced(REAL_CHARSMAP, place + 3, 255)) for place in range(4, 4 + TRIE, 4)]
     assert not all(found)
-    assert not is_sound(replaced(REAL_OF_CHARSMAP, 7, 255))
+    assert not is_sound(replaced(REAL_CHARSMAP, 7, 255))
 
 
 SPECIAL = [piece("[PAD]", kind=3), piece("[CLS]", kind=3), piece("[SEP]", kind=3), piece("[UNK]", kind=2)]

@@ -194,7 +194,7 @@ def test_counts_add_up_and_have_intervals() -> None:
     assert all(c.interval is not None and c.interval.low < c.share < c.interval.high for c in counts)
 
 
-SPEC_OF_EVIDENCE = """\
+EVIDENCE_SPEC = """\
 version: 1
 datasets: {d: {use: jsonl, path: d.jsonl}}
 systems: {a: {use: file, path: a.jsonl}}
@@ -203,7 +203,7 @@ metrics: [%s]
 
 
 def metrics(text: str) -> tuple[NamedMetric, ...]:
-    return loads(SPEC_OF_EVIDENCE % text, check_files=False).metrics
+    return loads(EVIDENCE_SPEC % text, check_files=False).metrics
 
 
 def choose(text: str, node: DiagnosisNode | None = None, *, has_judgements: bool = False) -> DecidingMetrics | None:
@@ -238,7 +238,7 @@ def test_the_spec_can_name_other_metrics() -> None:
     assert choose(f"exact_match, token_f1, {RECALL}", node) == DecidingMetrics("coverage", "exact_match", None)
 
 
-ANSWERS_OF_EVIDENCE = pl.DataFrame(
+ANSWER_TABLE = pl.DataFrame(
     {
         "query_id": ["q1", "q2", "q3", "q4", "q5"],
         "context_ids": [["d1", "d9"], ["d9"], None, ["d1"], []],
@@ -254,12 +254,12 @@ QRELS = pl.DataFrame(
 
 
 def test_one_relevant_document_among_the_contexts_is_enough() -> None:
-    found = dict(find_judged_contexts(ANSWERS_OF_EVIDENCE, QRELS).iter_rows())
+    found = dict(find_judged_contexts(ANSWER_TABLE, QRELS).iter_rows())
     assert found == {"q1": True, "q2": False, "q3": None, "q4": None, "q5": False}
 
 
 def test_without_judgements_nothing_is_known() -> None:
-    assert find_judged_contexts(ANSWERS_OF_EVIDENCE, None)["found"].null_count() == 5
+    assert find_judged_contexts(ANSWER_TABLE, None)["found"].null_count() == 5
 
 
 def sentence(*causes: str, refusals: int = 0, **means: float) -> str | None:

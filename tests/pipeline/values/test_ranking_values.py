@@ -126,7 +126,7 @@ def test_concatenating_no_tables_gives_a_table_without_rows() -> None:
     assert_frame_equal(values.concatenate([labelled]), labelled)
 
 
-RUN_OF_SELF_RETRIEVAL = pl.DataFrame({"query_id": ["1", "1", "2"], "doc_id": ["1", "7", "2"], "score": [2.0, 1.0, 1.0]})
+SELF_RETRIEVING_RUN = pl.DataFrame({"query_id": ["1", "1", "2"], "doc_id": ["1", "7", "2"], "score": [2.0, 1.0, 1.0]})
 ARGUMENTS = {"1": "Cats sleep  most of the day", "2": "dogs bark"}
 
 
@@ -162,7 +162,7 @@ OTHER = {"1": ("Wings", "a wing in a slipstream"), "2": ("Heat", "heat transfer"
     ],
 )
 def test_auto_compares_the_texts(corpus: Mapping[str, tuple[str, str]] | None, expected: bool) -> None:
-    assert drops_self(ranking("auto"), collection(corpus), RUN_OF_SELF_RETRIEVAL) is expected
+    assert drops_self(ranking("auto"), collection(corpus), SELF_RETRIEVING_RUN) is expected
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_auto_compares_the_texts(corpus: Mapping[str, tuple[str, str]] | None, e
 def test_explicit_settings_and_other_layouts_ignore_the_texts(
     setting: str, corpus: Any, drops: bool, expected: bool
 ) -> None:
-    assert drops_self(ranking(setting), collection(corpus, drops), RUN_OF_SELF_RETRIEVAL) is expected
+    assert drops_self(ranking(setting), collection(corpus, drops), SELF_RETRIEVING_RUN) is expected
 
 
 def test_the_corpus_is_read_only_where_an_id_is_the_querys() -> None:
@@ -180,7 +180,7 @@ def test_the_corpus_is_read_only_where_an_id_is_the_querys() -> None:
         raise AssertionError("the corpus was read")
 
     unread = Collection("tiny", load_queries=fail, load_corpus=fail, drops_self_retrieval=True)
-    assert not drops_self(ranking("auto"), unread, RUN_OF_SELF_RETRIEVAL.filter(pl.col("doc_id") == "7"))
+    assert not drops_self(ranking("auto"), unread, SELF_RETRIEVING_RUN.filter(pl.col("doc_id") == "7"))
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def tabulate_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -
     return pl.concat([empty_samples(), *stream_samples(parts, traits)])
 
 
-QUERIES_OF_SAMPLES = pl.DataFrame({"query_id": ["q2", "q1", "q3", "q4"], "text": ["two", "one", "three", "four"]})
+FOUR_QUERIES = pl.DataFrame({"query_id": ["q2", "q1", "q3", "q4"], "text": ["two", "one", "three", "four"]})
 REFERENCES = pl.DataFrame(
     [
         {"query_id": "q1", "references": ["eins", "uno"], "reference_contexts": ["c"], "answerable": True},
@@ -161,7 +161,7 @@ ROWS: list[dict[str, Any]] = [
 def collect(*, references: pl.DataFrame | None = REFERENCES, qrels: pl.DataFrame | None = QRELS) -> Collection:
     return Collection(
         "golden",
-        load_queries=lambda: QUERIES_OF_SAMPLES,
+        load_queries=lambda: FOUR_QUERIES,
         load_references=lambda: references,
         load_qrels=lambda: qrels,
     )

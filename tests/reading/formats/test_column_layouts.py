@@ -205,14 +205,14 @@ def test_tables_have_fixed_types_whatever_the_file_had() -> None:
 
 
 ID = RecordColumn("query_id", ("query_id", "_id", "id"), "id", setting=("columns", "queries"))
-TEXT_OF_RECORDS = RecordColumn("text", ("text", "query"), setting=("columns", "queries"))
+TEXT_COLUMN = RecordColumn("text", ("text", "query"), setting=("columns", "queries"))
 TITLE = RecordColumn("title", ("title",), required=False)
 MAPPED = RecordColumn("text", ("Frage",), mapped=True, setting=("columns", "queries"))
 MAPPED_TITLE = RecordColumn("title", ("Titel",), required=False, mapped=True, setting=("columns",))
 
 
 def test_the_first_known_name_in_the_file_is_taken() -> None:
-    assert choose_keys("f", [ID, TEXT_OF_RECORDS], ["query", "id", "_id"]) == {ID: "_id", TEXT_OF_RECORDS: "query"}
+    assert choose_keys("f", [ID, TEXT_COLUMN], ["query", "id", "_id"]) == {ID: "_id", TEXT_COLUMN: "query"}
 
 
 def test_a_column_that_need_not_be_there_is_left_out() -> None:
@@ -235,7 +235,7 @@ def test_a_duplicate_column_name_is_refused() -> None:
 
 
 def test_absent_columns_come_with_the_mapping_to_write() -> None:
-    message, hint = explain_absent([ID, TEXT_OF_RECORDS], ["Nr", "Frage"])
+    message, hint = explain_absent([ID, TEXT_COLUMN], ["Nr", "Frage"])
     assert message == (
         "no column 'query_id', '_id' or 'id' and no column 'text' or 'query'; the columns are 'Nr', 'Frage'"
     )
@@ -244,7 +244,7 @@ def test_absent_columns_come_with_the_mapping_to_write() -> None:
 
 
 def test_a_column_that_is_taken_is_not_offered_again() -> None:
-    message, hint = explain_absent([TEXT_OF_RECORDS], ["id"], taken=["id"])
+    message, hint = explain_absent([TEXT_COLUMN], ["id"], taken=["id"])
     assert message == "no column 'text' or 'query'; the only column is 'id'"
     assert hint == "name it in 'columns.queries.text'"
 
@@ -258,7 +258,7 @@ def test_advice_about_columns_comes_last_and_nothing_set_gives_no_advice() -> No
 NAMES = st.lists(st.sampled_from(["query_id", "_id", "id", "text", "query", "title", "Frage", "x"]), unique=True)
 
 
-@given(present=NAMES, columns=st.lists(st.sampled_from([ID, TEXT_OF_RECORDS, TITLE, MAPPED]), unique=True))
+@given(present=NAMES, columns=st.lists(st.sampled_from([ID, TEXT_COLUMN, TITLE, MAPPED]), unique=True))
 def test_chosen_names_are_known_and_in_the_file(present: list[str], columns: list[RecordColumn]) -> None:
     try:
         keys = choose_keys("f", columns, present)
@@ -270,7 +270,7 @@ def test_chosen_names_are_known_and_in_the_file(present: list[str], columns: lis
 
 
 def test_columns_that_the_file_does_not_have_are_null() -> None:
-    frame = with_absent(pl.DataFrame({"text": ["a"], "extra": [1]}), [TITLE, TEXT_OF_RECORDS])
+    frame = with_absent(pl.DataFrame({"text": ["a"], "extra": [1]}), [TITLE, TEXT_COLUMN])
     assert frame.to_dicts() == [{"title": None, "text": "a"}]
     assert dict(frame.schema) == {"title": pl.String, "text": pl.String}
 

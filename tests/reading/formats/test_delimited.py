@@ -138,10 +138,10 @@ def test_the_name_says_the_separator(name: str, separator: str) -> None:
     assert separator_of(Path(name)) == separator
 
 
-FIELDS_OF_PAIRS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).filter(str.strip)
+PAIR_FIELDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).filter(str.strip)
 
 
-@given(rows=st.lists(st.tuples(FIELDS_OF_PAIRS, FIELDS_OF_PAIRS | st.just("two\ttabs\t")), min_size=1))
+@given(rows=st.lists(st.tuples(PAIR_FIELDS, PAIR_FIELDS | st.just("two\ttabs\t")), min_size=1))
 def test_written_content_is_read_back(rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "queries.tsv"
     path.write_text("".join(f"{query}\t{text}\n" for query, text in rows), encoding="utf-8", newline="")

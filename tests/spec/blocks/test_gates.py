@@ -138,7 +138,7 @@ def test_a_baseline_that_resembles_a_system_draws_a_warning() -> None:
     assert (warning.severity, warning.hint) == ("warning", "did you mean 'bm25'?")
 
 
-SPEC_OF_ATTAINABLE = """\
+GATED_SPEC = """\
 version: 1
 datasets: {a: {use: jsonl, path: a.jsonl}}
 systems: {bot: {use: file, path: b.jsonl}}
@@ -157,7 +157,7 @@ gates:
 
 
 def read(gate: str) -> None:
-    loads(SPEC_OF_ATTAINABLE % gate, check_files=False)
+    loads(GATED_SPEC % gate, check_files=False)
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,7 @@ def test_bounds_that_values_can_meet_pass(gate: str) -> None:
 
 
 def test_a_rubric_is_bounded_by_its_scale() -> None:
-    text = SPEC_OF_ATTAINABLE.replace(
-        "gates:", "  - {use: rubric, judge: strict, criteria: Polite?, scale: [-2, 2]}\ngates:"
-    )
+    text = GATED_SPEC.replace("gates:", "  - {use: rubric, judge: strict, criteria: Polite?, scale: [-2, 2]}\ngates:")
     text = text.replace("overlap}}", "overlap}, strict: {use: grade, model: gpt}}")
     loads(text % "{metric: rubric, min: -1}", check_files=False)
     with pytest.raises(SpecError, match="'rubric' is never 3 or more: its values are between -2 and 2"):

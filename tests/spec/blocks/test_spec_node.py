@@ -225,7 +225,7 @@ def test_newer_keys_of_a_gate_enter_its_content_only_if_they_are_set() -> None:
     assert GateNode.model_validate(gate | {"decide": "certain"}).content()["decide"] == "certain"
 
 
-SPEC_OF_DEFAULTS = """\
+SHORT_SPEC = """\
 version: 1
 datasets: {d: {use: jsonl, path: gold.jsonl}}
 systems: {s: {use: file, path: answers.jsonl}}
@@ -244,7 +244,7 @@ def test_every_default_judge_can_be_named_without_a_declaration() -> None:
     names = default_names("judges")
     assert "overlap" in names
     for name in names:
-        spec = loads(SPEC_OF_DEFAULTS % name, check_files=False)
+        spec = loads(SHORT_SPEC % name, check_files=False)
         assert spec.judges[name].use == name
         assert spec.warnings == ()
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from onnx_from_checkpoints.weights import Weights
 
+    Array = NDArray[np.float32]
+
 
 MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
@@ -101,10 +103,6 @@ class Nodes:
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="rageval-spec")
-
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float32]
 
 
 class Layers:

@@ -1,4 +1,4 @@
-"""The command `calibrate`: its options, and which part of the work they ask for. Only click is imported."""
+"""The command `calibrate`: its options, and which part of the work they ask for. It imports little more than click."""
 
 from __future__ import annotations
 

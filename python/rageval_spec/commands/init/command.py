@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from rageval_spec.commands.init.first_spec import Findings
 
 
-_TOOLS = ("ragas", "deepeval", "promptfoo", "beir")
+Tool = Literal["ragas", "deepeval", "promptfoo", "beir"]
+TOOLS: tuple[Tool, ...] = ("ragas", "deepeval", "promptfoo", "beir")
+
+
 _file = click.Path(path_type=Path, exists=True)
 
 
@@ -37,7 +40,7 @@ _file = click.Path(path_type=Path, exists=True)
     help="With --answers: the file with the questions and gold answers, if the answers are in another one.",
 )  # fmt: skip
 @click.option(
-    "--from", "source", type=(click.Choice(_TOOLS), _file), metavar="TOOL PATH",
+    "--from", "source", type=(click.Choice(TOOLS), _file), metavar="TOOL PATH",
     help="Write a spec for the test set of another tool: ragas, deepeval, promptfoo or beir.",
 )  # fmt: skip
 @click.option(
@@ -116,10 +119,6 @@ def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
     return folder / SPEC
-
-
-Tool = Literal["ragas", "deepeval", "promptfoo", "beir"]
-TOOLS: tuple[Tool, ...] = ("ragas", "deepeval", "promptfoo", "beir")
 
 
 _PROMPTFOO = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")

@@ -246,7 +246,7 @@ class Job(ABC):
 
     @abstractmethod
     def compare(self, answer: Any, reference: Any) -> dict[str, Any]:
-        """How well two forms of a model agree, by the name of the attribute of `Measured`."""
+        """How well two forms of a model agree, by the name of the attribute of `FormResult`."""
 
 
 class _Embedding(Job):

@@ -22,6 +22,10 @@ from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, Spa
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded.questions_and_answers import SPAN_ANSWER_KEYS, SPAN_QUESTION_KEYS, dump_text, pick_text
 
+RETRIEVER = "retriever"
+"""The name of the span that retrieved an answer's documents, in the link to a trace."""
+
+
 LOCAL = "http://localhost:6006"
 URL = Field(
     default=None,
@@ -250,7 +254,3 @@ def _list_others(value: Any, question: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
     return {f"input.{key}": inner for key, inner in value.items() if inner != question and dump_text(inner) is not None}
-
-
-RETRIEVER = "retriever"
-"""The name of the span that retrieved an answer's documents, in the link to a trace."""

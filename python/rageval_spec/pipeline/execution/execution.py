@@ -1,8 +1,8 @@
 """Executes the plan: loads each table from the store or has it computed, until every query has its values.
 
-The engine maps `computation.compute` over the steps; only this side loads from the store and saves to it. A system that
-fails does not stop the others: its values get the status "error" with the reason, and the failure is reported. A
-dataset that cannot be read stops the evaluation, because without it the queries are unknown.
+The engine maps `step_computation.compute` over the steps; only this side loads from the store and saves to it. A
+system that fails does not stop the others: its values get the status "error" with the reason, and the failure is
+reported. A dataset that cannot be read stops the evaluation, because without it the queries are unknown.
 """
 
 from __future__ import annotations

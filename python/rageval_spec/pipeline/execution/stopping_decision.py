@@ -416,7 +416,7 @@ def list_bound_looks(
 
 
 def list_drops(gate: GateNode) -> list[tuple[Drop, Counted]]:
-    """The drops from its baseline that a gate allows, and what a larger one means; see `drops.check_drop`."""
+    """The drops from its baseline that a gate allows, and what a larger one means; see `gate_bounds.check_drop`."""
     if gate.baseline is None:
         return []
     if gate.max_drop is not None:
@@ -454,7 +454,7 @@ def list_share_looks(gate: GateNode, metric: Metric[Any], column: Column, popula
 
 
 def warns_of_few(gate: GateNode, metric: Metric[Any]) -> bool:
-    """Whether the gate warns if most questions are excused; see `bounds.check_half`."""
+    """Whether the gate warns if most questions are excused; see `gate_bounds.check_half`."""
     return metric.excuses and not metric.is_partial and "min_scored" not in gate.model_fields_set
 
 

@@ -21,6 +21,14 @@ from rageval_spec.spec.blocks.history_block import SpecBlock
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks
 from rageval_spec.spec.text.places import KeyPath, TextPlace, list_hint, nearest_place, quote
 
+
+class NamedMetric(NamedTuple):
+    """An entry of `metrics:`: its name in tables and its node."""
+
+    name: str
+    node: MetricNode
+
+
 NUMBER_OR_SHARE = "number_or_share"
 """The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
 _NEWER_GATE_KEYS = {"at_least", "slice", "decide", "on_inconclusive", "accept_changes", "severities"}
@@ -380,10 +388,3 @@ def _explain_no_comparison(metric: Metric[Any]) -> str | None:
 def _suggest_share(value: float, high: float) -> str | None:
     """A hint for a share that was written as a percentage."""
     return f"for {value:g}% write {value / 100:g}" if high == 1 and value <= 100 else None
-
-
-class NamedMetric(NamedTuple):
-    """An entry of `metrics:`: its name in tables and its node."""
-
-    name: str
-    node: MetricNode

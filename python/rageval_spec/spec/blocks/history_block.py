@@ -1,6 +1,6 @@
 """The node of `history:`, which says where evaluations are recorded.
 
-`Block` is the base of YAML blocks that belong to no plugin.
+`SpecBlock` is the base of YAML blocks that belong to no plugin.
 """
 
 from __future__ import annotations

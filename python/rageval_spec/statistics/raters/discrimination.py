@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from rageval_spec.data.outcomes import Interval
     from rageval_spec.statistics.intervals import Statistic
 
-
-if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
+
 
 FEWEST = 10
 """A side of fewer rows does not show how well it agrees."""

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.statistics.intervals import Floats, Statistic
 
-
-if TYPE_CHECKING:
     Places: TypeAlias = NDArray[np.int64]
+
 
 Loss = Literal["brier", "log_loss"]
 Binning = Literal["width", "mass"]

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
+
 
 Rule: TypeAlias = "Callable[[Floats, Sequence[float]], Bools]"
 """Which rows of values, of shape (rows, bounds), are sent with these bounds. Lower bounds never send fewer rows."""

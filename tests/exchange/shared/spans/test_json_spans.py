@@ -148,7 +148,7 @@ def test_lists_deep_inside_one_another_are_an_error() -> None:
         list(decode_json(_request(_span(attributes=[{"key": "a", "value": value}]))))
 
 
-TRACE_OF_FLAT_SPANS, SPAN_OF_FLAT_SPANS, PARENT = (
+FLAT_TRACE, FLAT_SPAN, PARENT = (
     "0af7651916cd43dd8448eb211c80319c",
     "b7ad6b7169203331",
     "00f067aa0ba902b7",
@@ -175,7 +175,7 @@ def test_a_span_of_the_real_sdk_as_its_console_exporter_writes_it() -> None:
 def test_a_span_of_phoenix() -> None:
     found = {
         "id": "U3Bhbjox", "name": "ask", "span_kind": "RETRIEVER",
-        "context": {"trace_id": TRACE_OF_FLAT_SPANS, "span_id": SPAN_OF_FLAT_SPANS},
+        "context": {"trace_id": FLAT_TRACE, "span_id": FLAT_SPAN},
         "parent_id": PARENT, "start_time": "2026-03-01T12:00:00+00:00", "end_time": "2026-03-01T12:00:01.5+00:00",
         "status_code": "ERROR", "status_message": "broke", "attributes": {"input.value": "What?"}, "events": [],
     }  # fmt: skip
@@ -191,13 +191,13 @@ def test_times_are_in_utc(text: str) -> None:
 
 
 def _found(**others: Any) -> dict[str, Any]:
-    return {"context": {"trace_id": TRACE_OF_FLAT_SPANS, "span_id": SPAN_OF_FLAT_SPANS}, "start_time": None, **others}
+    return {"context": {"trace_id": FLAT_TRACE, "span_id": FLAT_SPAN}, "start_time": None, **others}
 
 
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (_found(context={"trace_id": TRACE_OF_FLAT_SPANS}), "context.span_id: null where 16"),
+        (_found(context={"trace_id": FLAT_TRACE}), "context.span_id: null where 16"),
         (_found(start_time="yesterday"), "start_time: 'yesterday' where an ISO 8601"),
         (_found(start_time=5), "start_time: a number where an ISO 8601"),
         (_found(attributes=[1]), "attributes: a list of 1 where an object"),

@@ -18,13 +18,13 @@ from rageval_spec.exchange.shared.spans.spans import ERROR, SECOND, Span, SpanEv
 from rageval_spec.recorded.span_attributes import NAMES
 
 T = "0af7651916cd43dd8448eb211c80319c"
-SECOND_OF_SPAN_TRACES = 1_000_000_000
-BEGIN = 1_772_366_400 * SECOND_OF_SPAN_TRACES
+NANOSECONDS = 1_000_000_000
+BEGIN = 1_772_366_400 * NANOSECONDS
 
 
 def _span(number: int, parent: int | None, start: float, end: float, **attributes: Any) -> Span:
     named = {key.replace("__", "."): value for key, value in attributes.items()}
-    times = BEGIN + int(start * SECOND_OF_SPAN_TRACES), BEGIN + int(end * SECOND_OF_SPAN_TRACES)
+    times = BEGIN + int(start * NANOSECONDS), BEGIN + int(end * NANOSECONDS)
     return Span(T, f"{number:016x}", None if parent is None else f"{parent:016x}", f"s{number}", *times, named)
 
 
@@ -66,7 +66,7 @@ def test_a_chain_with_a_retriever_and_a_model() -> None:
     assert trace.started == "2026-03-01T12:00:00Z"
     assert trace.metadata == {"lang": "en", "tags": ["prod"]}
     assert (trace.link.tool, trace.link.span_id, trace.link.project) == ("otel", f"{1:016x}", "bot")
-    assert trace.link.others == {"retriever": f"{2:016x}", "ended": str(BEGIN + 5 * SECOND_OF_SPAN_TRACES // 2)}
+    assert trace.link.others == {"retriever": f"{2:016x}", "ended": str(BEGIN + 5 * NANOSECONDS // 2)}
     assert [step.kind for step in trace.steps] == ["retrieval", "model"]
     assert trace.steps[0].input == "query of the retriever"
 
@@ -337,17 +337,17 @@ def test_attributes_with_any_value_break_nothing(found: list[dict[str, Any]], st
 
 
 START = 1_772_366_400 * SECOND
-TEXTS_OF_TRACE_SPANS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
-MAYBE = st.none() | TEXTS_OF_TRACE_SPANS
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+MAYBE = st.none() | ANY_TEXT
 NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 SECONDS = st.none() | st.integers(1, 10**9).map(lambda thousands: thousands / 1000)
 KINDS: tuple[StepKind, ...] = ("retrieval", "rerank", "tool", "model", "agent", "guardrail", "other")
 DOCUMENTS = st.builds(
     Document,
     MAYBE,
-    TEXTS_OF_TRACE_SPANS,
+    ANY_TEXT,
     NUMBERS,
-    st.dictionaries(st.sampled_from(["page", "lang"]), st.integers() | TEXTS_OF_TRACE_SPANS, max_size=2),
+    st.dictionaries(st.sampled_from(["page", "lang"]), st.integers() | ANY_TEXT, max_size=2),
 )
 LISTED = st.lists(DOCUMENTS, max_size=3, unique_by=lambda one: (one.doc_id, one.text)).map(tuple)
 STEPS = st.builds(
@@ -360,11 +360,11 @@ STEPS = st.builds(
         seconds,
         error,
     ),
-    st.sampled_from(KINDS), TEXTS_OF_TRACE_SPANS, MAYBE, MAYBE, LISTED, SECONDS, MAYBE,
+    st.sampled_from(KINDS), ANY_TEXT, MAYBE, MAYBE, LISTED, SECONDS, MAYBE,
 )  # fmt: skip
 FEEDBACK = st.builds(
     Feedback,
-    TEXTS_OF_TRACE_SPANS,
+    ANY_TEXT,
     NUMBERS,
     MAYBE,
     MAYBE,
@@ -374,9 +374,9 @@ FEEDBACK = st.builds(
 TRACES = st.builds(
     Trace,
     st.just(TraceLink("otel", T)),
-    TEXTS_OF_TRACE_SPANS,
+    ANY_TEXT,
     st.just(T),
-    answer=TEXTS_OF_TRACE_SPANS | st.just(""),
+    answer=ANY_TEXT | st.just(""),
     documents=st.none(),
     seconds=SECONDS,
     input_tokens=st.none() | st.integers(0, 10**6),
@@ -385,16 +385,14 @@ TRACES = st.builds(
     session=MAYBE,
     user=MAYBE,
     model=MAYBE,
-    messages=st.lists(
-        st.fixed_dictionaries({"role": TEXTS_OF_TRACE_SPANS, "content": TEXTS_OF_TRACE_SPANS}), max_size=3
-    )
+    messages=st.lists(st.fixed_dictionaries({"role": ANY_TEXT, "content": ANY_TEXT}), max_size=3)
     .filter(lambda listed: len(listed) != 1)
     .map(tuple),
     steps=st.lists(STEPS, max_size=4).map(tuple),
     feedback=st.lists(FEEDBACK, max_size=2, unique=True).map(tuple),
     metadata=st.dictionaries(
-        TEXTS_OF_TRACE_SPANS.filter(lambda key: key != "tags"),
-        TEXTS_OF_TRACE_SPANS | st.integers() | st.booleans(),
+        ANY_TEXT.filter(lambda key: key != "tags"),
+        ANY_TEXT | st.integers() | st.booleans(),
         max_size=3,
     ),
 )
