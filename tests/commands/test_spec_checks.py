@@ -36,7 +36,14 @@ ONLY_FOR_RUNS = {
     *("commands.show", "commands.history", "commands.review.command", "judging.calibrated_judge", "judging.mentions"),
     *("judging.refusal_wording", "reading.production_mix", "reading.answer_files", "recorded.http_replies"),
     *("statistics.aggregation", "statistics.raters.reliability_curves", "datasets.shared.tabular_dataset"),
-    *("endpoints", "systems.shared.lexical_tokens", "drawing.verdict", "sqlite3"),
+    *(
+        "endpoints",
+        "systems.shared.lexical_tokens",
+        "inference.verifiers",
+        "drawing.verdict",
+        "sqlite3",
+        "data.traces",
+    ),
 }
 """Modules that take long to import and that none of the example specs needs to be valid."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +38,8 @@ class SqliteConnection:
         Raises:
             HistoryError: the file cannot be opened, or is not a database.
         """
+        import sqlite3
+
         self.name = str(path)
         try:
             if create and not path.exists():
@@ -58,6 +59,8 @@ class SqliteConnection:
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
         """Execute a statement and return its rows, if it has any."""
+        import sqlite3
+
         try:
             return self._connection.execute(statement, [_clean_sqlite_text(value) for value in parameters]).fetchall()
         except sqlite3.Error as error:
@@ -65,6 +68,8 @@ class SqliteConnection:
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of parameters."""
+        import sqlite3
+
         try:
             self._connection.executemany(statement, [[_clean_sqlite_text(value) for value in row] for row in rows])
         except sqlite3.Error as error:
@@ -73,6 +78,8 @@ class SqliteConnection:
     @contextmanager
     def write(self) -> Iterator[None]:
         """A transaction that writes; it waits for other writers first."""
+        import sqlite3
+
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -93,6 +100,8 @@ class SqliteConnection:
 
     def compact(self) -> None:
         """Shrink the file, unless other processes use it."""
+        import sqlite3
+
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
 
@@ -107,6 +116,8 @@ class SqliteConnection:
 
 def _is_input_output(error: Exception) -> bool:
     """Whether SQLite could not read or write; its message does not say why. The code's low byte is its kind."""
+    import sqlite3
+
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
 
 

@@ -347,7 +347,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
-        from rageval_spec.inference.verifiers import choose_reading
+        from rageval_spec.inference.pair_keys import choose_reading
 
         return choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
@@ -398,7 +398,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _check(self, configuration: Configuration) -> None:
         """Refuse keys of the node that do not fit the model's files."""
-        from rageval_spec.inference.verifiers import check_pair_keys
+        from rageval_spec.inference.pair_keys import check_pair_keys
 
         if self.node.revision is not None and self._location.kind != "hub":
             raise UsageError(f"revision: is only for models of the Hugging Face Hub, which '{self.node.model}' is not")

@@ -9,22 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.calibration.labelled_items import Joined, explain_sampling, join_labels
-from rageval_spec.data.labels import Label, digest_answer, find_ends
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_unnamed
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
-from rageval_spec.statistics.raters.label_correction import Rule, correct_aggregates, correct_comparisons
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.calibration.labelled_items import Joined
     from rageval_spec.data.datasets import Design
     from rageval_spec.data.evaluation import Aggregate, Evaluation
+    from rageval_spec.data.labels import Label
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.statistics.aggregation import PairedTests
+    from rageval_spec.statistics.raters.label_correction import Rule
 
 
 M = TypeVar("M")
@@ -52,12 +52,16 @@ class LabelledValues:
 
     def correct_aggregates(self, aggregates: Sequence[Aggregate], values: pl.DataFrame) -> tuple[Aggregate, ...]:
         """The aggregates of some of the values, those of metrics with labels corrected."""
+        from rageval_spec.statistics.raters.label_correction import correct_aggregates
+
         return correct_aggregates(aggregates, values, self.rules, self.confidence, self.designs)
 
     def correct_comparisons(
         self, compared: PairedTests, values: pl.DataFrame, earlier: pl.DataFrame | None = None
     ) -> PairedTests:
         """The comparisons of some of the values with one another or with `earlier` ones, corrected alike."""
+        from rageval_spec.statistics.raters.label_correction import correct_comparisons
+
         return correct_comparisons(compared, values, self.rules, self.confidence, earlier, self.designs)
 
     def keep_uncorrected(self, metrics: Mapping[str, M]) -> dict[str, M]:
@@ -70,6 +74,10 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
 
     Never fails: labels that cannot be used give a rule that says why, because the values may have cost money.
     """
+    from rageval_spec.calibration.labelled_items import join_labels
+    from rageval_spec.data.labels import find_ends
+    from rageval_spec.statistics.raters.label_correction import Rule
+
     labelled = list_labelled(parts.metrics)
     if not labelled:
         return LabelledValues(evaluation.values)
@@ -101,6 +109,8 @@ def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluati
     A label that does not name the answer's digest could be of today's answer, so it does not count. If the earlier
     results do not hold the texts of answers, the labels that they were evaluated with count.
     """
+    from rageval_spec.calibration.labelled_items import join_labels
+
     frames: list[pl.DataFrame] = []
     for name, rule in labelled.rules.items():
         metric = parts.metrics[name]
@@ -155,6 +165,8 @@ def _join(values: pl.DataFrame, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def _describe(joined: Joined, labels: Sequence[Label], source: str) -> Iterator[Note]:
     """What a reader of a corrected number must know of its labels."""
+    from rageval_spec.calibration.labelled_items import explain_sampling
+
     claims = sum(label.claim is not None for label in labels)
     unused = {**joined.unused, **({"of claims, where labels of whole answers are needed": claims} if claims else {})}
     for reason, count in unused.items():
@@ -260,6 +272,8 @@ def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMat
 
 
 def _list_answers(parts: SpecPlugins, limit: int | None) -> Iterator[tuple[tuple[str, str, str], str | None]]:
+    from rageval_spec.data.labels import digest_answer
+
     for dataset, plugin in parts.datasets.items():
         answering = {name: one for name, one in parts.systems.items() if one.answers_on(dataset)}
         asked = queries_to_ask(plugin.open(), limit) if answering else None

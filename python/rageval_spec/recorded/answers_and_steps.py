@@ -17,11 +17,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.samples import Turn, list_calls, read_turns
-from rageval_spec.data.traces import Document, Step, StepKind
 from rageval_spec.recorded.json_path import list_keys, name_kind
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.data.traces import Document, Step, StepKind
 
 
 TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "passage", "chunk", "body")
@@ -284,6 +285,8 @@ def dump_steps(steps: Sequence[Step]) -> str | None:
 
 def load_steps(text: str | None) -> tuple[Step, ...]:
     """The steps that `dump_steps` wrote; () for any other text."""
+    from rageval_spec.data.traces import Step
+
     try:
         return () if text is None else tuple(map(Step.from_row, json.loads(text)))
     except (ValueError, TypeError, AttributeError):
@@ -303,6 +306,8 @@ def list_retrieved(steps: Sequence[Step]) -> tuple[Document, ...]:
 
 def _read_conversation(turns: Sequence[Turn]) -> Iterator[Step]:
     """A step for each call of a tool, with what the tool said; the texts of a conversation are no steps."""
+    from rageval_spec.data.traces import Step
+
     steps: list[Step] = []
     open_calls: list[tuple[str | None, int]] = []
     for turn in turns:
@@ -319,6 +324,8 @@ def _read_conversation(turns: Sequence[Turn]) -> Iterator[Step]:
 
 
 def _read_step(item: Any, what: str) -> Step:
+    from rageval_spec.data.traces import Step
+
     if isinstance(item, str):
         return Step("other", output=_mend(item))
     if isinstance(item, (list, tuple)) and len(item) == 2:  # LangChain: the action, and what was observed
@@ -358,6 +365,8 @@ def _guess_kind(word: str, default: StepKind) -> StepKind:
 
 def _join_observations(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps, with each action and the observation after it as one: `Search[Ada]` is a call of the tool Search."""
+    from rageval_spec.data.traces import Step
+
     waiting: Step | None = None
     for step in steps:
         if waiting is not None:
@@ -378,6 +387,8 @@ def _join_observations(steps: Sequence[Step]) -> Iterator[Step]:
 
 def _complete(step: Step, observation: Step) -> Step:
     """A call with what it gave; the text that a retrieval gave is a document."""
+    from rageval_spec.data.traces import Document
+
     if observation.documents is not None:
         return replace(step, documents=observation.documents)
     is_text = step.kind == "retrieval" and (step.output or "").strip()
@@ -395,6 +406,8 @@ def _with_documents(step: Step, value: Any) -> Step:
 
 
 def _read_document(item: Any, kind: StepKind) -> Document | None:
+    from rageval_spec.data.traces import Document
+
     if isinstance(item, str):
         return Document(text=_mend(item)) if kind in ("retrieval", "rerank") else None
     if not isinstance(item, Mapping):
