@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.findings import Failed
+from rageval_spec.endpoints import pacing
 from rageval_spec.generation.chunks import Chunk
 from rageval_spec.generation.model_requests import Draft
 from rageval_spec.generation.question_mix import Slot
@@ -98,7 +99,11 @@ def test_nonsense_is_asked_again_and_then_rejected(workshop: Workshop, said: Any
 @pytest.mark.parametrize(
     "answer", [refusal("no such model", 404), Answer(b"<html>Bad gateway</html>", 502), Answer({"error": "busy"}, 429)]
 )
-def test_an_endpoint_that_never_answers_ends_it_at_once(workshop: Workshop, answer: Answer) -> None:
+def test_an_endpoint_that_never_answers_ends_it_at_once(
+    workshop: Workshop, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(pacing, "LONGEST_PAUSE", 0.01)
     workshop.writer.draft = lambda asked: answer  # type: ignore[method-assign]
     path = workshop.write_spec()
     path.write_text(path.read_text("utf-8").replace("retries: 0", "retries: 0, patience: 0"), "utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import rageval_spec
 from tests.tiny import write_spec
 
 pytest_plugins = "pytester"
@@ -16,11 +17,18 @@ MODULE = "rageval_spec.testing.plugin"
 GATES = [{"metric": "rr", "min": 0.1}, {"metric": "rr", "system": "good", "min": 0.6}]
 
 
-def start(pytester: pytest.Pytester, *arguments: str | Path) -> pytest.RunResult:
-    """Run pytest with the plugin, in a process of its own."""
+@pytest.fixture(scope="module", autouse=True)
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import everything: a session inside this process forgets what it imported, and polars can be loaded only once."""
+    rageval_spec.run(write_spec(tmp_path_factory.mktemp("loaded"), gates=GATES))
+
+
+def start(pytester: pytest.Pytester, *arguments: str | Path, apart: bool = False) -> pytest.RunResult:
+    """Run pytest with the plugin; `apart` for a process of its own, which has to import everything again."""
     installed = {one.value for one in importlib.metadata.entry_points(group="pytest11")}
     loaded = () if MODULE in installed else ("-p", MODULE)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *loaded, *arguments)
+    run = pytester.runpytest_subprocess if apart else pytester.runpytest_inprocess
+    return run("-p", "no:cacheprovider", *loaded, *arguments)
 
 
 def test_the_package_declares_the_plugin() -> None:
@@ -44,7 +52,7 @@ def test_a_session_without_specs_imports_nothing_more(pytester: pytest.Pytester)
     pytester.makepyfile(
         "import sys\ndef test_it(): assert not {'polars', 'rageval_spec.spec', 'rageval_spec.runner'} & {*sys.modules}"
     )
-    result = start(pytester)
+    result = start(pytester, apart=True)
     result.assert_outcomes(passed=1)
 
 
@@ -121,7 +129,7 @@ def test_the_setting_works_in_the_processes_of_xdist(pytester: pytest.Pytester) 
     write_spec(pytester.path / "evals", gates=GATES[:1])
     pytester.makepyfile("def test_it(): pass")
     pytester.makeini("[pytest]\nrageval_specs = evals/*.yaml\n")
-    start(pytester, "-n", "1").assert_outcomes(passed=3)
+    start(pytester, "-n", "1", apart=True).assert_outcomes(passed=3)
 
 
 def test_a_setting_that_matches_nothing_is_an_error(pytester: pytest.Pytester) -> None:
