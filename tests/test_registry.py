@@ -149,7 +149,7 @@ def test_a_file_without_a_plugin_is_named(monkeypatch: pytest.MonkeyPatch, acme:
 
 def test_a_broken_plugin_is_never_an_internal_error(acme: ModuleType) -> None:
     acme.PLUGIN = None  # type: ignore[attr-defined]
-    result = invoke("metrics", "show", "none")
+    result = invoke("explain", "metrics.none")
     assert result.exit_code == 2
     assert "internal error" not in result.stderr
     assert "of pytest" in result.stderr

@@ -218,7 +218,7 @@ def _execute(work: Work, *, keeps_replies: bool) -> Execution:
 
 
 def _remember_asked(work: Work) -> None:
-    """Let the store remember how often replies could be read and how long they took, for `models list`."""
+    """Let the store remember how often replies could be read and how long they took, for `models show`."""
     asked = list_asked_models(work.parts)
     if asked and work.store.folder is not None:
         from rageval_spec.store.replies import add_asked

@@ -29,7 +29,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exits_with_3(spec: Path) 
 
 
 def test_a_reader_that_goes_away_is_not_an_error(spec: Path, tmp_path: Path) -> None:
-    for arguments in (["metrics"], ["schema"], ["run", spec, "-o", tmp_path / "out"], ["plan", spec]):
+    for arguments in (["list"], ["schema"], ["run", spec, "-o", tmp_path / "out"], ["plan", spec]):
         with start(*arguments) as process:
             assert process.stdout is not None
             assert process.stderr is not None

@@ -10,15 +10,12 @@ import pytest
 
 from rageval_spec import kernels, registry
 from rageval_spec.commands.plugin_words import (
-    GROUPS,
+    METRIC_GROUPS,
     describe,
     describe_known_model,
-    describe_metric,
     describe_plugin,
     describe_plugin_as_json,
-    list_metrics,
     list_plugins,
-    list_plugins_as_json,
     tabulate,
     to_json,
 )
@@ -27,25 +24,69 @@ from rageval_spec.plugin import MetricInfo
 from rageval_spec.plugin.plugin import KnownModel
 from tests.command_line import invoke
 
-SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "judges", "labels", "reports")
 
-
-@pytest.mark.parametrize("section", SECTIONS)
-def test_every_section_lists_and_shows_its_words(section: registry.Section) -> None:
+@pytest.mark.parametrize("section", registry.SECTIONS)
+def test_every_section_is_listed_and_each_of_its_words_explained(section: registry.Section) -> None:
     word = registry.words(section)[0]
-    assert invoke(section).stdout == invoke(section, "list").stdout == list_plugins(section)
-    assert invoke(section, "show", word).stdout == describe_plugin(section, word)
-    assert invoke(section, "show", "nothing").exit_code == 2
-    assert list(json.loads(invoke(section, "list", "--format", "json").stdout)) == list(registry.words(section))
-    assert json.loads(invoke(section, "show", word, "--format", "json").stdout)["word"] == word
+    assert invoke("list", section).stdout == invoke("explain", section).stdout == list_plugins(section)
+    assert invoke("explain", f"{section}.{word}").stdout == describe_plugin(section, word)
+    assert invoke("explain", f"{section}.nothing").exit_code == 2
+    assert list(json.loads(invoke("list", section, "--format", "json").stdout)) == list(registry.words(section))
+    assert json.loads(invoke("explain", f"{section}.{word}", "--format", "json").stdout)["word"] == word
 
 
-def test_only_judges_show_models() -> None:
-    shown = invoke("judges", "show", "nli", "--model", "minicheck-flan-t5-large")
+def test_without_a_section_the_words_of_all_are_listed() -> None:
+    shown = re.sub(r"\s+", " ", invoke("list").stdout)
+    for section in registry.SECTIONS:
+        assert f"{section} {', '.join(registry.words(section))}" in shown
+    assert [*json.loads(invoke("list", "--format", "json").stdout)] == list(registry.SECTIONS)
+
+
+def test_a_word_of_several_sections_names_each_and_a_section_chooses() -> None:
+    shown = invoke("explain", "csv")
+    assert shown.exit_code == 0
+    assert re.findall(r"^(\w+\.csv)  +\S", shown.stdout, re.MULTILINE) == ["datasets.csv", "labels.csv", "reports.csv"]
+    assert "rageval-spec explain datasets.csv" in shown.stdout
+    assert invoke("explain", "labels.csv").stdout.startswith("csv: What people judged")
+    assert [*json.loads(invoke("explain", "csv", "--format", "json").stdout)] == [
+        "datasets.csv", "labels.csv", "reports.csv"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("bianry", "did you mean 'binary'?"),
+        ("hallucination", "did you mean 'faithfulness'?"),
+        ("ndgc@10", "did you mean 'ndcg@10'?"),
+        ("zzz", "to list all words, run: rageval-spec list"),
+        ("ndcg@p95", "did you mean 'ndcg'?"),
+        ("judges.zzz", "the words of 'judges:' are binary, "),
+        ("", "to list all words, run: rageval-spec list"),
+        (".csv", "did you mean 'csv'?"),
+        ("datasets.", "there is no word 'datasets.'"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_what_to_write(name: str, hint: str) -> None:
+    refused = invoke("explain", name)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert hint in refused.stderr
+
+
+@pytest.mark.parametrize("section", ["datasets", "systems", "judges", "labels", "metrics", "reports"])
+def test_the_commands_of_earlier_releases_say_what_to_run(section: str) -> None:
+    for arguments in ((section,), (section, "show", "ndcg")):
+        refused = invoke(*arguments)
+        assert refused.exit_code == 2
+        assert f"rageval-spec list {section}, or: rageval-spec explain WORD" in refused.stderr
+
+
+def test_only_judges_know_models() -> None:
+    shown = invoke("explain", "nli", "--model", "minicheck-flan-t5-large")
     assert (shown.exit_code, shown.stdout.splitlines()[0]) == (0, "lytang/MiniCheck-Flan-T5-Large")
-    as_json = invoke("judges", "show", "nli", "--model", "lytang/MiniCheck-Flan-T5-Large", "--format", "json")
+    as_json = invoke("explain", "nli", "--model", "lytang/MiniCheck-Flan-T5-Large", "--format", "json")
     assert json.loads(as_json.stdout)["windows"] == "500 words"
-    assert invoke("reports", "show", "html", "--model", "x").exit_code == 2
+    assert "knows no models" in invoke("explain", "html", "--model", "x").stderr
 
 
 ALL_SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "labels", "reports")
@@ -113,7 +154,7 @@ def test_a_judge_shows_the_models_that_it_knows() -> None:
     table = shown.partition("\nKnown models\n")[2].partition("\n\n")[0].splitlines()
     assert table[0].split() == ["Model", "License", "Tokens", "Language"]
     assert any(line.split() == ["lytang/MiniCheck-RoBERTa-Large", "MIT", "512", "English"] for line in table)
-    assert "rageval-spec judges show nli --model NAME" in shown
+    assert "rageval-spec explain nli --model NAME" in shown
     assert "Known models" not in describe_plugin("judges", "overlap")
 
 
@@ -127,11 +168,11 @@ def test_one_known_model_is_found_by_its_id_or_its_name_in_any_case() -> None:
 
 
 def test_an_unknown_model_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(UsageError, match="the judge 'nli' does not know the model 'MiniCheck-Roberta'; did you mean"):
+    with pytest.raises(UsageError, match="'nli' does not know the model 'MiniCheck-Roberta'; did you mean"):
         describe_known_model("judges", "nli", "MiniCheck-Roberta", "text")
-    with pytest.raises(UsageError, match="'zzz'; list the known models with: rageval-spec judges show nli"):
+    with pytest.raises(UsageError, match="'zzz'; list the known models with: rageval-spec explain nli"):
         describe_known_model("judges", "nli", "zzz", "text")
-    with pytest.raises(UsageError, match="the judge 'overlap' knows no models by their names; leave out --model"):
+    with pytest.raises(UsageError, match="'overlap' knows no models by their names; leave out --model"):
         describe_known_model("judges", "overlap", "minilm", "text")
 
 
@@ -142,13 +183,8 @@ def test_json_holds_what_the_text_says() -> None:
     assert shown["keys"]["overlap"]["default"] == 1
     assert shown["can"] == ["say which claims of a text are supported", "split a text into claims"]
     assert "lytang/MiniCheck-RoBERTa-Large" in [model["name"] for model in shown["models"]]
-    listed = json.loads(list_plugins_as_json("judges"))
-    assert [*listed] == list(registry.words("judges"))
-
-
-def test_models_show_lists_the_words_and_shows_one() -> None:
-    assert invoke("models", "show").stdout == list_plugins("models")
-    assert invoke("models", "show", "chat").stdout == describe_plugin("models", "chat")
+    metric = json.loads(invoke("explain", "ndcg_cut_10", "--format", "json").stdout)
+    assert (metric["word"], metric["range"], metric["keys"]["gain"]["default"]) == ("ndcg", [0.0, 1.0], "linear")
 
 
 def make(name: str, license: str, example: str = "models: {}\njudges: {}") -> KnownModel:
@@ -183,21 +219,21 @@ METRIC_WORDS = registry.words("metrics")
 
 def words_below(heading: str) -> list[str]:
     """The words listed under a heading."""
-    section = list_metrics().partition(f"{heading}:\n")[2].partition("\n\n")[0]
+    section = list_plugins("metrics").partition(f"{heading}:\n")[2].partition("\n\n")[0]
     return re.findall(r"^(\w+)  ", section, re.MULTILINE)
 
 
 def test_every_metric_is_listed_once() -> None:
-    listed = [word for heading in GROUPS.values() for word in words_below(heading)]
+    listed = [word for heading in METRIC_GROUPS.values() for word in words_below(heading)]
     assert sorted(listed) == sorted(METRIC_WORDS)
 
 
 def test_metrics_are_grouped_by_what_they_measure() -> None:
-    assert {"ndcg", "target_rank"} <= set(words_below(GROUPS["ranking"]))
+    assert {"ndcg", "target_rank"} <= set(words_below(METRIC_GROUPS["ranking"]))
     text = {"bleu", "chrf", "exact_match", "rouge_l", "semantic_similarity", "token_f1"}
-    assert text <= set(words_below(GROUPS["text"]))
-    assert {"cost", "error_rate", "latency", "tokens"} <= set(words_below(GROUPS["operation"]))
-    assert "Others" not in list_metrics()
+    assert text <= set(words_below(METRIC_GROUPS["text"]))
+    assert {"cost", "error_rate", "latency", "tokens"} <= set(words_below(METRIC_GROUPS["operation"]))
+    assert "Others" not in list_plugins("metrics")
 
 
 @pytest.mark.parametrize(
@@ -215,29 +251,29 @@ def test_metrics_are_grouped_by_what_they_measure() -> None:
     ],
 )
 def test_a_metric_is_found_by_every_name(name: str, word: str) -> None:
-    assert describe_metric(name).startswith(f"{word}: ")
+    assert describe_plugin("metrics", name).startswith(f"{word}: ")
 
 
 @pytest.mark.parametrize(("name", "near"), [("latencyy", "latency"), ("tokenf1", "token_f1"), ("ndgc@10", "ndcg@10")])
 def test_an_unknown_metric(name: str, near: str) -> None:
     with pytest.raises(UsageError, match=f"did you mean '{near}'"):
-        describe_metric(name)
+        describe_plugin("metrics", name)
 
 
 def test_a_metric_is_suggested_for_what_other_tools_measure() -> None:
     with pytest.raises(UsageError, match="there is no metric 'hallucination'; did you mean 'faithfulness'"):
-        describe_metric("hallucination")
+        describe_plugin("metrics", "hallucination")
 
 
 def test_a_measure_with_unknown_parameters_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no metric"):
-        describe_metric("ndcg@p95")
+        describe_plugin("metrics", "ndcg@p95")
 
 
 def test_the_unit_and_what_a_query_needs_are_shown() -> None:
-    assert "\nNeeds\n  answer, reference\n" in describe_metric("token_f1")
-    assert "Needs" not in describe_metric("latency")
-    assert "\n  0 or more seconds; lower is better" in describe_metric("latency")
+    assert "\nNeeds\n  answer, reference\n" in describe_plugin("metrics", "token_f1")
+    assert "Needs" not in describe_plugin("metrics", "latency")
+    assert "\n  0 or more seconds; lower is better" in describe_plugin("metrics", "latency")
 
 
 def test_no_two_metrics_share_a_name() -> None:
@@ -256,23 +292,23 @@ def test_documentation_is_complete(word: str) -> None:
     assert re.search(r"\b(19|20)\d\d\b", info.source)
 
 
-def test_metrics_lists_every_metric_with_what_it_measures() -> None:
-    result = invoke("metrics")
+def test_the_list_of_metrics_has_every_metric_with_what_it_measures() -> None:
+    result = invoke("list", "metrics")
     assert result.exit_code == 0
     for word in registry.words("metrics"):
         assert re.search(rf"^{word}  +\S", result.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg_cut", "ndcg_cut_10", "NDCG@10"])
-def test_metrics_show_knows_every_name_of_a_metric(name: str) -> None:
-    result = invoke("metrics", "show", name)
+def test_explain_knows_every_name_of_a_metric(name: str) -> None:
+    result = invoke("explain", name)
     assert result.exit_code == 0
     assert result.stdout.startswith("ndcg: ")
     for heading in ("Formula", "Edge cases", "Keys", "Range", "Source"):
         assert f"\n{heading}\n" in result.stdout
 
 
-def test_metrics_show_of_an_unknown_name() -> None:
-    result = invoke("metrics", "show", "ncdg")
+def test_explain_of_an_unknown_metric() -> None:
+    result = invoke("explain", "ncdg")
     assert result.exit_code == 2
     assert "did you mean 'ndcg'?" in result.stderr

@@ -18,7 +18,8 @@ import click
 
 from rageval_spec import signals
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, explain_exit
+from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, UsageError, explain_exit
+from rageval_spec.registry import SECTIONS
 
 PROGRAM = "rageval-spec"
 DEBUG = "RAGEVAL_DEBUG"
@@ -174,7 +175,15 @@ class Front(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with. Its file is imported here; lists of commands need none."""
+        """The command that the arguments begin with. Its file is imported here; lists of commands need none.
+
+        Raises:
+            UsageError: the name of a section of specs, which earlier releases had a command for.
+        """
+        if args and args[0] in SECTIONS and args[0] not in self.commands:
+            raise UsageError(
+                f"there is no command '{args[0]}'; run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
+            )
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.find() if isinstance(command, Later) else command, rest
 

@@ -1,6 +1,6 @@
-"""The commands that describe plugins, such as `metrics` and `judges`: a section's words, or one in full.
+"""The commands `list` and `explain`: the words of a spec, and one of them in full.
 
-For a plugin that knows published models, they print a table of all of them, or everything about one.
+A judge that knows published models also has a table of them, and everything about one.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill, indent
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
 import click
 
 from rageval_spec import kernels, registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import Front
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError
 
@@ -31,21 +30,186 @@ if TYPE_CHECKING:
 
 
 WIDTH = 100
+METRIC_GROUPS: Mapping[MetricGroup, str] = {
+    "ranking": "Rankings, against judged documents",
+    "answers": "Answers, assessed by a judge or a rule",
+    "text": "Answers, compared with references",
+    "operation": "Operation: time, tokens, cost and errors",
+    "other": "Other",
+}
+"""The headings of the list of metrics, in order."""
+
+
+@click.command("list")
+@click.argument("section", type=click.Choice(registry.SECTIONS), required=False)
+@shared.form_option
+def list_words(section: registry.Section | None, form: str) -> int:
+    """List the words that `use:` accepts: those of one section of a spec, or of all.
+
+    \b
+    rageval-spec list
+    rageval-spec list metrics
+    """
+    if form == "json":
+        chosen = registry.SECTIONS if section is None else (section,)
+        found: dict[str, Mapping[str, object]] = {
+            one: {word: summarize(one, word) for word in registry.words(one)} for one in chosen
+        }
+        console.write(_write_json(found if section is None else found[section]))
+    else:
+        console.show(list_sections() if section is None else list_plugins(section))
+    return PASSED
+
+
+@click.command("explain")
+@click.argument("name")
+@click.option("--model", metavar="NAME", help="What a judge knows about one published model.")
+@shared.form_option
+def explain(name: str, model: str | None, form: str) -> int:
+    """Explain a word of a spec: what it does, its keys, their defaults, and how to write it.
+
+    A metric can be called by any name that other tools give it. A word of several sections needs its section.
+
+    \b
+    rageval-spec explain ndcg
+    rageval-spec explain datasets.csv
+    rageval-spec explain nli --model lytang/MiniCheck-Flan-T5-Large
+    """
+    if name in registry.SECTIONS and model is None:
+        return cast("int", list_words.callback(name, form))  # type: ignore[misc]
+    found = find_words(name)
+    if len(found) > 1:
+        text = _list_homonyms(name, found, form)
+    elif model is not None:
+        text = describe_known_model(*found[0], model, form)
+    else:
+        text = (describe_plugin_as_json if form == "json" else describe_plugin)(*found[0])
+    console.write_form(text, form)
+    return PASSED
+
+
+def find_words(name: str) -> list[tuple[registry.Section, str]]:
+    """The sections that know a name, each with its word for it.
+
+    Args:
+        name: a word, or what other tools call it: `csv`, `recip_rank`, `ndcg@10`; or with its section: `datasets.csv`.
+
+    Raises:
+        UsageError: no section knows it.
+    """
+    section, _, rest = name.partition(".")
+    if rest and section in registry.SECTIONS:
+        return [(section, find_word(section, rest))]
+    exact = [(section, name) for section in registry.SECTIONS if name in registry.words(section)]
+    if found := exact or [(section, word) for section in registry.SECTIONS if (word := _find_known_as(section, name))]:
+        return found
+    raise UsageError(f"there is no word '{name}'; {_suggest_word(name)}")
+
+
+def find_word(section: registry.Section, name: str) -> str:
+    """The word of a section for a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from rageval_spec.spec.blocks.plugin_lookup import suggest_model
+
+    words = registry.words(section)
+    if meant := name if name in words else _find_known_as(section, name):
+        return meant
+    hint = _suggest_metric(name) if section == "metrics" else suggest_model(section, name)
+    hint = hint or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
+    raise UsageError(f"there is no {registry.name_one(section)} '{name}'; {hint}")
+
+
+def _find_known_as(section: registry.Section, name: str) -> str | None:
+    """The word that other tools call `name`; for a metric also by its alias or its parameters, as in `latency@p95`."""
+    words = registry.words(section)
+    if section == "metrics":
+        return _find_metric(name)
+    folded = name.casefold().replace("-", "_")
+    return next((word for word in words if folded == word or folded in load(section, word).known_as), None)
+
+
+def _find_metric(name: str) -> str | None:
+    known = _list_metric_names()
+    if name in known:
+        return known[name]
+    try:
+        return kernels.parse_measure(name).name
+    except UsageError:
+        start = re.split(r"[@(]", name, maxsplit=1)[0].casefold()
+        word = {other.casefold(): word for other, word in known.items()}.get(start)
+        return None if word is None or load_metric(word).group == "ranking" else word
+
+
+def _list_metric_names() -> Mapping[str, str]:
+    words = registry.words("metrics")
+    return {alias: word for word in words for alias in load_metric(word).info.aliases} | {word: word for word in words}
+
+
+def _suggest_metric(name: str) -> str | None:
+    from rageval_spec.spec.blocks.plugin_lookup import suggest_metric
+
+    if meant := suggest_metric(name) or suggest(name, tuple(_list_metric_names())):
+        return meant
+    try:
+        kernels.parse_measure(name)
+    except UsageError as error:
+        return str(error).removeprefix(f"unknown measure '{name}'").removeprefix("; ") or None
+    return None
+
+
+def _suggest_word(name: str) -> str:
+    every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
+    hint = _suggest_metric(name) if re.search("[@(]", name) else suggest(name, every) or _suggest_metric(name)
+    return hint or "to list all words, run: rageval-spec list"
+
+
+def _list_homonyms(name: str, found: Sequence[tuple[registry.Section, str]], form: str) -> str:
+    """A line for each section that has the word, with what it means there."""
+    summaries = {f"{section}.{word}": summarize(section, word) for section, word in found}
+    if form == "json":
+        return _write_json(summaries)
+    advice = f"For one of them, run: rageval-spec explain {next(iter(summaries))}"
+    return "\n".join([f"'{name}' is a word of several sections.", "", *_tabulate_words(summaries), "", advice, ""])
+
+
+def list_sections() -> str:
+    """The words of every section, without what they mean."""
+    width = max(map(len, registry.SECTIONS)) + 2
+    lines = [
+        fill(", ".join(registry.words(section)), WIDTH, initial_indent=f"{section:<{width}}",
+             subsequent_indent=" " * width, break_on_hyphens=False)
+        for section in registry.SECTIONS
+    ]  # fmt: skip
+    advice = "For what each word of a section does, run: rageval-spec list SECTION"
+    return "\n".join([*lines, "", advice, "For details of one word, run: rageval-spec explain WORD\n"])
 
 
 def list_plugins(section: registry.Section) -> str:
-    """One line per word of a section, with its summary."""
-    words = registry.words(section)
-    width = max(map(len, words)) + 2
-    lines = [
-        fill(summarize(section, word), WIDTH, initial_indent=f"{word:<{width}}", subsequent_indent=" " * width)
-        for word in words
+    """One line per word of a section, with its summary; metrics by what they measure."""
+    summaries = {word: summarize(section, word) for word in registry.words(section)}
+    advice = "For details of one, run: rageval-spec explain WORD\n"
+    if section != "metrics":
+        return "\n".join([*_tabulate_words(summaries), "", advice])
+    width = max(map(len, summaries)) + 2
+    groups = [
+        "\n".join([f"{heading}:", *_tabulate_words(members, width)])
+        for group, heading in METRIC_GROUPS.items()
+        if (members := {word: text for word, text in summaries.items() if load_metric(word).group == group})
     ]
-    return "\n".join([*lines, "", f"For details of one, run: rageval-spec {section} show WORD\n"])
+    return "\n\n".join([*groups, advice])
+
+
+def _tabulate_words(summaries: Mapping[str, str], width: int = 0) -> Iterator[str]:
+    width = width or max(map(len, summaries)) + 2
+    for word, summary in summaries.items():
+        yield fill(summary, WIDTH, initial_indent=f"{word:<{width}}", subsequent_indent=" " * width)
 
 
 def describe_plugin(section: registry.Section, name: str) -> str:
-    """A plugin's summary, its keys, and how to write it.
+    """What a word means, its keys, and how to write it; for a metric its formula, edge cases and source.
 
     Args:
         section: where to look.
@@ -54,16 +218,13 @@ def describe_plugin(section: registry.Section, name: str) -> str:
     Raises:
         UsageError: there is no such word.
     """
-    word = _find_word(section, name)
-    plugin = load(section, word)
+    word = find_word(section, name)
     summary = fill(f"{word}: {summarize(section, word)}", WIDTH)
-    parts = [summary, *(f"{head}\n{body}" for head, body in _sections(section, plugin))]
-    return "\n\n".join(parts) + "\n"
-
-
-def list_plugins_as_json(section: registry.Section) -> str:
-    """The words of a section with their summaries, as a JSON object."""
-    return _write_json({word: summarize(section, word) for word in registry.words(section)})
+    if section == "metrics":
+        sections = _metric_sections(word, load_metric(word))
+    else:
+        sections = _sections(section, word, load(section, word))
+    return "\n\n".join([summary, *(f"{head}\n{body}" for head, body in sections)]) + "\n"
 
 
 def describe_plugin_as_json(section: registry.Section, name: str) -> str:
@@ -72,24 +233,35 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
     Raises:
         UsageError: there is no such word.
     """
-    word = _find_word(section, name)
+    word = find_word(section, name)
     plugin = load(section, word)
     schema = plugin.node_type.model_json_schema(by_alias=True)
     required = set(schema.get("required", ()))
     keys = {key: value for key, value in schema["properties"].items() if key != "use"}
-    return _write_json(
-        {
-            "word": word,
-            "summary": summarize(section, word),
+    content: dict[str, object] = {"word": word, "summary": summarize(section, word)}
+    if section == "metrics":
+        info = load_metric(word).info
+        content |= {
+            "formula": info.formula,
+            "edge_cases": list(info.edge_cases),
+            "needs": _needs(load_metric(word)),
+            "range": list(info.bounds),
+            "unit": info.unit,
+            "higher_is_better": info.higher_is_better,
+            "statistic": info.statistic,
+            "known_as": list(_aliases(word, info)),
+            "source": info.source,
+        }
+    else:
+        content |= {
             "how": inspect.cleandoc(plugin.__doc__ or ""),
             "can": list(_list_tasks(plugin)),
-            "keys": {key: {"required": key in required, **value} for key, value in keys.items()},
-            "definitions": schema.get("$defs", {}),
-            "write": _write_example(section, plugin),
+            "write": _write_example(section, word, plugin),
             "known_as": list(plugin.known_as),
             "models": [to_json(model) for model in plugin.list_known_models()],
         }
-    )
+    content["keys"] = {key: {"required": key in required, **value} for key, value in keys.items()}
+    return _write_json({**content, "definitions": schema.get("$defs", {})})
 
 
 def describe_known_model(section: registry.Section, name: str, model: str, form: str) -> str:
@@ -104,13 +276,15 @@ def describe_known_model(section: registry.Section, name: str, model: str, form:
     Raises:
         UsageError: there is no such plugin, it knows no models, or not this one.
     """
-    word = _find_word(section, name)
+    word = find_word(section, name)
     found = _find_model(word, load(section, word).list_known_models(), model)
     return _write_json(to_json(found)) if form == "json" else describe(found)
 
 
 def summarize(section: registry.Section, word: str) -> str:
-    """The first paragraph of the docstring of a plugin's node."""
+    """What a word means, in a sentence: a metric's summary, else the first paragraph of the docstring of its node."""
+    if section == "metrics":
+        return load_metric(word).info.summary
     paragraph = inspect.cleandoc(load(section, word).node_type.__doc__ or "").split("\n\n")[0]
     return re.sub(rf"^`{word}`: (\w)", lambda found: found.group(1).upper(), " ".join(paragraph.split()))
 
@@ -120,50 +294,37 @@ def load(section: registry.Section, word: str) -> type[Plugin[Any]]:
     return plugin
 
 
+def load_metric(word: str) -> type[Metric[Any]]:
+    plugin: type[Metric[Any]] = registry.load("metrics", word)
+    return plugin
+
+
 def _find_model(word: str, models: Sequence[KnownModel], name: str) -> KnownModel:
     if not models:
-        raise UsageError(f"the judge '{word}' knows no models by their names; leave out --model")
+        raise UsageError(f"'{word}' knows no models by their names; leave out --model")
     asked = name.casefold()
     matches = [model for model in models if asked in (model.name.casefold(), model.name.casefold().partition("/")[2])]
     if not matches:
         names = [model.name for model in models]
         hint = suggest(name, names) or suggest(name, [one.partition("/")[2] for one in names])
-        known = hint or f"list the known models with: rageval-spec judges show {word}"
-        raise UsageError(f"the judge '{word}' does not know the model '{name}'; {known}")
+        known = hint or f"list the known models with: rageval-spec explain {word}"
+        raise UsageError(f"'{word}' does not know the model '{name}'; {known}")
     return matches[0]
 
 
-def _find_word(section: registry.Section, name: str) -> str:
-    from rageval_spec.spec.blocks.plugin_lookup import suggest_model
-
-    words = registry.words(section)
-    if name in words:
-        return name
-    folded = name.casefold().replace("-", "_")
-    meant = next((word for word in words if folded == word or folded in load(section, word).known_as), None)
-    if meant is None:
-        singular = registry.name_one(section)
-        hint = (
-            suggest_model(section, name) or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
-        )
-        raise UsageError(f"there is no {singular} '{name}'; {hint}")
-    return meant
-
-
-def _sections(section: registry.Section, plugin: type[Plugin[Any]]) -> Iterator[tuple[str, str]]:
+def _sections(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> Iterator[tuple[str, str]]:
     if own := inspect.cleandoc(plugin.__doc__ or ""):
         yield "How it works", "\n\n".join(indent_paragraph(" ".join(one.split())) for one in own.split("\n\n"))
     if tasks := list(_list_tasks(plugin)):
         yield "Can", "\n".join(indent_paragraph(task, "- ") for task in tasks)
     if keys := list(describe_keys(plugin.node_type)):
         yield "Keys", "\n".join(keys)
-    yield "Write", f"  {_write_example(section, plugin)}"
+    yield "Write", f"  {_write_example(section, word, plugin)}"
     if models := plugin.list_known_models():
-        word = _name_word(section, plugin)
         yield (
             "Known models",
             f"{tabulate(models)}\n\n"
-            + indent_paragraph(f"For one of them, run: rageval-spec {section} show {word} --model NAME"),
+            + indent_paragraph(f"For one of them, run: rageval-spec explain {word} --model NAME"),
         )
     if plugin.known_as:
         yield "Also known as", indent_paragraph(", ".join(plugin.known_as))
@@ -177,17 +338,12 @@ def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
     return (task for ability, task in TASKS.items() if ability in declared)
 
 
-def _name_word(section: registry.Section, plugin: type[Plugin[Any]]) -> str:
-    return next(word for word in registry.words(section) if load(section, word) is plugin)
-
-
 def _write_json(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
 
 
-def _write_example(section: registry.Section, plugin: type[Plugin[Any]]) -> str:
+def _write_example(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> str:
     """The shortest block: `use:` and the keys that are required."""
-    word = _name_word(section, plugin)
     fields = plugin.node_type.model_fields.items()
     needed = [f"{field.alias or name}: ..." for name, field in fields if name != "use" and field.is_required()]
     if section == "reports" and not needed:
@@ -268,140 +424,7 @@ def describe(model: KnownModel) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _make_group(section: Any, noun: str, word: str) -> click.Group:
-    """The commands of a section; a block of it is called `noun`, and `word` is for the examples."""
-
-    @click.group(
-        section,
-        invoke_without_command=True,
-        help=_write_help(f"List the {section}, or show one.", f"{section}", f"{section} show {word}"),
-    )
-    @click.pass_context
-    def group(ctx: click.Context) -> int:
-        return _list(section, "text") if ctx.invoked_subcommand is None else PASSED
-
-    @group.command("list", help=_write_help(f"List the {section}.", f"{section} list --format json"))
-    @shared.form_option
-    def list_all(form: str) -> int:
-        return _list(section, form)
-
-    group.add_command(_make_show(section, noun, word))
-    return group
-
-
-def _make_show(section: Any, noun: str, word: str) -> click.Command:
-    more = (f"{section} show nli --model lytang/MiniCheck-Flan-T5-Large",) if section == "judges" else ()
-    summary = f"Show what a {noun} does, its keys and their defaults."
-    if more:
-        summary += " For a judge that knows models by their names, also what it knows about them."
-
-    @click.command("show", help=_write_help(summary, f"{section} show {word}", *more))
-    @click.argument("word")
-    @_model_option(section)
-    @shared.form_option
-    def show_one(word: str, form: str, model: str | None = None) -> int:
-        if model is not None:
-            text = describe_known_model(section, word, model, form)
-        else:
-            text = describe_plugin_as_json(section, word) if form == "json" else describe_plugin(section, word)
-        console.write(text)
-        return PASSED
-
-    return show_one
-
-
-def _model_option(section: str) -> Callable[[Any], Any]:
-    """Add `--model` to the command of a section whose plugins know models by their names."""
-    if section != "judges":
-        return lambda command: command
-    return click.option("--model", metavar="NAME", help="Show what the judge knows about one published model.")
-
-
-def _list(section: Any, form: str) -> int:
-    console.write(list_plugins_as_json(section) if form == "json" else list_plugins(section))
-    return PASSED
-
-
-def _write_help(summary: str, *examples: str) -> str:
-    return "\n".join([f"{summary}\n\n\b", *(f"rageval-spec {example}" for example in examples)])
-
-
-datasets = _make_group("datasets", "dataset", "jsonl")
-systems = _make_group("systems", "system", "http")
-judges = _make_group("judges", "judge", "claims")
-labels = _make_group("labels", "source of labels", "csv")
-reports = _make_group("reports", "report", "markdown")
-
-
-MetricClass: TypeAlias = "type[Metric[Any]]"
-
-GROUPS: Mapping[MetricGroup, str] = {
-    "ranking": "Rankings, against judged documents",
-    "answers": "Answers, assessed by a judge or a rule",
-    "text": "Answers, compared with references",
-    "operation": "Operation: time, tokens, cost and errors",
-    "other": "Other",
-}
-"""The headings of the list, in order."""
-
-
-def list_metrics() -> str:
-    """One line per metric, grouped: its word and what it measures."""
-    words = registry.words("metrics")
-    width = max(map(len, words)) + 2
-    sections = [
-        "\n".join([f"{heading}:", *(_list_metric(word, width) for word in words if _plugin(word).group == group)])
-        for group, heading in GROUPS.items()
-        if any(_plugin(word).group == group for word in words)
-    ]
-    return "\n\n".join([*sections, "For details of one, run: rageval-spec metrics show NAME\n"])
-
-
-def _list_metric(word: str, width: int) -> str:
-    summary = _plugin(word).info.summary
-    return fill(summary, WIDTH, initial_indent=f"{word:<{width}}", subsequent_indent=" " * width)
-
-
-def describe_metric(name: str) -> str:
-    """The formula, edge cases, keys and source of a metric.
-
-    Args:
-        name: its word, an alias, or a full name such as `ndcg_cut_10`.
-
-    Raises:
-        UsageError: there is no such metric.
-    """
-    word = _find_metric(name)
-    plugin = _plugin(word)
-    sections = [f"{word}: {plugin.info.summary}", *(f"{head}\n{body}" for head, body in _metric_sections(word, plugin))]
-    return "\n\n".join(sections) + "\n"
-
-
-def _find_metric(name: str) -> str:
-    from rageval_spec.spec.blocks.plugin_lookup import suggest_metric
-
-    words = registry.words("metrics")
-    known = {alias: word for word in words for alias in _plugin(word).info.aliases} | {word: word for word in words}
-    if name in known:
-        return known[name]
-    try:
-        return kernels.parse_measure(name).name
-    except UsageError as error:
-        word = _find_whatever_its_parameters(name, known)
-        if word is not None:
-            return word
-        hint = suggest_metric(name) or suggest(name, tuple(known))
-        raise UsageError(f"there is no metric '{name}'; {hint}" if hint else str(error)) from error
-
-
-def _find_whatever_its_parameters(name: str, known: Mapping[str, str]) -> str | None:
-    """The word of a name such as `latency@p95`, `bleu(tokenize=char)` or `ROUGE-L`; None for a ranking measure."""
-    start = re.split(r"[@(]", name, maxsplit=1)[0].casefold()
-    word = {other.casefold(): word for other, word in known.items()}.get(start)
-    return None if word is None or _plugin(word).group == "ranking" else word
-
-
-def _metric_sections(word: str, plugin: MetricClass) -> Iterator[tuple[str, str]]:
+def _metric_sections(word: str, plugin: type[Metric[Any]]) -> Iterator[tuple[str, str]]:
     info = plugin.info
     yield "Formula", indent_paragraph(info.formula)
     yield "Edge cases", "\n".join(indent_paragraph(case, "- ") for case in info.edge_cases)
@@ -418,7 +441,7 @@ def _metric_sections(word: str, plugin: MetricClass) -> Iterator[tuple[str, str]
     yield "Source", indent_paragraph(info.source)
 
 
-def _needs(plugin: MetricClass) -> str | None:
+def _needs(plugin: type[Metric[Any]]) -> str | None:
     """What a query must have to be scored; None for ranking metrics, and where it depends on the metric's keys."""
     needs = getattr(plugin, "needs", None)
     return ", ".join(sorted(part.replace("_", " ") for part in needs)) if isinstance(needs, frozenset) else None
@@ -437,35 +460,3 @@ def _direction(info: MetricInfo) -> str:
 def _aliases(word: str, info: MetricInfo) -> Sequence[str]:
     known = [alias for alias, name in kernels.measure_aliases().items() if name == word]
     return sorted({*info.aliases, *known} - {word})
-
-
-def _plugin(word: str) -> MetricClass:
-    plugin: MetricClass = registry.load("metrics", word)
-    return plugin
-
-
-@click.group(cls=Front, invoke_without_command=True)
-@click.pass_context
-def metrics(ctx: click.Context) -> int:
-    """List the metrics, or show one.
-
-    \b
-    rageval-spec metrics
-    rageval-spec metrics show ndcg
-    """
-    if ctx.invoked_subcommand is None:
-        console.show(list_metrics())
-    return PASSED
-
-
-@metrics.command()
-@click.argument("name")
-def show(name: str) -> int:
-    """Show a metric's formula, edge cases, keys and source.
-
-    \b
-    rageval-spec metrics show ndcg
-    rageval-spec metrics show recip_rank
-    """
-    console.show(describe_metric(name))
-    return PASSED

@@ -18,7 +18,7 @@ from rageval_spec.judging.segments import Ruler, count_words
 from rageval_spec.judging.span_detection import LANGUAGE_NAMES, DetectorLanguage
 from rageval_spec.plugin.plugin import KnownModel
 
-_LISTS = "list the known ones with: rageval-spec judges show nli, or: rageval-spec judges show detector"
+_LISTS = "list the known ones with: rageval-spec explain nli, or: rageval-spec explain detector"
 
 
 def suggest_known(name: str) -> str | None:

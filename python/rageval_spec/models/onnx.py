@@ -85,7 +85,7 @@ class OnnxNode(ModelNode):
     published_as: str | None = Field(
         default=None,
         description="The id on the Hugging Face Hub of a model in a folder, such as lytang/MiniCheck-RoBERTa-Large: "
-        "what is known of that model then applies. `rageval-spec judges show nli` and `rageval-spec judges show "
+        "what is known of that model then applies. `rageval-spec explain nli` and `rageval-spec explain "
         "detector` list the known ones.",
     )
 

@@ -64,12 +64,12 @@ _READ: Mapping[Part, DataPart] = {
 }
 """The data that holds a part of a sample; the other parts come from the system."""
 MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
-"""The group under which `rageval-spec metrics` lists a metric."""
+"""The group under which `rageval-spec list metrics` lists a metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """What `rageval-spec metrics show` prints. `unit` is the unit of the values, None if they have none."""
+    """What `rageval-spec explain` prints. `unit` is the unit of the values, None if they have none."""
 
     summary: str
     formula: str

@@ -116,4 +116,4 @@ def test_every_part_has_words_for_its_absence_and_every_name_of_another_tool_a_m
     assert {part for offer in (*OFFERS, *JUDGED) for part in offer.needs} <= LACKS.keys()
     assert NAMES.keys() == {*TOOLS} - {"beir"}
     for name in {ours for names in NAMES.values() for ours in names.values()}:
-        assert invoke("metrics", "show", name).exit_code == 0, name
+        assert invoke("explain", f"metrics.{name}").exit_code == 0, name

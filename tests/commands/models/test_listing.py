@@ -33,7 +33,7 @@ ENTAILMENT = {
 
 
 def test_help_of_every_command_has_an_example() -> None:
-    for command in ((), ("list",), ("export",), ("bench",)):
+    for command in ((), ("show",), ("export",), ("bench",)):
         result = invoke(*command, "--help")
         assert result.exit_code == 0
         assert " ".join(("rageval-spec models", *command)) in result.stdout
@@ -43,7 +43,7 @@ def test_the_list_shows_where_models_are_and_what_they_are(caches: Path, minilm:
     write_fetched("owner/encoder", "model.safetensors", "tokenizer.json", folder=caches)
     write_fetched("owner/graph", "onnx/model.onnx", "tokenizer.json", folder=caches, config=ENTAILMENT)
     write_fetched("owner/other", "weights.gguf", folder=caches)
-    result = invoke("list")
+    result = invoke("show")
     assert result.exit_code == 0
     text = result.stdout
     assert re.search(r"\n  minilm\n    bert, embedding, safetensors fp32, 91\.\d MB, apache-2.0\n", text)
@@ -57,9 +57,18 @@ def test_the_list_shows_where_models_are_and_what_they_are(caches: Path, minilm:
     assert invoke().stdout == text
 
 
+def test_a_model_that_is_not_there_and_a_word_of_a_spec_are_refused(caches: Path) -> None:
+    assert "the model 'minilmm' is not on this machine; did you mean 'minilm'?" in invoke("show", "minilmm").stderr
+    refused = invoke("show", "chat")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "rageval-spec explain models.chat" in refused.stderr
+
+
 def test_the_list_as_json(caches: Path, minilm: str) -> None:
     write_fetched("owner/graph", "onnx/model.onnx", "tokenizer.json", folder=caches, config=ENTAILMENT)
-    content = json.loads(invoke("list", "--format", "json").stdout)
+    assert invoke("show", "MINILM").stdout.splitlines()[0] == "  minilm"
+    assert json.loads(invoke("show", "minilm", "--format", "json").stdout)["architecture"] == "bert"
+    content = json.loads(invoke("show", "--format", "json").stdout)
     assert [model["name"] for model in content["embedded"]] == ["minilm"]
     [found] = content["hub"]
     assert found.pop("bytes") > 3_000_000
@@ -84,7 +93,7 @@ def test_lines_are_as_narrow_as_the_terminal(caches: Path, monkeypatch: pytest.M
     config = {"model_type": "unheard-of", "architectures": ["XForSequenceClassification"], "id2label": labels}
     write_fetched("owner/wide", "model.safetensors", "tokenizer.json", folder=caches, config=config)
     monkeypatch.setenv("COLUMNS", "60")
-    lines = [line for line in invoke("list").stdout.splitlines() if str(caches) not in line]
+    lines = [line for line in invoke("show").stdout.splitlines() if str(caches) not in line]
     assert max(map(len, lines)) <= 60
     assert "label 19" in "\n".join(lines)
 
@@ -280,7 +289,7 @@ def test_an_exported_model_gives_the_same_vectors_and_is_listed(caches: Path, mi
         for name in (minilm, "exported")
     )
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
-    assert re.search(r"minilm\n    fp32, 2\d\d MB", invoke("list").stdout)
+    assert re.search(r"minilm\n    fp32, 2\d\d MB", invoke("show").stdout)
 
 
 def test_int8_is_smaller(caches: Path, minilm: str) -> None:

@@ -244,7 +244,7 @@ class TestBlocks:
             "3:51 unknown key 'k'; did you mean 'k1'?",
             "4:11 unknown measure 'mapp'; did you mean 'map'?",
             "4:17 expected a word or a block with 'use:', found the number 3; "
-            "to list the metrics, run `rageval-spec metrics`",
+            "to list the metrics, run `rageval-spec list metrics`",
         ]
 
     @pytest.mark.parametrize("section", ["systems", "models", "metrics", "gates"])

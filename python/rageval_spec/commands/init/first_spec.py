@@ -298,7 +298,7 @@ def _write_metrics(active: Sequence[Offer], others: Sequence[Offer], judged: Seq
         lines.append("  # with a language model as judge:")
         lines += [f"  # - {offer.line:<{width - 2}}# {offer.meaning}" for offer in judged]
     lines += [f"  # - {offer.line:<{width - 2}}# needs {_name_lack(offer, has)}" for offer in others]
-    return "\n".join(("# `rageval-spec metrics` lists all of them.", "metrics:", *lines, ""))
+    return "\n".join(("# `rageval-spec list metrics` lists all of them.", "metrics:", *lines, ""))
 
 
 def _name_lack(offer: Offer, has: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""`rageval-spec models`: `list` and `show` the models on this machine, or `export` one.
+"""`rageval-spec models`: `show` the models on this machine, or `export` one.
 
 A model is described from its files, without loading its weights. A model that is named on the command line is
 downloaded if it is not on this machine. `export` writes it to a folder that other programs can read.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from rageval_spec import registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front, Later
@@ -232,6 +233,20 @@ class Listing:
         hint = "To use one, write {use: onnx, model: NAME} under 'models:'. NAME can also be a folder or an .onnx file."
         return "\n\n".join([*blocks, "\n".join(wrap(hint, width))]) + "\n"
 
+    def choose(self, name: str) -> Listed:
+        """The model with this name, in any case.
+
+        Raises:
+            UsageError: it is not on this machine, or it is a word of `models:`.
+        """
+        known = {one.name.casefold(): one for one in (*self.built, *self.hub, *self.embedded)}
+        if name.casefold() in known:
+            return known[name.casefold()]
+        if name in registry.words("models"):
+            raise UsageError(f"'{name}' is a word of a spec, not a model; run: rageval-spec explain models.{name}")
+        hint = suggest(name, [one.name for one in known.values()]) or "to list them, run: rageval-spec models show"
+        raise UsageError(f"the model '{name}' is not on this machine; {hint}")
+
     def _list_asked(self) -> Iterator[str]:
         width = max(len(one.model) for one in self.asked)
         for one in self.asked:
@@ -404,7 +419,7 @@ def export_model(
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """List models, show the keys of a model block, export a model to ONNX, or measure one.
+    """Show the models on this machine, export a model to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -412,40 +427,33 @@ def models(ctx: click.Context) -> int:
     rageval-spec models bench minilm --texts data/scifact
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_models)
-    return PASSED
-
-
-@models.command("list")
-@shared.store_folder_option
-@shared.form_option
-def list_models(folder: Path = Path(".rageval", "store"), form: str = "text") -> int:
-    """List the models on this machine, and how readable and fast the replies of the chat models of a store were.
-
-    For each model: its architecture, what it gives and its labels, format and precision, size, license, and why it
-    cannot be run if it cannot.
-
-    \b
-    rageval-spec models list
-    rageval-spec models list --format json
-    """
-    listing = find_models(folder)
-    console.write_form(listing.to_json() if form == "json" else listing.to_text(find_width()), form)
+        ctx.invoke(show_models)
     return PASSED
 
 
 @models.command("show")
-@click.argument("word", required=False)
-def show_model(word: str | None) -> int:
-    """Show the keys of a block under `models:`, or list the words that `use:` accepts there.
+@click.argument("model", required=False)
+@shared.store_folder_option
+@shared.form_option
+def show_models(model: str | None = None, folder: Path = STORE, form: str = "text") -> int:
+    """Show the models on this machine, or one of them.
+
+    For each model: its architecture, what it gives and its labels, format and precision, size, license, and why it
+    cannot be run if it cannot. For the chat models of a store: how readable and fast their replies were.
 
     \b
     rageval-spec models show
-    rageval-spec models show chat
+    rageval-spec models show minilm
+    rageval-spec models show --format json
     """
-    from rageval_spec.commands.plugin_words import describe_plugin, list_plugins
-
-    console.write(describe_plugin("models", word) if word else list_plugins("models"))
+    listing = find_models(folder)
+    if model is None:
+        console.write_form(listing.to_json() if form == "json" else listing.to_text(find_width()), form)
+        return PASSED
+    chosen = listing.choose(model)
+    lines = "\n".join(_list_entry(chosen, find_width())) + "\n"
+    facts = json.dumps(chosen.to_json(), indent=2, ensure_ascii=False) + "\n"
+    console.write_form(facts if form == "json" else lines, form)
     return PASSED
 
 

@@ -9,7 +9,7 @@ in a column of each question:
 An `OperationalMetric` measures time, tokens or money, not how good an answer is.
 
 The reasons why a query has no value or needs no judge are the same words for every metric. The edge cases that
-several metrics treat alike are in the words of `rageval-spec metrics show`.
+several metrics treat alike are in the words of `rageval-spec explain`.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _list_words(section: registry.Section) -> str:
     if not words:
         return f"this installation has no {section}"
     if section == "metrics":
-        return "to list the metrics, run `rageval-spec metrics`"
+        return "to list the metrics, run `rageval-spec list metrics`"
     if len(words) == 1:
         return f"the only word of '{section}:' is {words[0]}"
     return f"the words of '{section}:' are {', '.join(words)}"
