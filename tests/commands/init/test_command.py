@@ -9,11 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 
 from tests.command_line import invoke
 from tests.commands.init.files import ANSWERS, ROWS, write_rows
+from tests.systems.asking import Service
 from tests.tiny import write_collection
 
 
@@ -22,7 +24,14 @@ from tests.tiny import write_collection
     [
         (("--answers", "a.jsonl", "--from", "ragas", "a.jsonl"), "--answers and --from exclude each other"),
         (("--golden", "a.jsonl"), "--golden belongs to --answers"),
-        (("--column", "text=a"), "--column belongs to --answers or --from"),
+        (("--column", "text=a"), "--column belongs to FILE, --answers or --from"),
+        (("a.jsonl", "--from", "ragas", "a.jsonl"), "'a.jsonl' is a file; give it, --answers or --from"),
+        (("--url", "http://localhost:1/ask"), "--url belongs to a file of questions"),
+        (("a.jsonl", "--url", "localhost:1/ask"), "--url localhost:1/ask: write a URL such as"),
+        (("a.jsonl", "--url", "http://user:word@localhost:1"), "credentials"),
+        (("none.xlsx", "--url", "http://localhost:1"), "there is no file 'none.xlsx'"),
+        (("a.jsonl", "b.jsonl"), "'b.jsonl' is one too many"),
+        (("a.jsonl", "one", "two"), "'two' is one too many"),
         (("--answers", "a.jsonl", "--column", "foo=a"), "--column foo: there is no such part; write one of answer,"),
         (("--answers", "a.jsonl", "--column", "text"), "--column 'text': write PART=NAME"),
         (("--answers", "b.jsonl"), "b.jsonl has no answers of a system; name the column with --column answer=NAME"),
@@ -46,6 +55,42 @@ def test_wrong_arguments_are_explained_and_nothing_is_written(
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "spec.yaml").exists()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "xlsx"])
+def test_a_golden_set_and_a_service_make_a_spec_that_asks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = pl.DataFrame(ROWS)
+    if suffix == "xlsx":
+        table.write_excel(tmp_path / "golden.xlsx")
+    elif suffix == "csv":
+        table.write_csv(tmp_path / "golden.csv")
+    else:
+        write_rows(tmp_path / "golden.jsonl", ROWS)
+    service = Service(
+        lambda call: (200, {"answer": call.json["question"].removeprefix("Who is ").rstrip("?") + " is a king"})
+    )
+    try:
+        written = invoke("init", f"golden.{suffix}", "--url", service.url)
+        assert (written.exit_code, service.calls) == (0, []), "it only writes"
+        content = yaml.safe_load((tmp_path / "spec.yaml").read_text())
+        assert content["systems"] == {"live": {"use": "http", "url": service.url}}
+        assert invoke("run", "spec.yaml").exit_code == 0
+    finally:
+        service.close()
+    results = json.loads((tmp_path / "rageval-results" / "results.json").read_text())
+    means = {row["metric"]: row["mean"] for row in results["aggregates"] if row["slice"] is None}
+    assert (means["token_f1"], means["error_rate"], len(service.calls)) == (1.0, 0.0, 4)
+
+
+def test_a_file_with_answers_is_evaluated_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "answers.jsonl", ANSWERS)
+    assert invoke("init", "answers.jsonl", "evaluation").exit_code == 0
+    content = yaml.safe_load((tmp_path / "evaluation" / "spec.yaml").read_text())
+    assert content["systems"] == {"current": {"use": "file", "path": "../answers.jsonl"}}
 
 
 def test_init_writes_a_spec_that_runs_as_it_is(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`rageval-spec init`: writes a commented spec to start from.
 
-Without options, it writes samples: a spec for retrieval, one for answers, and their data. `--answers` and `--from`
-write a spec for files that are already there.
+Without options, it writes samples: a spec for retrieval, one for answers, and their data. A file, `--answers` and
+`--from` write a spec for files that are already there; `--url` has a service answer their questions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _file = click.Path(path_type=Path, exists=True)
 
 
 @click.command("init")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE] [FOLDER]")
+@click.option("--url", help="With FILE: the URL of the service that answers its questions.")
 @click.option(
     "--answers", type=_file, metavar="FILE",
     help="Write a spec for this file of questions and answers: CSV, JSON, JSON Lines or Parquet.",
@@ -49,7 +50,8 @@ _file = click.Path(path_type=Path, exists=True)
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(
-    folder: Path,
+    paths: tuple[Path, ...],
+    url: str | None,
     answers: Path | None,
     golden: Path | None,
     source: tuple[str, Path] | None,
@@ -58,26 +60,34 @@ def init(
 ) -> int:
     """Write a commented spec that is ready to run: for your own files, or with sample data.
 
-    Without options, FOLDER gets two specs and sample data: one for retrieval, one for answers. With --answers or
+    Without options, FOLDER gets two specs and sample data: one for retrieval, one for answers. With FILE, --answers or
     --from, it gets a spec for your files, with the metrics that their columns allow; the others are comments that say
-    what they need. FOLDER is the current folder by default.
+    what they need. FILE has questions, with their gold answers or judgements. FOLDER is the current folder by default.
 
     \b
     rageval-spec init example
+    rageval-spec init golden.xlsx --url http://localhost:8000/ask
     rageval-spec init --answers answers.csv
     rageval-spec init --answers answers.jsonl --golden golden.xlsx --column text=Frage evaluation
     rageval-spec init --from ragas testset.jsonl
     """
+    file, folder = _split_paths(paths)
+    if file is not None and (answers is not None or source is not None):
+        raise click.UsageError(f"'{file}' is a file; give it, --answers or --from, and a folder for the spec")
+    if url is not None and file is None:
+        raise click.UsageError("--url belongs to a file of questions: rageval-spec init golden.xlsx --url URL")
     if answers is not None and source is not None:
         raise click.UsageError("--answers and --from exclude each other; give one of them")
     if answers is None and golden is not None:
         raise click.UsageError("--golden belongs to --answers; for questions alone, use --from")
-    if answers is None and source is None:
+    if file is None and answers is None and source is None:
         if columns:
-            raise click.UsageError("--column belongs to --answers or --from")
+            raise click.UsageError("--column belongs to FILE, --answers or --from")
         return _write_sample(folder, force=force)
     schema = render_schema()
-    if source is not None:
+    if file is not None:
+        written = write_for_file(file, url, folder, columns, schema, force=force)
+    elif source is not None:
         written = write_for_tool(source[0], source[1], folder, columns, schema, force=force)  # type: ignore[arg-type]
     else:
         assert answers is not None, "one of them is given"
@@ -85,6 +95,19 @@ def init(
     spec, *others = map(str, written)
     console.show(f"wrote {spec} and {' and '.join(others)}; now try: {PROGRAM} run {spec}\n")
     return PASSED
+
+
+def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
+    """The file of questions, if there is one, and the folder of the spec."""
+    from rageval_spec.reading.formats.text_files import format_of
+
+    file = paths[0] if paths and (paths[0].is_file() or format_of(paths[0])) and not paths[0].is_dir() else None
+    rest = paths[1:] if file is not None else paths
+    if file is not None and not file.exists():
+        raise click.UsageError(f"there is no file '{file}'")
+    if len(rest) > 1 or (rest and rest[0].is_file()):
+        raise click.UsageError(f"'{rest[-1]}' is one too many; write FILE and FOLDER, or one of them")
+    return file, rest[0] if rest else Path()
 
 
 def _write_sample(folder: Path, *, force: bool) -> int:
@@ -147,6 +170,22 @@ def write_for_answers(
         advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
         raise UsageError(f"{answers} has no answers of a system; {advice}")
     return _write(findings, answers, folder, None, schema, force=force)
+
+
+def write_for_file(
+    file: Path, url: str | None, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
+) -> list[Path]:
+    """Write a spec for a file of questions and the service that answers them. Returns what was written.
+
+    Without a service, the answers are those in the file, or else of a Python function to fill in.
+
+    Raises:
+        UsageError: the file cannot be read, the URL is wrong, or the spec exists and `force` is false.
+    """
+    from rageval_spec.commands.init.first_spec import inspect_files
+
+    findings = inspect_files(file, file if url is None else None, folder, _parse_columns(columns), url)
+    return _write(findings, file, folder, None, schema, force=force)
 
 
 def write_for_tool(

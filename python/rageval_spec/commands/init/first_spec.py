@@ -45,8 +45,8 @@ class Findings:
     """What the files hold.
 
     Attributes:
-        dataset, system: the blocks of a spec that read them, with paths relative to its folder; `system` is None if
-            there are no answers.
+        dataset, system: the blocks of a spec that read them, with paths relative to its folder; `system` is a service
+            if one was named, else None if there are no answers.
         has: the parts that at least one question or answer has: of `Sample`, and "relevant" and "corpus".
         questions: the number of questions.
         slices: the columns of the questions that have few different values.
@@ -59,7 +59,9 @@ class Findings:
     slices: tuple[str, ...] = field(default=())
 
 
-def inspect_files(golden: Path, answers: Path | None, folder: Path, columns: Mapping[str, str]) -> Findings:
+def inspect_files(
+    golden: Path, answers: Path | None, folder: Path, columns: Mapping[str, str], url: str | None = None
+) -> Findings:
     """Open a file of questions and a file of answers, which can be the same.
 
     Args:
@@ -67,6 +69,7 @@ def inspect_files(golden: Path, answers: Path | None, folder: Path, columns: Map
         answers: the file that may have a system's answers; None to look for none.
         folder: the folder of the spec.
         columns: the names of columns that are not recognised, by part.
+        url: the URL of the service that answers the questions; it is not called.
 
     Raises:
         UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
@@ -84,7 +87,19 @@ def inspect_files(golden: Path, answers: Path | None, folder: Path, columns: Map
     except DataError as error:
         raise UsageError(f"{error}{_advise(str(error))}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
-    return Findings(dataset, system if found is not None else None, frozenset(has), count, slices)
+    service = None if url is None else _describe_service(url)
+    return Findings(dataset, system if found is not None else service, frozenset(has), count, slices)
+
+
+def _describe_service(url: str) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    block = {"use": "http", "url": url}
+    try:
+        registry.load("systems", "http").node_type(**block)
+    except ValidationError as error:
+        raise UsageError(f"--url {url}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
+    return block
 
 
 def _describe_dataset(golden: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
@@ -206,6 +221,12 @@ _RETRIEVERS = """\
 _ANSWERING = """\
   # live: {use: http, url: "${RAG_URL}", answer: $.answer, contexts: "$.sources[*].text"}      # your service
 """
+_REPLY = """\
+    # Replies in a usual layout are recognised. For any other, say where its parts are:
+    # answer: $.data.text
+    # contexts: "$.data.sources[*].text"
+    # headers: {Authorization: "Bearer ${secret:RAG_KEY}"}
+"""
 _MODEL = """\
 # A language model judges better than shared words. Remove the number signs, and name the model:
 # models:
@@ -229,7 +250,7 @@ def write_text(findings: Findings, name: str, spec: str, tool: str | None) -> st
     others = [] if is_retrieval(findings) else [offer for offer in OFFERS if not offer.needs <= has]
     judged = [] if findings.system is None else [offer for offer in JUDGED if offer.needs <= has]
     parts = (
-        _write_head(name, spec, tool),
+        _write_head(name, spec, tool, None if findings.system is None else findings.system.get("url")),
         _write_dataset(findings),
         _write_systems(findings),
         _MODEL if judged else "",
@@ -252,17 +273,18 @@ def _derive(findings: Findings) -> Iterator[str]:
         yield "ranking"
     if not is_retrieval(findings):
         yield "system"
-        if findings.system is None:
+        if findings.system is None or findings.system["use"] != "file":
             yield "answer"
             yield "seconds"
 
 
-def _write_head(name: str, spec: str, tool: str | None) -> str:
+def _write_head(name: str, spec: str, tool: str | None, url: str | None) -> str:
     import yaml
 
+    needs = "It needs no model and no network." if url is None else f"It asks {url}, and needs no model."
     told = [
         "# yaml-language-server: $schema=spec.schema.json",
-        f"# Run it with `rageval-spec run {spec}`. It needs no model and no network.",
+        f"# Run it with `rageval-spec run {spec}`. {needs}",
         "# Paths are relative to this file. ${VAR} anywhere is replaced from the environment.",
     ]
     names = NAMES.get(tool or "", {})
@@ -274,7 +296,7 @@ def _write_head(name: str, spec: str, tool: str | None) -> str:
 
 def _write_dataset(findings: Findings) -> str:
     count = count_noun(findings.questions, "question")
-    comment = f"# {count}. Columns that are not recognised are named here: columns: {{text: Frage, reference: Antwort}}"
+    comment = f"# {count}. Name columns that are not recognised: columns: {{text: Frage, reference: Musterantwort}}"
     if is_retrieval(findings):
         comment = f"# The documents, {findings.questions:,} queries, and which documents answer them."
     return f"{comment}\ndatasets:\n  golden:\n{_indent(findings.dataset)}"
@@ -283,6 +305,9 @@ def _write_dataset(findings: Findings) -> str:
 def _write_systems(findings: Findings) -> str:
     if is_retrieval(findings):
         return f"# What to evaluate. Each system is compared with the first.\nsystems:\n{_RETRIEVERS}"
+    if findings.system is not None and findings.system["use"] == "http":
+        comment = 'Your service. It gets {"question": ...} by POST; `body`, `params` and `headers` send something else.'
+        return f"# {comment}\nsystems:\n  live:\n{_indent(findings.system)}{_REPLY}"
     if findings.system is not None:
         comment, block = "The answers in the file. Each further system is compared with the first.", findings.system
     else:
@@ -297,6 +322,7 @@ def _write_metrics(active: Sequence[Offer], others: Sequence[Offer], judged: Seq
     if judged:
         lines.append("  # with a language model as judge:")
         lines += [f"  # - {offer.line:<{width - 2}}# {offer.meaning}" for offer in judged]
+    lines += ["  # what these need is a key of the dataset's `columns:`, or of the system:"] if others else []
     lines += [f"  # - {offer.line:<{width - 2}}# needs {_name_lack(offer, has)}" for offer in others]
     return "\n".join(("# `rageval-spec list metrics` lists all of them.", "metrics:", *lines, ""))
 
@@ -383,7 +409,7 @@ JUDGED = (
 """Metrics that ask a language model."""
 LACKS: Mapping[str, str] = {
     "answer": "answers",
-    "reference": "gold answers (`reference`)",
+    "reference": "`reference`: the gold answer",
     "contexts": "`contexts`",
     "relevant": "`relevant_doc_ids`",
     "ranking": "`context_ids`",
