@@ -38,6 +38,10 @@ def test_keys_of_other_tools_suggest_the_key_here() -> None:
         ("Response-Relevancy", "answer_relevancy"),
         ("negative_rejection", "answerability"),
         ("latency@95", "latency@p95"),
+        ("latency_p95", "latency@p95"),
+        ("p99_latency", "latency@p99"),
+        ("Latency-p50", "latency@p50"),
+        ("success_rate", "error_rate"),
         ("hallucination", "faithfulness"),
         ("answer_similarity", "semantic_similarity"),
         ("contextual_precision", "context_precision"),
@@ -85,3 +89,26 @@ def test_no_two_plugins_of_a_section_claim_one_word(section: registry.Section) -
     claimed = [other for word in words for other in registry.load(section, word).known_as]
     assert len(claimed) == len({*claimed} - {*words})
     assert all(re.fullmatch(r"[a-z0-9_]+", other) for other in claimed)
+
+
+def test_a_misspelt_word_does_not_hide_the_other_errors_of_its_block() -> None:
+    found = diagnose(
+        dataset="",
+        metric="{use: faithfullness, judge: nope, treshold: 1}",
+        more="judges: {strict: {use: clams, modle: m, max_steps: x}}\nreports: [{use: jsonn, nothing: 1}]",
+    )
+    assert [one.partition(";")[0] for one in found] == [
+        "unknown metric 'faithfullness'",
+        "the spec has no judge 'nope'",
+        "unknown key 'treshold'",
+        "unknown judge 'clams'",
+        "unknown key 'modle'",
+        "unknown key 'max_steps'",
+        "unknown report 'jsonn'",
+        "unknown key 'nothing'",
+    ]
+
+
+def test_the_keys_of_a_block_whose_word_is_like_no_other_are_not_guessed() -> None:
+    found = diagnose(more="judges: {strict: {use: something, modle: m}}")
+    assert len(found) == 1 and found[0].startswith("unknown judge 'something'")

@@ -15,7 +15,7 @@ class ErrorRate(OperationalMetric[MetricNode]):
     """Measures how often the system failed to answer."""
 
     node_type = MetricNode
-    known_as = ("errors", "failure_rate")
+    known_as = ("errors", "failure_rate", "success_rate")
     counts_failures: ClassVar[bool] = True
     info = MetricInfo(
         summary="How often the system fails to answer: timeouts, refused calls, replies that cannot be read.",

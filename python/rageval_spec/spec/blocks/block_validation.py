@@ -20,7 +20,7 @@ from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.error_explanation import CheckedBlock, diagnose_secret, explain, list_keys, place_of
 from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock, PluginBlocks
-from rageval_spec.spec.blocks.plugin_lookup import find_plugin, load_plugin, suggest_metric
+from rageval_spec.spec.blocks.plugin_lookup import correct_word, find_plugin, load_plugin, suggest_metric
 from rageval_spec.spec.blocks.slices import SliceNode
 from rageval_spec.spec.blocks.stopping import StoppingNode
 from rageval_spec.spec.text import yaml_tree
@@ -296,20 +296,27 @@ class _Checker:
         place: TextPlace,
         node: yaml_tree.YamlNode,
         title: str | None = None,
+        is_whole: bool = True,
     ) -> None:
+        """Check a block; `is_whole` is False if its word was corrected, so that it may not be what the user meant."""
         if isinstance(node, yaml_tree.YamlScalar) and node.faulty:
             self.checked.incomplete.add(section)
             return
         found = find_plugin(section, node, place)
         if isinstance(found, Diagnostic):
             self._reject(section, found)
+            if found.code == "unknown-word" and isinstance(node, yaml_tree.YamlMapping) and title is None:
+                corrected = correct_word(section, node)
+                if corrected is not None:
+                    self._check_plugin(section, path, place, corrected, is_whole=False)
             return
         block = CheckedBlock(node, place, found.node_type, title)
         validated, diagnostics = validate(block, found.node_type, self.secrets)
         if validated is not None and not diagnostics and not _has_fault(node):
-            self._build(self.checked.blocks, section, path, place, validated)
+            blocks = self.checked.blocks if is_whole else self.checked.partial_blocks
+            self._build(blocks, section, path, place, validated)
             return
-        self._reject(section, *diagnostics)
+        self._reject(section, *(one for one in diagnostics if is_whole or one.code != "missing-key"))
         if isinstance(node, yaml_tree.YamlMapping) and not _has_fault(node):
             right = block._replace(node=drop_wrong_entries(node, found.node_type, self.secrets))
             rest, _ = validate(right, found.node_type, self.secrets)

@@ -5,6 +5,7 @@ Specs with the keys that earlier releases used instead of `columns:` are still r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,24 @@ from rageval_spec.spec.blocks.error_explanation import describe, place_of
 from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS
 from rageval_spec.spec.text.places import TextPlace, cut, quote
 from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar
+
+_PERCENTILE = re.compile(r"(?P<word>\w+?)(?:@p?|_p)(?P<place>\d+)|p(?P<first>\d+)_(?P<later>\w+)")
+"""How other tools and a slip write `latency@p95`: `latency@95`, `latency_p95`, `p95_latency`."""
+_NEAR = 0.7
+"""How alike a word and the one that was meant are (1 for equal) if the block is to be checked as that one's."""
+
+
+def correct_word(section: registry.Section, block: YamlMapping) -> YamlMapping | None:
+    """A block whose word is misspelt, with the word that it nearly is; None if it is near to none."""
+    from difflib import get_close_matches
+
+    use = block.entries["use"]
+    text = use.value.value if isinstance(use.value, YamlScalar) else None
+    near = get_close_matches(_fold(str(text)), registry.words(section), n=1, cutoff=_NEAR)
+    if not near:
+        return None
+    meant = YamlEntry(use.key_place, YamlScalar(use.value.place, near[0], near[0]))
+    return YamlMapping(block.place, {**block.entries, "use": meant}, block.size, block.height)
 
 
 def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> type[Plugin[Any]] | Diagnostic:
@@ -93,10 +112,11 @@ def suggest_model(section: registry.Section, word: str) -> str | None:
 
 def suggest_metric(text: str) -> str | None:
     """The metric that other tools call by this name, or the percentile that a cutoff was meant to be."""
-    word, _, cutoff = text.partition("@")
     plugins = {word: _load("metrics", word) for word in registry.words("metrics")}
-    if cutoff.isdecimal() and (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
-        return f"did you mean '{word}@p{cutoff}'?"
+    if found := _PERCENTILE.fullmatch(_fold(text)):
+        word, place = (found["word"], found["place"]) if found["word"] else (found["later"], found["first"])
+        if (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
+            return f"did you mean '{word}@p{place}'?"
     infos = {word: getattr(plugin, "info", None) for word, plugin in plugins.items()}
     names = {word: info.aliases for word, info in infos.items() if isinstance(info, MetricInfo)}
     meant = next((word for word, aliases in names.items() if _fold(text) in map(_fold, aliases)), None)
