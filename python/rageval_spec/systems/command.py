@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -34,8 +34,7 @@ _SHOWN = 300
 class CommandNode(AnsweringNode):
     """A program that answers questions. It reads one line of JSON per question and writes one per answer."""
 
-    command: tuple[str, ...] | str = Field(
-        min_length=1,
+    command: Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[str, Field(min_length=1)] = Field(
         description=(
             "The program and its arguments: a list, or one text with quotes as in a shell. It runs in the folder of "
             "the spec."
