@@ -195,6 +195,28 @@ def test_the_order_of_questions_does_not_matter() -> None:
     assert [straight[place] for place in shuffled] == list(mixed)
 
 
+def test_by_question_each_document_has_the_same_share_in_both_sets() -> None:
+    sizes = {"a": 40, "b": 30, "c": 20, "d": 10}
+    rows = [{"type": "xy"[n % 2], "sources": [{"document": name}]} for name, size in sizes.items() for n in range(size)]
+    divided, remarks = divide_rows(rows, "30:70", "question")
+    found = Counter(row["sources"][0]["document"] for row in divided if row["split"] == "validation")
+    assert found == {"a": 12, "b": 9, "c": 6, "d": 3}
+    assert Counter(row["type"] for row in divided if row["split"] == "validation") == {"x": 15, "y": 15}
+    assert remarks == ()
+    whole, _ = divide_rows(rows, "30:70")
+    assert {row["sources"][0]["document"] for row in whole if row["split"] == "validation"} == {"b"}
+
+
+def test_by_question_small_documents_are_shared_out_as_near_as_possible() -> None:
+    rows = [{"sources": [{"document": f"d{n // 3}"}, {"document": f"e{n // 7}"}]} for n in range(60)]
+    divided, remarks = divide_rows(rows, "1:2", "question")
+    assert Counter(row["split"] for row in divided) == {"validation": 20, "test": 40}
+    for name in {row["sources"][0]["document"] for row in rows}:
+        sides = [row["split"] for row in divided if row["sources"][0]["document"] == name]
+        assert 0 <= sides.count("validation") <= 2
+    assert remarks == ()
+
+
 def test_rows_get_a_column_with_their_set() -> None:
     rows = [{"n": n, "type": "a", "sources": [{"document": f"d{n % 5}"}]} for n in range(10)]
     divided, remarks = divide_rows(rows, "40:60")

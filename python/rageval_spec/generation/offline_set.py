@@ -11,7 +11,7 @@ from rageval_spec import __version__
 from rageval_spec.generation import offline_questions
 from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
 from rageval_spec.generation.documents import DocumentSet, SourceDocument
-from rageval_spec.generation.question_sets import divide_rows, read_shares
+from rageval_spec.generation.question_sets import SplitUnit, divide_rows, read_shares
 from rageval_spec.judging.language import find_language
 from rageval_spec.wording import count_noun
 
@@ -53,6 +53,7 @@ def make_offline_set(
     seed: int = 13,
     shares: Mapping[offline_questions.Form, float] = offline_questions.SHARES,
     split: str | None = None,
+    split_by: SplitUnit = "document",
     size: int = WORDS,
     measure: Callable[[str], int] = count_words,
 ) -> OfflineSet:
@@ -67,6 +68,7 @@ def make_offline_set(
         seed: chooses documents and sentences.
         shares: the shares of the forms of questions.
         split: the shares of validation and test, such as `30:70`; None for no split.
+        split_by: what the split keeps whole.
         size: the most words of a chunk, or what `measure` counts.
         measure: counts the words of a text.
 
@@ -80,7 +82,7 @@ def make_offline_set(
     rows = [_write_row(question, parts, seed) for question in made.questions]
     remarks = [*_remark_on_count(len(rows), count, made)]
     if split is not None:
-        rows, unmet = divide_rows(rows, split)
+        rows, unmet = divide_rows(rows, split, split_by)
         remarks += unmet
     return OfflineSet(rows, list(_write_corpus(parts, made)), list(_write_rejected(parts, made)), tuple(remarks))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.data.tables import Collection, references_of
 from rageval_spec.errors import UsageError
@@ -400,6 +400,9 @@ def _tabulate_columns(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame | None:
 
 
 SIDES = ("validation", "test")
+SplitUnit = Literal["document", "question"]
+"""What a split keeps whole: documents, so that none is in both sets; or only questions, with documents in both."""
+_FROM = "document: "
 _PASSES = 20
 _SIZE_COUNTS = 5
 """How many times as much the size of a set counts as one kind of questions in it."""
@@ -470,22 +473,29 @@ def split_questions(questions: Sequence[Sourced], shares: Mapping[str, float]) -
     return Split(tuple(sides), tuple(_remark(balance, shares, groups)))
 
 
-def divide_rows(rows: Sequence[Mapping[str, Any]], text: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def divide_rows(
+    rows: Sequence[Mapping[str, Any]], text: str, by: SplitUnit = "document"
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The rows of a test set with the column `split`, and a sentence for each thing that could not be as wanted.
 
     Types and difficulties are balanced. A row says in `sources` which documents it comes from.
+
+    Args:
+        rows: the rows.
+        text: the shares of validation and test, such as `30:70`.
+        by: `document`: no document is in both sets. `question`: the same share of each document's questions is in
+            each set, as near as whole questions allow.
 
     Raises:
         UsageError: the text is not two shares, such as `30:70`.
     """
     shares = read_shares(text)
-    sourced = [
-        Sourced(
-            tuple(source["document"] for source in row["sources"]),
-            tuple(f"{key}: {row[key]}" for key in ("type", "difficulty") if row.get(key)),
-        )
-        for row in rows
-    ]
+    sourced = []
+    for row in rows:
+        documents = tuple(source["document"] for source in row["sources"])
+        kinds = tuple(f"{key}: {row[key]}" for key in ("type", "difficulty") if row.get(key))
+        apart = (*kinds, *(f"{_FROM}{document}" for document in dict.fromkeys(documents)))
+        sourced.append(Sourced(documents, kinds) if by == "document" else Sourced((), apart))
     found = split_questions(sourced, shares)
     return [{**row, "split": side} for row, side in zip(rows, found.sides, strict=True)], found.remarks
 
@@ -557,6 +567,6 @@ def _remark(balance: _Balance, shares: Mapping[str, float], groups: Sequence[Seq
         size = counts[""]
         for kind, aim in sorted(balance.wanted[side].items()):
             wanted = aim / balance.wanted[side][""] if kind else 0
-            if kind and abs(counts[kind] - wanted * size) > max(1, _FAR_INSIDE * size):
+            if kind and not kind.startswith(_FROM) and abs(counts[kind] - wanted * size) > max(1, _FAR_INSIDE * size):
                 shown = (format_percent(share, 0) for share in (counts[kind] / size, wanted))
                 yield "{side} has {} {kind} instead of {}".format(*shown, side=side, kind=kind)

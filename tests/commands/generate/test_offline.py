@@ -124,6 +124,20 @@ def test_without_a_model_it_must_be_said_that_none_is_wanted(folder: Path) -> No
     assert "make questions without one with --no-model" in done.stderr
 
 
+def test_a_split_by_question_has_documents_in_both_sets(folder: Path) -> None:
+    def shared() -> set[str]:
+        sets = [
+            {row["sources"][0]["document"] for row in read_rows(folder / f"golden.{side}.jsonl")}
+            for side in ("validation", "test")
+        ]
+        return sets[0] & sets[1]
+
+    assert generate(folder, "--split", "50:50").exit_code == 0
+    assert not shared()
+    assert generate(folder, "--split", "50:50", "--split-by", "question", "--force").exit_code == 0
+    assert shared()
+
+
 def test_a_wrong_split_is_refused_before_anything_is_made(folder: Path) -> None:
     done = generate(folder, "--split", "half")
     assert done.exit_code == 2

@@ -24,7 +24,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import BROKEN, PASSED, UsageError
-from rageval_spec.generation.question_sets import GeneratedTestSet, divide_rows, read_shares
+from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows, read_shares
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, list_names
 
@@ -45,7 +45,7 @@ _KEYS = (
     "columns",
 )  # fmt: skip
 _OFFLINE = frozenset(
-    {"corpus", "output", "count", "seed", "split", "chunk_words", "columns", "force", "form", "no_model"}
+    {"corpus", "output", "count", "seed", "split", "split_by", "chunk_words", "columns", "force", "form", "no_model"}
 )
 """What can be said with --no-model."""
 _LIMITS = ("max_cost", "max_calls", "concurrency")
@@ -139,8 +139,11 @@ def _limit_options(command: shared.F) -> shared.F:
 @_model_options
 @_mix_options
 @_limit_options
-@click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. No "
-              "document is in both; each set gets a file beside FILE.")  # fmt: skip
+@click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. Each "
+              "set gets a file beside FILE.")  # fmt: skip
+@click.option("--split-by", type=click.Choice(["document", "question"]), default="document", show_default=True,
+              help="document: no document is in both sets; question: the same share of each document's questions is in "
+              "each.")  # fmt: skip
 @shared.set_option
 @shared.store_options
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -166,7 +169,7 @@ def generate(form: str, **options: Any) -> int:
         _check_offline()
         from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
 
-        chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split")}
+        chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split", "split_by")}
         columns = None if options["columns"] is None else read_columns(options["columns"])
         offline = OfflineRequest(**chosen, words=options["chunk_words"], columns=columns)
         return generate_offline(offline, form, force=options["force"])
@@ -174,7 +177,9 @@ def generate(form: str, **options: Any) -> int:
         raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
     keys = {name: options.pop(name) for name in _KEYS}
     limits = {name: options.pop(name) for name in _LIMITS}
-    rest = {name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split")}
+    rest = {
+        name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split", "split_by")
+    }
     return generate_test_set(GenerationRequest(**options, keys=keys, limits=limits), form=form, **rest)
 
 
@@ -201,6 +206,7 @@ def generate_test_set(
     store: Path | None,
     no_store: bool,
     split: str | None = None,
+    split_by: SplitUnit = "document",
 ) -> int:
     """Make the questions and print what came out.
 
@@ -213,6 +219,7 @@ def generate_test_set(
         store: the store's folder; by default beside the spec, or here.
         no_store: whether to store nothing.
         split: the shares of validation and test, such as `30:70`; None for no split.
+        split_by: what the split keeps whole.
 
     Returns:
         The exit code: 0, or 3 if a limit or the endpoint ended it, or nothing could be made.
@@ -239,7 +246,7 @@ def generate_test_set(
         display.announce("make the questions")
         made = dataset.produce()
         summary = summarize(dataset, made, budget)
-        rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split)
+        rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split, split_by)
         written = list(_write(made, rows, dataset, places))
     console.write(summary.render(form, places.output, written))
     for remark in unmet:

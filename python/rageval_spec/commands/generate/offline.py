@@ -14,7 +14,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.generate.output import OutputFiles, check_output, write_block, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
-from rageval_spec.generation.question_sets import SIDES
+from rageval_spec.generation.question_sets import SIDES, SplitUnit
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun
 
@@ -41,6 +41,7 @@ class OfflineRequest:
         seed: chooses documents and sentences.
         words: the most words of a chunk of a file.
         split: the shares of validation and test, such as `30:70`; None for no split.
+        split_by: what the split keeps whole.
         columns: the names of the keys of a corpus, if they are not the usual ones.
     """
 
@@ -50,6 +51,7 @@ class OfflineRequest:
     seed: int = 13
     words: int = 200
     split: str | None = None
+    split_by: SplitUnit = "document"
     columns: CorpusColumns | None = None
 
 
@@ -79,7 +81,10 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
         for line in describe_unread(documents.unread):
             display.tell(make_visible(line))
         display.announce("make the questions")
-        made = make_offline_set(documents, request.count, seed=request.seed, split=request.split, size=request.words)
+        made = make_offline_set(
+            documents, request.count, seed=request.seed, split=request.split, split_by=request.split_by,
+            size=request.words,
+        )  # fmt: skip
     written = _write(made, places)
     console.write(_render(made, request, form, len(documents.documents), written))
     for path in written:
