@@ -24,7 +24,7 @@ from rageval_spec.wording import count_noun, format_interval, format_mean, forma
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.drawing.cards import Card
+    from rageval_spec.api.question_cards import QuestionCard, QuestionCards
 
 
 _IDS_SHOWN = 5
@@ -132,8 +132,10 @@ class FinishedEvaluation:
         """Each system's answer to each question, with contexts and references; see `docs/results.md`."""
         return self.data.samples
 
-    def question(self, query_id: str, *, dataset: str | None = None, system: str | None = None) -> Card:
+    def question(self, query_id: str, *, dataset: str | None = None, system: str | None = None) -> QuestionCard:
         """Everything about one question of one system: answer, marked claims, contexts, references, values, reasons.
+
+        A notebook shows it as a card.
 
         Args:
             query_id: the question's id.
@@ -142,12 +144,13 @@ class FinishedEvaluation:
         Raises:
             UsageError: there is no such question, or several systems or datasets have it.
         """
+        from rageval_spec.api.question_cards import make_cards
         from rageval_spec.drawing.cards import build_card
 
-        return build_card(self.data, *self._find_question(query_id, dataset, system))
+        return make_cards([build_card(self.data, *self._find_question(query_id, dataset, system))])[0]
 
-    def questions(self, **wanted: Any) -> tuple[Card, ...]:
-        """The cards of the questions that a filter chooses, worst first.
+    def questions(self, **wanted: Any) -> QuestionCards:
+        """The cards of the questions that a filter chooses, worst first: a tuple, which notebooks show as a table.
 
         Args:
             wanted: `metric`, `below` and `above` (with `metric`), `system`, `dataset`, `slice`, `cause`, `regressed`,
@@ -156,6 +159,7 @@ class FinishedEvaluation:
         Raises:
             UsageError: the evaluation has no such metric, system, dataset, slice or cause.
         """
+        from rageval_spec.api.question_cards import make_cards
         from rageval_spec.drawing.cards import select_cards
         from rageval_spec.drawing.question_order import Filter
 
@@ -163,7 +167,7 @@ class FinishedEvaluation:
         for name in wanted.keys() - {*known}:
             hint = suggest(name, known) or f"there are {', '.join(known)}"
             raise UsageError(f"there is no filter '{name}'; {hint}")
-        return select_cards(self.data, Filter(**wanted))
+        return make_cards(select_cards(self.data, Filter(**wanted)))
 
     def _find_question(self, query_id: str, dataset: str | None, system: str | None) -> tuple[str, str, str]:
         import polars as pl
