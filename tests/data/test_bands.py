@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +47,10 @@ def test_a_better_value_never_gets_a_worse_word(key: tuple[str, str], one: float
     assert scale is not None
     words = [level.word for level in scale.levels]
     assert words.index(scale.find(max(one, other)).word) <= words.index(scale.find(min(one, other)).word)
+
+
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_rounding_does_not_take_a_value_from_the_level_that_it_is_at(lower_is_better: bool) -> None:
+    scale = make_scale({"good": 0.7}, lower_is_better=lower_is_better)
+    for value in (math.nextafter(0.7, 0), 0.7, math.nextafter(0.7, 1), sum([0.7] * 40) / 40):
+        assert scale.find(value, 40).word == "good"

@@ -5,6 +5,8 @@ Frozen anchors are read back as they were written, or refused with the reason.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from rageval_spec.data.labels import (
@@ -121,3 +123,9 @@ def test_anchors_survive_writing_and_reading() -> None:
 def test_what_is_no_set_of_anchors_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         AnchorSet.parse(content, "anchors.json")
+
+
+@pytest.mark.parametrize("given", [(6, 4, 2), (7, 7, 6, 1, 2), (1, 2, 3, 4, 5, 6, 7), (3, 3, 5)])
+def test_the_order_of_labels_does_not_matter(given: tuple[int, ...]) -> None:
+    orders = [[label(number, f"rater{place}") for place, number in enumerate(order)] for order in permutations(given)]
+    assert len({average_labels(order, LabelScale(1, 7)) for order in orders}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,34 @@ def test_contexts_that_are_empty_in_every_answer_give_one_warning(tmp_path: Path
     text = outcome.shown[0].decode()
     assert text.count("the contexts of all 4 answers are empty") == 1
     assert "warning fruit, bot: the contexts of all 4 answers are empty" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"), [("k l m n o", "k l m"), ("k l m", "k l m n o"), ("k l m x", "k l m y")]
+)
+@pytest.mark.parametrize("stopping", [None, {"when": "decided", "first": 2, "batch": 1}])
+def test_answers_that_are_all_exactly_at_the_bound_pass(
+    tmp_path: Path, answer: str, reference: str, stopping: dict[str, Any] | None
+) -> None:
+    rows = [{"id": f"q{n}", "question": f"what is {n}?", "reference": reference} for n in range(12)]
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    more: dict[str, Any] = {} if stopping is None else {"stopping": stopping}
+    outcome = evaluate(
+        tmp_path,
+        datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        systems={"bot": {"use": "canned", "answers": {row["id"]: answer for row in rows}}},
+        metrics=["token_f1", "rouge_l"],
+        gates=[{"metric": metric, key: 0.75} for metric in ("token_f1", "rouge_l") for key in ("min", "max")],
+        bands={"token_f1": {"fair": 0.75}},
+        **more,
+    )
+    assert [one.outcome for one in outcome.evaluation.gates] == ["pass"] * 4
+    assert {cell.mean for cell in outcome.evaluation.aggregates} == {0.75}
+    assert outcome.evaluation.bands["token_f1"].find(0.75).word == "fair"
+
+
+def test_three_costs_of_a_tenth_are_a_tenth_on_average(tmp_path: Path) -> None:
+    answers = {name: {"answer": "apple", "cost": 0.1} for name in ("q1", "q2", "q3")}
+    gates = [{"metric": "cost", "max": 0.1, "min_scored": 0.5}]
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, metrics=["cost"], gates=gates)
+    assert [(one.outcome, one.observed) for one in outcome.evaluation.gates] == [("pass", 0.1)]

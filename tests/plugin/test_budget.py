@@ -332,3 +332,29 @@ def test_a_memory_forgets_an_object_that_is_freed() -> None:
     del first, second
     gc.collect()
     assert len(memory) == 0
+
+
+@pytest.mark.parametrize(("calls", "price"), [(3, 0.1), (10, 0.1), (7, 0.7), (100, 0.01)])
+def test_as_many_calls_as_the_limit_pays_for_are_made(calls: int, price: float) -> None:
+    budget = Budget(max_cost=round(calls * price, 2))
+    for _ in range(calls):
+        begin_call(budget, price)
+        budget.end_call(price, price)
+    with pytest.raises(LimitError, match="max_cost"):
+        begin_call(budget, price)
+
+
+@pytest.mark.parametrize("together", [3, 10])
+def test_calls_under_way_leave_the_room_that_they_do_not_need(together: int) -> None:
+    budget = Budget(max_cost=round(together * 0.1, 1))
+    assert all(budget.try_call(0.1) for _ in range(together))
+
+
+@pytest.mark.parametrize(("share", "asked"), [(0.07, 100), (0.29, 100), (0.1, 30)])
+def test_as_many_errors_as_the_share_allows_are_allowed(share: float, asked: int) -> None:
+    budget = Budget(max_errors=share)
+    for place in range(asked):
+        budget.count_question(failed=place >= asked - round(share * asked))
+    assert budget.stopped is None
+    budget.count_question(failed=True)
+    assert budget.stopped is not None

@@ -548,3 +548,14 @@ def test_no_spread_and_no_drop() -> None:
     assert compute_power(0.0, 40, 0.1) == 1.0
     assert count_queries(0.2, 0.0) is None
     assert count_queries(0.0, 0.1) == 3
+
+
+@dataclass(frozen=True)
+class AnswerTraits(Traits):
+    group: str = "answers"
+
+
+def test_means_of_answers_are_rounded_once_and_those_of_rankings_are_added_in_order() -> None:
+    values = table({("d", "s", "token_f1"): [0.1] * 3, ("d", "s", "map"): [0.1] * 3})
+    answers, ranking = aggregate(values, {**METRICS, "token_f1": AnswerTraits()}, ROUGH)
+    assert (answers.mean, ranking.mean) == (0.1, (0.1 + 0.1 + 0.1) / 3)

@@ -78,3 +78,7 @@ def test_run_takes_the_arguments_of_the_function(tmp_path: Path) -> None:
 def test_both_numbers_are_of_the_questions_that_were_compared() -> None:
     later, earlier = evaluate(0.5, count=20), evaluate(0.7, count=400)
     assert "fell from 0.701 (the baseline) to 0.501" in complaint(later, earlier)
+
+
+def test_a_drop_of_exactly_max_drop_is_no_regression() -> None:
+    RAGEVAL.assert_no_regression(evaluate(0.5, count=3), evaluate(0.7, count=3), max_drop=0.2)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rageval_spec.data import arithmetic
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -36,9 +38,12 @@ class BandScale:
     levels: tuple[Level, ...]
     lower_is_better: bool = False
 
-    def find(self, value: float) -> Level:
-        """The best level whose bound `value` meets; the last level if it meets none."""
-        return next((level for level in self.levels if self._meets(value, level)), self.levels[-1])
+    def find(self, value: float, terms: int = 1) -> Level:
+        """The best level whose bound `value` meets; the last level if it meets none.
+
+        `terms`: of how many numbers the value is the mean; see `arithmetic.is_level`.
+        """
+        return next((level for level in self.levels if self._meets(value, level, terms)), self.levels[-1])
 
     def bound_of(self, word: str) -> float | None:
         """The bound of a level; None for the worst level.
@@ -48,10 +53,11 @@ class BandScale:
         """
         return {level.word: level.bound for level in self.levels}[word]
 
-    def _meets(self, value: float, level: Level) -> bool:
+    def _meets(self, value: float, level: Level, terms: int) -> bool:
         if level.bound is None:
             return True
-        return value <= level.bound if self.lower_is_better else value >= level.bound
+        ends = (level.bound, value) if self.lower_is_better else (value, level.bound)
+        return arithmetic.reaches(*ends, terms=terms)
 
 
 _FAITHFULNESS = (

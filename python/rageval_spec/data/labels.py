@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
@@ -131,7 +132,7 @@ def average_labels(labels: Sequence[Label], scale: LabelScale | None = None, set
         DataError: a label is not a number on the scale.
     """
     settled = [label for label in labels if label.adjudicated] or labels
-    return sum(_read(label, scale or LabelScale(), setting) for label in settled) / len(settled)
+    return arithmetic.average(_read(label, scale or LabelScale(), setting) for label in settled)
 
 
 def _read(label: Label, scale: LabelScale, setting: str) -> float:

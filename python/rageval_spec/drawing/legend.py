@@ -63,7 +63,7 @@ def is_improvement(comparison: Comparison, evaluation: Evaluation) -> bool | Non
 def name_band(evaluation: Evaluation, aggregate: Aggregate) -> str:
     """The word for a mean on the scale of its metric; "" without a scale or a mean."""
     scale = evaluation.bands.get(aggregate.metric)
-    return "" if scale is None or aggregate.mean is None else scale.find(aggregate.mean).word
+    return "" if scale is None or aggregate.mean is None else scale.find(aggregate.mean, aggregate.scored).word
 
 
 def describe_bands(evaluation: Evaluation) -> list[tuple[str, str]]:

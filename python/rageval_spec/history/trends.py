@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.results import Break, LevelChange, Series, Trend, TrendPoint
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
@@ -156,11 +157,9 @@ def _mark_changes(points: Sequence[TrendPoint], breaks: Sequence[Break]) -> Iter
         values = [point.mean for point in points[start:end]]
         levels = [0, *find_changes(values), len(values)]
         for first, middle, last in zip(levels, levels[1:], levels[2:], strict=False):
-            yield LevelChange(start + middle, _average(values[first:middle]), _average(values[middle:last]))
-
-
-def _average(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+            yield LevelChange(
+                start + middle, arithmetic.average(values[first:middle]), arithmetic.average(values[middle:last])
+            )
 
 
 def _build_expenses(entries: Sequence[RecordSummary]) -> Iterator[Series]:

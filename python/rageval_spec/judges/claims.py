@@ -177,7 +177,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         verdicts = self.ask(self._ask_verdicts(claims, criterion, sample))
         if isinstance(verdicts, findings.Failed):
             return verdicts
-        return findings.Finding(sum(claim.score for claim in verdicts) / len(verdicts), verdicts)
+        return findings.Finding(segments.score_claims(verdicts), verdicts)
 
     def _how(self, criterion: findings.Criterion) -> Literal["model", "sentences"]:
         return self.node.split if criterion.text == "answer" else self.node.split_reference
@@ -230,7 +230,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         claims = self.ask(self._ask_usefulness(criterion, sample))
         if isinstance(claims, findings.Failed):
             return claims
-        return findings.Finding(sum(claim.score for claim in claims) / len(claims), claims)
+        return findings.Finding(segments.score_claims(claims), claims)
 
     def _ask_usefulness(
         self, criterion: findings.Criterion, sample: Sample

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import Note
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
@@ -160,7 +160,7 @@ class Panel(ComposedJudge[PanelNode]):
         if self.node.by == "majority" and claims:
             score = sum(claim.verdict == "supported" for claim in claims) / len(claims)
             return Finding(score, claims, shown, confidence=confidence)
-        score = _find_median(scores) if self.node.by == "majority" else _average(scores)
+        score = _find_median(scores) if self.node.by == "majority" else arithmetic.average(scores)
         nearest = min((found for _, found, _ in scored), key=lambda found: abs((found.score or 0.0) - score))
         return Finding(score, claims or nearest.claims, shown, confidence=confidence)
 
@@ -194,7 +194,7 @@ class Panel(ComposedJudge[PanelNode]):
         ]
         several = [each for each in scores if len(each) > 1]
         if several:
-            difference = _average(map(_mean_difference, several))
+            difference = arithmetic.average(map(_mean_difference, several))
             alpha = find_alpha(several)
             agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
             message = (
@@ -228,13 +228,8 @@ def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
 
 def _sum_squared_differences(values: Sequence[float]) -> float:
     """The sum over all ordered pairs, which is 2 n times the sum of squared deviations from the mean."""
-    mean = _average(values)
+    mean = arithmetic.average(values)
     return 2 * len(values) * sum((value - mean) ** 2 for value in values)
-
-
-def _average(values: Iterable[float]) -> float:
-    given = list(values)
-    return math.fsum(given) / len(given)
 
 
 def _find_median(values: Sequence[float]) -> float:
@@ -244,7 +239,7 @@ def _find_median(values: Sequence[float]) -> float:
 
 def _mean_difference(scores: Sequence[float]) -> float:
     """The mean difference between two members over all pairs; 0 if there is only one member."""
-    return _average([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
+    return arithmetic.average([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
 
 
 def _vote_on_claims(findings: Sequence[Finding]) -> tuple[Claim, ...]:

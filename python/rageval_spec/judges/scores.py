@@ -26,7 +26,7 @@ from rageval_spec.judging.prompts import (
     name_part,
     settle,
 )
-from rageval_spec.judging.segments import list_pieces
+from rageval_spec.judging.segments import list_pieces, score_claims
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import ChatReply
@@ -288,7 +288,7 @@ def _conclude(column: ScoreColumn, sheet: _Sheet) -> findings.Finding | findings
         findings.Claim(piece.text, scale.score(score), start=piece.start, end=piece.end)
         for piece, score in zip(list_pieces(criterion, sample), said["scores"], strict=True)
     )
-    return findings.Finding(sum(claim.score for claim in claims) / len(claims), claims, reason)
+    return findings.Finding(score_claims(claims), claims, reason)
 
 
 PLUGIN = ScoresJudge

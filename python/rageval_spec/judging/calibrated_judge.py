@@ -15,6 +15,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
+from rageval_spec.judging.segments import score_claims
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Judge, judge_identity
 from rageval_spec.plugin.block_names import names_in
@@ -305,7 +306,7 @@ class _Reading:
         if not finding.claims:
             return finding
         claims = tuple(map(self._read_claim, finding.claims))
-        return replace(finding, score=sum(claim.score for claim in claims) / len(claims), claims=claims)
+        return replace(finding, score=score_claims(claims), claims=claims)
 
     def _read_claim(self, claim: Claim) -> Claim:
         verdict, least = claim.verdict, self._least

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import kernels
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Claim, Criterion, Finding, TextPart, Verdict, read_part
 
 if TYPE_CHECKING:
@@ -185,10 +186,10 @@ def is_blank(texts: Sequence[str]) -> bool:
     return not any(text.strip() for text in texts)
 
 
-def score_claims(claims: Sequence[Claim], threshold: float | None) -> float:
+def score_claims(claims: Sequence[Claim], threshold: float | None = None) -> float:
     """The mean of the claims' scores; with a `threshold`, the share of claims whose score is at least that."""
     if threshold is None:
-        return sum(claim.score for claim in claims) / len(claims)
+        return arithmetic.average(claim.score for claim in claims)
     return sum(claim.score >= threshold for claim in claims) / len(claims)
 
 

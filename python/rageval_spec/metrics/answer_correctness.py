@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
@@ -138,7 +139,7 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
             )
             if reason is None:
                 return Measurement.unscorable(answer.reason or answer_metrics.UNDECIDED, details)
-        claims = judged_metrics.f_beta(answer.score or 0.0, reference.score, self.node.beta)
+        claims = arithmetic.f_measure(answer.score or 0.0, reference.score, self.node.beta)
         value = (weights[0] * claims + weights[1] * cosine) / sum(weights)
         return Measurement.scored(value, reason, {"f": claims, **details})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
@@ -158,7 +159,7 @@ def _measure(found: Questions | Failed, cosines: Sequence[float | Failed]) -> Me
         return Measurement.error("the judge wrote no question", details)
     asked = zip(_to_compare(found), values, strict=True)
     details["questions"] = [{"text": question, "cosine": cosine} for question, cosine in asked]
-    return Measurement.scored(sum(values) / len(values), None, details)
+    return Measurement.scored(arithmetic.average(values), None, details)
 
 
 PLUGIN = AnswerRelevancy

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
@@ -134,7 +135,7 @@ def _measure(finding: Finding | Failed) -> Measurement:
 
 def _score(useful: Sequence[bool], details: Mapping[str, Any]) -> Measurement:
     places = [place for place, is_useful in enumerate(useful, 1) if is_useful]
-    value = sum(number / place for number, place in enumerate(places, 1)) / len(places) if places else 0.0
+    value = arithmetic.average(number / place for number, place in enumerate(places, 1)) if places else 0.0
     reason = None if places else "no context is useful" if useful else NO_CONTEXTS
     return Measurement.scored(value, reason, {**details, "score": value})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec.data import arithmetic
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
@@ -93,7 +94,7 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
             return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
         if answer.score is None:
             return _measure_unscored(answer, details)
-        value = judged_metrics.f_beta(answer.score, reference.score, self.node.beta)
+        value = arithmetic.f_measure(answer.score, reference.score, self.node.beta)
         return Measurement.scored(value, details={"precision": answer.score, "recall": reference.score, **details})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
@@ -113,7 +114,7 @@ def _measure_parts(parts: Sequence[Sample], ratings: Sequence[Measurement]) -> M
         {"text": part.reference, **(rating.details or {}), "held": rating.value}
         for part, rating in zip(parts, ratings, strict=True)
     ]
-    return Measurement.scored(sum(rating.value or 0.0 for rating in ratings) / len(parts), None, {"parts": held})
+    return Measurement.scored(arithmetic.average(rating.value or 0.0 for rating in ratings), None, {"parts": held})
 
 
 PLUGIN = InformationIntegration

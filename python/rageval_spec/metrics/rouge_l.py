@@ -60,10 +60,7 @@ def _f(answer: Sequence[str], reference: Sequence[str], count_common: Callable[[
     numbers: dict[str, int] = {}
     first, second = ([numbers.setdefault(word, len(numbers)) for word in words] for words in (answer, reference))
     common = count_common(first, second)
-    if not common:
-        return 0.0
-    precision, recall = common / len(answer), common / len(reference)
-    return 2 * precision * recall / (precision + recall)
+    return 2 * common / (len(answer) + len(reference)) if common else 0.0  # 2PR / (P + R), rounded once
 
 
 PLUGIN = RougeL

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCounts, UnfinishedError
 from rageval_spec.wording import count_noun
 
@@ -401,7 +402,7 @@ class Budget:
 
     def _check_limits(self, cost: float) -> None:
         self._check_calls()
-        if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
+        if self.stopped is None and self.max_cost is not None and self._exceeds_cost(self.cost + cost):
             spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
             self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
         if self.stopped is not None:
@@ -409,7 +410,11 @@ class Budget:
 
     def _has_room(self, cost: float) -> bool:
         """Whether one more call fits into `max_cost`, if set, even if every call in flight costs its maximum."""
-        return self.max_cost is None or not self._priced or self.cost + self._reserved + cost <= self.max_cost
+        return not self._priced or not self._exceeds_cost(self.cost + self._reserved + cost)
+
+    def _exceeds_cost(self, cost: float) -> bool:
+        """Whether a sum of costs is above `max_cost`, by more than the rounding of as many sums as there were calls."""
+        return self.max_cost is not None and arithmetic.exceeds(cost, self.max_cost, terms=3 * self.calls + 2)
 
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")
@@ -420,4 +425,4 @@ class Budget:
             return False
         if isinstance(self.max_errors, int):
             return self.errors > self.max_errors
-        return self.questions >= FEWEST_QUESTIONS and self.errors > self.max_errors * self.questions
+        return self.questions >= FEWEST_QUESTIONS and arithmetic.exceeds(self.errors, self.max_errors * self.questions)

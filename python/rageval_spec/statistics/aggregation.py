@@ -27,10 +27,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
+from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Aggregate, Comparison, TieRange
 from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
 from rageval_spec.statistics import percentiles, weighted_clusters
-from rageval_spec.statistics.percentiles import Summarized, summarize
+from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,10 +66,10 @@ def aggregate(
 ) -> tuple[Aggregate, ...]:
     """One aggregate for each dataset, system and metric of `values`, in the order of the table.
 
-    Only values with the status "scored" count. They are added in the order of their query ids, so a mean equals
-    trec_eval's to the last digit. Means have BCa bootstrap intervals (for a geometric mean, of the logarithms), if at
-    least two queries were scored. The ends of a percentile's interval are two of the values; it needs more queries.
-    A sum has no interval.
+    Only values with the status "scored" count. Those of ranking measures are added in the order of their query ids, so
+    a mean equals trec_eval's to the last digit; other means are rounded once. Means have BCa bootstrap intervals (for a
+    geometric mean, of the logarithms), if at least two queries were scored. The ends of a percentile's interval are two
+    of the values; it needs more queries. A sum has no interval.
 
     Args:
         values: the columns of `tables.VALUES`. If `tie_low` and `tie_high` are present and not null, the aggregate
@@ -105,6 +106,7 @@ class _Column:
     def __init__(self, cell: Cell, metric: Summarized, frame: pl.DataFrame, design: Design | None) -> None:
         self.cell = cell
         self.statistic = metric.statistic
+        self.is_of_ranking = is_of_ranking(metric)
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
         scored = _take_scored(frame)
@@ -118,7 +120,7 @@ class _Column:
         self._ties = self._find_ties(scored)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
-        mean = plain = summarize(self.statistic, self.numbers) if len(self.numbers) else None
+        mean = plain = self._summarize_plain(self.numbers) if len(self.numbers) else None
         where = (self.cell.dataset, self.cell.system, self.cell.metric)
         design = None
         if self.placed is not None and plain is not None:
@@ -130,8 +132,11 @@ class _Column:
     def _summarize(self, numbers: array[float]) -> float | None:
         """The statistic of the numbers, weighted if the design has weights; None if none of them counts."""
         if self.placed is None or not self.placed.layout.is_weighted:
-            return summarize(self.statistic, numbers)
+            return self._summarize_plain(numbers)
         return replace(self.placed, values=numbers).summarize()
+
+    def _summarize_plain(self, numbers: array[float]) -> float:
+        return summarize(self.statistic, numbers, is_of_ranking=self.is_of_ranking)
 
     def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
         if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
@@ -406,7 +411,7 @@ class ValuePairs:
 
     def summarize(self, numbers: array[float]) -> float:
         """The statistic of one side, weighted if the design has weights."""
-        plain = summarize(self.metric.statistic, numbers)
+        plain = self._summarize_plain(numbers)
         if self.layout is None or not self.layout.is_weighted:
             return plain
         weighted = weighted_clusters.Placed(numbers, self.layout, self.metric.statistic).summarize()
@@ -423,9 +428,11 @@ class ValuePairs:
     def plain_difference(self) -> float:
         """The difference if every question counted the same."""
         if self.is_geometric or self.percent is not None:
-            statistic = self.metric.statistic
-            return summarize(statistic, self.values) - summarize(statistic, self.base)
-        return math.fsum(self.differences) / len(self.differences)
+            return self._summarize_plain(self.values) - self._summarize_plain(self.base)
+        return arithmetic.average(self.differences)
+
+    def _summarize_plain(self, numbers: array[float]) -> float:
+        return summarize(self.metric.statistic, numbers, is_of_ranking=is_of_ranking(self.metric))
 
     def wins_and_losses(self) -> tuple[int, int]:
         higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
+from rageval_spec.data import arithmetic
 
 if TYPE_CHECKING:
     from array import array
@@ -161,9 +162,22 @@ class Summarized(Protocol):
         """False for a metric whose low values are good; None if neither direction is good."""
 
 
-def summarize(statistic: Statistic, numbers: array[float] | NDArray[np.float64]) -> float:
-    """The statistic of at least one number, added in their order."""
+def summarize(
+    statistic: Statistic, numbers: array[float] | NDArray[np.float64], *, is_of_ranking: bool = False
+) -> float:
+    """The statistic of at least one number.
+
+    A mean is rounded once, so that its order does not matter. `is_of_ranking`: the numbers are of a ranking measure,
+    and are added in their order, as trec_eval does.
+    """
     percent = read_percentile(statistic)
     if percent is not None:
         return find_percentile(numbers, percent)
+    if statistic == "mean" and not is_of_ranking:
+        return arithmetic.average(numbers)
     return kernels.aggregate_measure(_MEASURES[statistic], numbers)
+
+
+def is_of_ranking(metric: Summarized) -> bool:
+    """Whether a metric's numbers are those of a ranking measure, whose sums are trec_eval's."""
+    return getattr(metric, "group", "ranking") == "ranking"

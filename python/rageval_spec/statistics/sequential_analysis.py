@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Interval
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def find_sequence_interval(
     scaled = _scale(values, population, bounds)
     span = bounds[1] - bounds[0]
     if population is not None and len(scaled) == population and (known := _drop_missing(scaled)):
-        mean = bounds[0] + span * math.fsum(known) / len(known)
+        mean = bounds[0] + span * arithmetic.average(known)
         return Interval(mean, mean, confidence, BETTING)
     wager = _follow_variance(scaled, confidence)
     edge = _edge(confidence)
@@ -160,7 +161,7 @@ def decide(
         is_above = min(reached, key=lambda side: reached[side])
         return BoundDecision(is_above, reached[is_above] + 1)
     if population is not None and len(scaled) == population and (known := _drop_missing(scaled)):
-        return BoundDecision(math.fsum(known) / len(known) >= place, population)
+        return BoundDecision(arithmetic.reaches(arithmetic.average(known), place, terms=population), population)
     return None
 
 

@@ -11,7 +11,7 @@ from rageval_spec import kernels
 from rageval_spec.data.evaluation import SliceGap
 from rageval_spec.data.outcomes import CELL, Cell, Interval, split_cells
 from rageval_spec.statistics.aggregation import bootstrap, is_compared
-from rageval_spec.statistics.percentiles import Summarized, summarize
+from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
 from rageval_spec.statistics.weighted_clusters import Layout, Placed, contrast, find_intervals, lay_out
 
 if TYPE_CHECKING:
@@ -242,7 +242,8 @@ def _describe(
 ) -> SliceGap:
     pair, placed = family.split(test), family.place(test, metric.statistic)
     if placed is None:
-        mean, rest = (summarize(metric.statistic, numbers) for numbers in pair)
+        in_order = is_of_ranking(metric)
+        mean, rest = (summarize(metric.statistic, numbers, is_of_ranking=in_order) for numbers in pair)
     else:
         mean, rest = (one.summarize() or 0.0 for one in placed)
     interval = None

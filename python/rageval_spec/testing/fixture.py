@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.testing.spec_collection import explain_gate
 from rageval_spec.wording import ADJUSTED, format_interval, format_p_value, tell_apart
@@ -104,8 +105,11 @@ def _check_names(wanted: Sequence[str], changes: Sequence[MetricChange]) -> None
 def _is_regression(one: MetricChange, alpha: float, max_drop: float | None) -> bool:
     if not one.is_worse or one.difference is None:
         return False
-    is_significant = one.comparison is not None and one.comparison.p_adjusted < alpha
-    return is_significant or (max_drop is not None and abs(one.difference) > max_drop)
+    is_significant = one.comparison is not None and arithmetic.exceeds(alpha, one.comparison.p_adjusted)
+    if is_significant or max_drop is None:
+        return is_significant
+    drop, before = abs(one.difference), one.before
+    return arithmetic.exceeds(drop, max_drop, terms=before.scored, scale=before.mean or 0.0)
 
 
 def _refuse(one: MetricChange, name: str) -> str:

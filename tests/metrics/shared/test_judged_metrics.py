@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rageval_spec import registry
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Failed, Finding
@@ -19,7 +17,6 @@ from rageval_spec.metrics.shared.judged_metrics import (
     RefusalAwareMetric,
     collect_notes,
     explain_inability,
-    f_beta,
     is_met,
     judge_each,
     measure_finding,
@@ -186,24 +183,6 @@ def test_notes_name_the_assessment_if_there_are_several() -> None:
     )
     assert collect_notes([ANSWER_IN_CONTEXTS], found[:1]) == (both, slow)
     assert collect_notes([], []) == ()
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.1, 10))
-def test_f_beta_is_the_weighted_harmonic_mean(precision: float, recall: float, beta: float) -> None:
-    value = f_beta(precision, recall, beta)
-    if precision < 1e-9 or recall < 1e-9:
-        assert value <= 1e-6
-        return
-    weight = 1 / (1 + beta**2)
-    assert value == pytest.approx(1 / (weight / precision + (1 - weight) / recall), rel=1e-6)
-    assert min(precision, recall) - 1e-9 <= value <= max(precision, recall) + 1e-9
-
-
-def test_f_beta_by_counts() -> None:
-    # 2 right, 1 wrong, 2 missing: 2 / (2 + 0.5 * (1 + 2)) = 4/7
-    assert f_beta(2 / 3, 2 / 4) == pytest.approx(4 / 7)
-    assert f_beta(2 / 3, 2 / 4, 2.0) == pytest.approx(5 * 2 / (5 * 2 + 4 * 2 + 1))
-    assert f_beta(0.0, 0.0) == 0.0
 
 
 WORDS = [word for word in registry.words("metrics") if issubclass(registry.load("metrics", word), RefusalAwareMetric)]

@@ -5,15 +5,18 @@ How far a number may fall below a baseline.
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.arithmetic import reaches
 from rageval_spec.data.bands import make_scale
 from rageval_spec.data.outcomes import BaselineChange, Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more, decide
@@ -55,8 +58,40 @@ def test_bounds_are_compared_exactly_and_shown_with_enough_digits() -> None:
     assert checked.outcome == "fail"
     assert checked.reason == "ndcg@10 of bm25 is 0.44999999, below the minimum 0.45000000"
     assert check({"min": 0.3}, cell(0.1 + 0.2)).outcome == "pass"
-    nearly = check({"min": 0.3}, cell(0.3 - 2**-54))
-    assert nearly.reason == "ndcg@10 of bm25 is 0.2999999999999999, below the minimum 0.3000000000000000"
+    nearly = check({"min": 0.3}, cell(0.3 - 1e-13))
+    assert nearly.reason == "ndcg@10 of bm25 is 0.2999999999999, below the minimum 0.3000000000000"
+
+
+@pytest.mark.parametrize("numbers", [(0.7, 0.8, 0.75), (0.75,) * 7, (0.1,) * 3, (0.7,) * 11, (1 / 3,) * 9])
+@pytest.mark.parametrize("key", ["min", "max", "target"])
+def test_a_number_at_its_bound_meets_it_whatever_rounding_did(numbers: tuple[float, ...], key: str) -> None:
+    bound, added = sum(map(Fraction, numbers)) / len(numbers), sum(numbers) / len(numbers)
+    for mean in (added, math.nextafter(added, 0), math.nextafter(added, 1)):
+        found = check({key: float(bound)}, cell(mean, scored=40))
+        assert found.outcome == "pass"
+        assert "exactly the" in found.reason
+
+
+@pytest.mark.parametrize(("after", "before", "drop"), [(0.4, 0.42, 0.02), (0.7, 0.8, 0.1), (0.57, 0.6, 0.03)])
+def test_a_drop_of_exactly_what_is_allowed_is_allowed(after: float, before: float, drop: float) -> None:
+    gate = {"baseline": "main", "max_drop": drop}
+    against = comparison(after - before, baseline_mean=before)
+    found = check(gate, cell(after), against=against)
+    assert (found.outcome, f"{drop:.3f} below main" in found.reason) == ("pass", True)
+    assert "within the allowed" in found.reason
+    more = check(gate, cell(after), against=replace(against, difference=after - before - 1e-6))
+    assert more.outcome == "fail"
+
+
+def test_a_difference_that_is_only_rounding_is_no_drop() -> None:
+    found = check({"baseline": "main"}, against=comparison(-(2**-54), baseline_mean=0.4))
+    assert (found.outcome, "level with main" in found.reason) == ("pass", True)
+
+
+def test_an_interval_that_ends_at_the_bound_clears_it() -> None:
+    ends = Interval(math.nextafter(0.75, 0), 0.9, 0.95, "bootstrap-bca")
+    assert check({"min": 0.75, "decide": "certain"}, cell(0.8, interval=ends)).outcome == "pass"
+    assert check({"min": 0.75, "on": "lower"}, cell(0.8, interval=ends)).outcome == "pass"
 
 
 def test_a_missing_interval_fails_a_gate_that_needs_it() -> None:
@@ -519,7 +554,7 @@ ENDS = st.tuples(*[st.floats(-1, 1)] * 3).map(sorted)
 def test_a_decision_holds_for_every_number_in_the_interval(ends: list[float], bound: float, below_is_bad: bool) -> None:
     low, point, high = ends
     outcome = decide(GateEstimate(point, low, high, 10), bound, below_is_bad=below_is_bad, miss="fail")
-    misses = {value < bound if below_is_bad else value > bound for value in (low, point, high)}
+    misses = {not reaches(*((one, bound) if below_is_bad else (bound, one)), terms=10) for one in (low, point, high)}
     assert outcome == ("inconclusive" if len(misses) == 2 else "fail" if misses == {True} else "pass")
 
 

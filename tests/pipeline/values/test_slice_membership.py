@@ -275,3 +275,10 @@ def test_a_condition_is_told_in_words() -> None:
     assert describe(ConditionNode(column="hops", min=2, max=4)) == "hops is at least 2 and at most 4"
     assert describe(ConditionNode(column="kind", among=("a", True))) == "kind is a or true"
     assert describe(ConditionNode(column="kind", contains="x")) == "kind contains 'x'"
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds"), [(0.1 + 0.2, {"max": 0.3}), (0.8 - 0.1, {"min": 0.7}), (0.3, {"min": 0.3})]
+)
+def test_a_computed_value_is_at_the_bound_that_it_is_written_as(value: float, bounds: dict[str, float]) -> None:
+    assert holds(ConditionNode(column="share", **bounds), value)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels, registry, runner
+from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Cell, Interval, split_cells
 from rageval_spec.errors import UsageError
@@ -160,7 +161,7 @@ def _is_whole(evaluation: Evaluation, system: str, metric: str) -> bool:
 
 def _mean(evaluation: Evaluation, system: str, metric: str) -> float:
     cells = [evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets]
-    return sum(cell.mean for cell in cells if cell is not None and cell.mean is not None) / len(cells)
+    return arithmetic.average(cell.mean for cell in cells if cell is not None and cell.mean is not None)
 
 
 def _split(values: pl.DataFrame) -> Samples:

@@ -22,6 +22,7 @@ from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
+from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows, read_shares
@@ -306,7 +307,7 @@ class GenerationPlan:
         lines += self.expectation.render().splitlines()
         if any(model.calls for model in self.expectation.models):
             lines.append("each question that fails a check is replaced, which costs about as much again")
-        if self.max_cost is not None and (self.expectation.cost or 0) > self.max_cost:
+        if self.max_cost is not None and arithmetic.exceeds(self.expectation.cost or 0, self.max_cost):
             lines.append(f"this is more than {self.max_cost:g} USD: it will stop there, and another run continues")
         return lines
 

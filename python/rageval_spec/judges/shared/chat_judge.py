@@ -39,7 +39,7 @@ from rageval_spec.judging.prompts import (
     make_schema,
     settle,
 )
-from rageval_spec.judging.segments import Segment, list_pieces, split_segments
+from rageval_spec.judging.segments import Segment, list_pieces, score_claims, split_segments
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
 
@@ -262,7 +262,7 @@ class PiecewiseJudge(ChatJudge[PN]):
             for piece, opinion in zip((matter.piece for matter in matters), known, strict=True)
             if piece is not None
         )
-        return Finding(sum(claim.score for claim in claims) / len(claims), claims)
+        return Finding(score_claims(claims), claims)
 
     def _remark(self, opinions: Sequence[PieceOpinion | Failed]) -> tuple[Note, ...]:
         """A note on how many replies lack the probabilities that the spec asks for."""

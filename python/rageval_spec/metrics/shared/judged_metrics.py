@@ -323,13 +323,6 @@ def without_unknown(**details: Any) -> dict[str, Any]:
     return {key: value for key, value in details.items() if value is not None}
 
 
-def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
-    """(1 + beta^2) * precision * recall / (beta^2 * precision + recall); 0 if both are 0."""
-    if precision == 0 or recall == 0:
-        return 0.0
-    return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
-
-
 class RefusalNode(JudgeMetricNode):
     """The keys of a metric for which an answer that only refuses claims nothing."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Ability, Criterion, Estimate
 from rageval_spec.data.outcomes import Note
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
@@ -134,7 +135,7 @@ class PairedMetric(ConditionalJudge[P]):
             if rightness[place].value is None:
                 reason = f"query {samples[place].query_id}: {rightness[place].reason}"
                 return Measurement(None, rightness[place].status, reason, rightness[place].details)
-        means = [sum(rightness[p].value or 0.0 for p in places) / len(places) for places in group.places.values()]
+        means = [arithmetic.average(rightness[p].value or 0.0 for p in places) for places in group.places.values()]
         pairs.append(RightnessPair(*means))
         measured = self.measure_pair(pairs[-1])
         answers = [
@@ -174,7 +175,7 @@ def _remark(pairs: Sequence[RightnessPair], first: str, second: str) -> tuple[No
     """A note on how right the answers are under each condition, over the groups that have both."""
     if not pairs:
         return ()
-    means = (sum(pair[side] for pair in pairs) / len(pairs) for side in (0, 1))
+    means = (arithmetic.average(pair[side] for pair in pairs) for side in (0, 1))
     shown = ", ".join(f"{mean:.3f} under '{name}'" for mean, name in zip(means, (first, second), strict=True))
     return (Note("right_by_condition", f"answers are right: {shown}, over {count_noun(len(pairs), 'group')}"),)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.datasets import EvaluatedQueries, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Counted, Drop, read_drop, split_cells
@@ -378,8 +379,8 @@ class Look(NamedTuple):
             return None
         if decision is None:
             return None
-        mean = math.fsum(known) / len(known)
-        seen = mean >= self.bound if self.passes_above else mean <= self.bound
+        ends = arithmetic.average(known), self.bound
+        seen = arithmetic.reaches(*(ends if self.passes_above else ends[::-1]), terms=len(known))
         return seen if seen == (decision.is_above == self.passes_above) else None
 
     def _compare(self, confidence: float) -> BoundDecision | None:

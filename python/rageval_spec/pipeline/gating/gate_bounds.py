@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.data.outcomes import BaselineChange, Counted, Drop, DropSeverity, Verdict, rank_outcome, read_drop
@@ -55,11 +56,12 @@ _Check: TypeAlias = Callable[..., BoundResult]
 
 
 class _Subject(NamedTuple):
-    """The number that `on:` selects, its name, and the number of digits to show."""
+    """The number that `on:` selects, its name, the number of digits to show, and of how many values it was made."""
 
     name: str
     value: float
     digits: int
+    terms: int
 
 
 def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[BoundResult]:
@@ -105,27 +107,28 @@ def check_level(word: str, scale: BandScale, gate: GateNode, cell: Aggregate, ce
     kind = f"level {word}" + ("" if scale.name == "custom" else f" ({scale.name})") + ", which starts at"
     finding = check(bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
     assert finding.observed is not None
-    return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed).word})")
+    return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed, cell.scored).word})")
 
 
 def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:
     digits = 0 if cell.statistic == "sum" else DIGITS
     if gate.on == "mean" and cell.mean is not None:
-        return _Subject(cell_name, cell.mean, digits)
+        return _Subject(cell_name, cell.mean, digits, cell.scored)
     if cell.interval is None:
         return None
     name = f"the {gate.on} end of the {format_percent(cell.interval.confidence)} interval of {cell_name}"
-    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits)
+    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits, cell.scored)
 
 
 def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
     value = subject.value
-    seen, shown = tell_apart(value, bound, digits=subject.digits)
-    missed = value < bound if below_is_bad else value > bound
-    if missed:
-        relation = "below" if below_is_bad else "above"
-    elif value == bound:
+    is_level = arithmetic.is_level(value, bound, terms=subject.terms)
+    seen, shown = tell_apart(bound if is_level else value, bound, digits=subject.digits)
+    missed = not is_level and (value < bound) == below_is_bad
+    if is_level:
         relation = "exactly"
+    elif missed:
+        relation = "below" if below_is_bad else "above"
     else:
         relation = "at least" if below_is_bad else "at most"
     outcome: Verdict = miss if missed else "pass"
@@ -158,7 +161,7 @@ def check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Bo
     """Whether enough queries could be scored, for `min_scored`."""
     asked = cell.total - cell.excused
     share = cell.scored / asked if asked else 0.0
-    if share < gate.min_scored:
+    if not arithmetic.reaches(share, gate.min_scored):
         seen, required = tell_apart(share, gate.min_scored, format_percent, digits=1)
         seen += f" of the {asked} that can have a value" if cell.excused else ""
         required += " (min_scored)"
@@ -196,7 +199,7 @@ def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Boun
     There is no warning if the gate sets `min_scored`, which states how few queries are enough.
     """
     share = cell.scored / cell.total
-    if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
+    if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and arithmetic.reaches(share, gate.min_scored)):
         accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
         seen = f"{cell_name} is {format_mean(cell)}, but only {describe_scored(cell)} ({format_percent(share)})"
         yield BoundResult("warn", f"{seen}; {accept}")
@@ -264,7 +267,7 @@ def _resolve(
     amount = drop.resolve(base)
     share = f" ({drop} of {format_number(abs(base))})" if drop.is_share else ""
     share += ", so no drop is small enough; write the amount as a number" if drop.is_share and base == 0 else ""
-    return _Limit(amount, miss, tell_apart(size, amount)[1], share, severity)
+    return _Limit(amount, miss, tell_apart(_snap(size, amount, comparison), amount)[1], share, severity)
 
 
 def _find_allowed(limits: Iterable[_Limit]) -> float | None:
@@ -327,9 +330,10 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     """
     if comparison.interval is None:
         return _lack_drop_interval(gate, cell_name, "decide: certain")
-    ends, change = (comparison.interval.low, comparison.interval.high), comparison.difference
+    ends, change = (comparison.interval.low, comparison.interval.high), _snap(comparison.difference, 0.0, comparison)
     labels = None if comparison.correction is None else comparison.correction.labels
-    estimate = GateEstimate(change, *ends, labels or comparison.queries, is_of_labels=labels is not None)
+    count, scale = labels or comparison.queries, comparison.baseline_mean or 0.0
+    estimate = GateEstimate(change, *ends, count, is_of_labels=labels is not None, scale=scale)
     limits = _list_limits(gate, comparison, abs(change))
     findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
@@ -337,7 +341,7 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     interval = f"{format_interval(comparison.interval)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
     sentence += _describe_accepted(comparison)
-    severity = _find_severity(limits, ends[0] if lower_is_better else -ends[1])
+    severity = _find_severity(limits, ends[0] if lower_is_better else -ends[1], comparison)
     relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
     return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
 
@@ -354,10 +358,21 @@ def _decide_limit(gate: GateNode, limit: _Limit, estimate: GateEstimate, lower_i
     return BoundResult(outcome, "", relation, estimate.point, counts_as if outcome == "inconclusive" else None)
 
 
-def _find_severity(limits: Iterable[_Limit], size: float) -> DropSeverity | None:
+def _find_severity(limits: Iterable[_Limit], size: float, comparison: Comparison) -> DropSeverity | None:
     """The worst severity that a drop of this size has."""
-    exceeded = [limit.severity for limit in limits if limit.severity is not None and size > limit.amount]
+    exceeded = [limit.severity for limit in limits if limit.severity and _is_exceeded(limit, size, comparison)]
     return exceeded[-1] if exceeded else None
+
+
+def _is_exceeded(limit: _Limit, drop: float, comparison: Comparison) -> bool:
+    """Whether a drop is larger than a limit, by more than the rounding of the two numbers that it lies between."""
+    return _snap(drop, limit.amount, comparison) > limit.amount
+
+
+def _snap(change: float, bound: float, comparison: Comparison) -> float:
+    """The change; the bound, if the two differ by no more than the rounding of the numbers that it lies between."""
+    scale = comparison.baseline_mean or 0.0
+    return bound if arithmetic.is_level(change, bound, terms=comparison.queries, scale=scale) else change
 
 
 def _describe_accepted(comparison: Comparison) -> str:
@@ -366,10 +381,10 @@ def _describe_accepted(comparison: Comparison) -> str:
 
 def _change(gate: GateNode, comparison: Comparison) -> float | None:
     if gate.on == "mean":
-        return comparison.difference
+        return _snap(comparison.difference, 0.0, comparison)
     if comparison.interval is None:
         return None
-    return comparison.interval.low if gate.on == "lower" else comparison.interval.high
+    return _snap(comparison.interval.low if gate.on == "lower" else comparison.interval.high, 0.0, comparison)
 
 
 def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
@@ -387,27 +402,28 @@ def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
 def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float) -> BoundResult:
     """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""
     limits = _list_limits(gate, comparison, drop)
-    exceeded = [limit for limit in limits if drop > limit.amount]
-    misses = {limit.miss for limit in exceeded}
+    misses = {limit.miss for limit in limits if _is_exceeded(limit, drop, comparison)}
     outcome: Counted = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
-    relation = _describe_relation(gate, limits, drop)
-    if outcome != "pass" and gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
+    relation = _describe_relation(gate, limits, drop, comparison)
+    if outcome != "pass" and gate.alpha is not None and arithmetic.reaches(comparison.p_adjusted, gate.alpha):
         is_bounded = gate.max_drop is not None or gate.severities is not None
         outcome = "warn" if is_bounded else "pass"
         relation = f"{relation}: not significant".removeprefix(": ")
     sentence = _describe_change(gate, comparison, cell_name, change, relation)
-    return BoundResult(outcome, *sentence, change, None, _find_allowed(limits), _find_severity(limits, drop))
+    severity = _find_severity(limits, drop, comparison)
+    return BoundResult(outcome, *sentence, change, None, _find_allowed(limits), severity)
 
 
-def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float) -> str:
+def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float, comparison: Comparison) -> str:
     """The drop beside what the gate allows; "" if nothing dropped or any drop is too much."""
     if drop <= 0:
         return ""
     allowed = next((limit for limit in limits if gate.max_drop is not None and limit.severity is None), None)
-    parts = (
-        [] if allowed is None else [f"{'more than' if drop > allowed.amount else 'within'} the allowed {allowed.told}"]
-    )
-    if severity := _find_severity(limits, drop):
+    parts = []
+    if allowed is not None:
+        relation = "more than" if _is_exceeded(allowed, drop, comparison) else "within"
+        parts.append(f"{relation} the allowed {allowed.told}")
+    if severity := _find_severity(limits, drop, comparison):
         told = next(limit.told for limit in limits if limit.severity == severity)
         parts.append(f"a regression of {severity} severity, which begins at {told}")
     elif gate.severities is not None and allowed is None:
@@ -430,7 +446,8 @@ def _show_size(gate: GateNode, comparison: Comparison, change: float) -> str:
     """The distance, with enough digits to tell it from the allowed drop."""
     if gate.max_drop is None:
         return format_number(abs(change))
-    return tell_apart(abs(change), read_drop(gate.max_drop).resolve(comparison.baseline_mean or 0.0))[0]
+    allowed = read_drop(gate.max_drop).resolve(comparison.baseline_mean or 0.0)
+    return tell_apart(_snap(abs(change), allowed, comparison), allowed)[0]
 
 
 _MOST = 1_000_000
@@ -440,13 +457,17 @@ _ROUNDING = 1e-9
 
 
 class GateEstimate(NamedTuple):
-    """A number with its interval, from `queries` queries; or from as many labels, for a number corrected by labels."""
+    """A number with its interval, from `queries` queries; or from as many labels, for a number corrected by labels.
+
+    `scale` is the size of the two numbers, if it is a difference.
+    """
 
     point: float
     low: float
     high: float
     queries: int
     is_of_labels: bool = False
+    scale: float = 0.0
 
 
 def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:
@@ -456,9 +477,10 @@ def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Co
     """
     worst, best = (estimate.low, estimate.high) if below_is_bad else (-estimate.high, -estimate.low)
     least = bound if below_is_bad else -bound
-    if worst >= least:
+    reaches = partial(arithmetic.reaches, terms=estimate.queries, scale=estimate.scale)
+    if reaches(worst, least):
         return "pass"
-    return miss if best < least else "inconclusive"
+    return "inconclusive" if reaches(best, least) else miss
 
 
 def describe_decision(outcome: Verdict, estimate: GateEstimate, bound: float, limit: str, *, below_is_bad: bool) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS, ConditionNode, Scalar, SliceNode
 from rageval_spec.wording import count_noun
@@ -296,7 +297,9 @@ def _equals(value: Scalar, wanted: Scalar) -> bool:
 
 
 def _is_within(number: float | None, low: float | None, high: float | None) -> bool:
-    return number is not None and (low is None or number >= low) and (high is None or number <= high)
+    if number is None:
+        return False
+    return (low is None or arithmetic.reaches(number, low)) and (high is None or arithmetic.reaches(high, number))
 
 
 def describe(condition: ConditionNode) -> str:
