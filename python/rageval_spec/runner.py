@@ -170,7 +170,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
-            display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
+            display.describe_spending = budget.describe_progress
             parts = spec_plugins.build_parts(
                 spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
             )
@@ -286,7 +286,7 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
 
 
 def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:
-    expected = expect(parts, limit)
+    expected = replace(expect(parts, limit), limits=spec.limits.call_limits)
     if spec.stopping is None:
         return expected
     stopper = Stopper(spec, parts, {})
@@ -415,8 +415,7 @@ def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 def _keep(outcome: RunOutcome, label: str | None, folder: Path, recorder: Recorder) -> RunOutcome:
     """Record the evaluation, and save it as a baseline if there is a label and nothing failed."""
     is_complete = outcome.exit_code not in (BROKEN, NOTHING_SCORED)
-    cost = outcome.spent.cost if outcome.spent.calls else None
-    unrecorded = recorder.record(outcome.evaluation, cost, label if is_complete else None)
+    unrecorded = recorder.record(outcome.evaluation, outcome.spent.total_cost, label if is_complete else None)
     outcome = replace(outcome, unrecorded=unrecorded)
     if label is None or not is_complete:
         return replace(outcome, unsaved=label)

@@ -10,6 +10,7 @@ How labelled answers were chosen, and what readers are told about it.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -210,3 +211,24 @@ def test_a_promise_from_answers_that_were_picked_is_one_about_such_answers() -> 
     assert explain_promise(describe_sampling([item(None, ""), item(None, "")])) is None
     for picked in ([item(1.0, "low"), item(0.05)], [item(0.5), item(None)], [item(1.0, "low"), item(1.0, "low")]):
         assert "not at random" in (explain_promise(describe_sampling(picked)) or "")
+
+
+def test_the_order_of_a_file_of_labels_changes_nothing() -> None:
+    given = [label(f"q{number}", said, who) for number in (3, 1, 2) for said, who in ((1.0, "eve"), (0.0, "ann"))]
+    first = join(*given)
+    assert first.items == tuple(("golden", "v1", f"q{number}", None) for number in (1, 2, 3))
+    for order in permutations(given):
+        assert join(*order) == first
+
+
+def test_an_answer_that_two_selections_chose_was_chosen_by_either() -> None:
+    chosen = [
+        label("q1", 1.0, probability=0.1, reason="random"),
+        label("q1", 1.0, "bob", probability=0.5, reason="low"),
+    ]
+    joined = join(*chosen, label("q2", 0.0, probability=0.1, reason="random"))
+    assert joined.sampling is not None
+    assert joined.weights == pytest.approx((1 / (1 - 0.9 * 0.5), 10))
+    assert "1 labelled answer came from several selections" in " ".join(explain_sampling(joined.sampling))
+    alone = join(label("q1", 1.0, probability=0.1), label("q1", 1.0, "bob", probability=0.1))
+    assert alone.sampling is not None and (alone.sampling.repeated, alone.sampling.highest) == (0, 0.1)

@@ -301,7 +301,7 @@ def test_a_limit_stops_the_calls_and_keeps_earlier_results() -> None:
     assert len(model.calls) == 5
     failed = [one for one in found if isinstance(one, Failed)]
     assert (found.count(1), len(failed)) == (5, 45)
-    assert all("limits.max_calls: 5 of 5 calls made" in one.reason for one in failed)
+    assert all("limits.max_calls: 5 of 5 calls to models made" in one.reason for one in failed)
 
 
 def test_after_a_limit_stored_replies_still_count() -> None:

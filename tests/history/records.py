@@ -13,6 +13,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import History, StoredRecord
 from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
+from rageval_spec.plugin.budget import Cost
 from tests.sample_evaluation import make_evaluation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,8 +25,15 @@ def make_id(number: int) -> str:
     return f"{number:04x}{'0' * 28}"
 
 
+QUARTER = Cost(0.25, "known")
+
+
 def make_record(
-    number: int = 1, evaluation: Evaluation | None = None, *labels: str, branch: str = "main"
+    number: int = 1,
+    evaluation: Evaluation | None = None,
+    *labels: str,
+    branch: str = "main",
+    cost: Cost | None = QUARTER,
 ) -> StoredRecord:
     """A record whose time is `number` hours after noon."""
     circumstances = Circumstances(
@@ -33,7 +41,7 @@ def make_record(
         time=NOON + timedelta(hours=number),
         checkout=Checkout("c" * 40, branch, is_dirty=False),
         ci={"system": "gitlab", "run": str(number)},
-        cost=0.25,
+        cost=cost,
         seconds=12.5,
         labels=labels,
     )

@@ -5,15 +5,17 @@ The tables hold every column that records are written with.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.history import database
+from rageval_spec.history import database, evaluation_records
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import AGGREGATE_COLUMNS, MIGRATIONS, RECORD_COLUMNS, HistoryError, RecordFilter
+from rageval_spec.plugin.budget import Cost
 from tests.history.records import NOON, make_id, make_record, opened
 
 
@@ -130,3 +132,36 @@ def test_the_migrations_make_the_columns_that_are_written(tmp_path: Path) -> Non
             found = [name for _, name, *_ in history.connection.execute(f"PRAGMA table_info({table})")]
             assert found == list(columns)
         assert history.connection.find_version() == len(MIGRATIONS)
+
+
+COSTS = [Cost(0.25, "known"), Cost(0.4, "partly known"), Cost(None, "unknown"), None, Cost(0.0, "known")]
+
+
+def test_a_cost_is_told_as_far_as_it_is_known(tmp_path: Path) -> None:
+    records = [make_record(number, cost=cost) for number, cost in enumerate(COSTS)]
+    with opened(tmp_path, *records) as history:
+        entries = history.entries()[::-1]
+    assert [entry.shown_cost for entry in entries] == ["$0.25", "at least $0.40", "unknown", "", "$0.00"]
+    assert [entry.cost for entry in entries] == [0.25, 0.4, None, None, 0.0]
+
+
+def test_a_history_in_which_unknown_costs_were_zero_says_that_they_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = [name for name in RECORD_COLUMNS if name != "cost_status"]
+    with monkeypatch.context() as before:
+        before.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
+        before.setattr(database, "RECORD_COLUMNS", earlier)
+        with open_history(tmp_path / "history.db") as history:
+            history.add([make_record(1, cost=Cost(0.0, "known")), make_record(2), make_record(3, cost=None)])
+    with open_history(tmp_path / "history.db") as history:
+        assert [entry.shown_cost for entry in history.entries()] == ["", "$0.25", "unknown"]
+
+
+def test_a_record_that_an_earlier_version_kept_in_a_file_is_read(tmp_path: Path) -> None:
+    for number, (cost, shown) in enumerate([(0.0, "unknown"), (0.25, "$0.25"), (None, "")]):
+        record = make_record(number)
+        row = {name: value for name, value in record.row.items() if name != "cost_status"} | {"cost": cost}
+        path = evaluation_records.keep(replace(record, row=row), tmp_path)
+        with opened(tmp_path / str(number), evaluation_records.read(path)) as history:
+            assert [entry.shown_cost for entry in history.entries()] == [shown]

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.results import Break, Series, Trend
+from rageval_spec.drawing.trend_charts import draw_trend, write_trend
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import RecordFilter, StoredRecord
 from rageval_spec.history.trends import COST, DURATION, TrendFilter, collect_trend
+from rageval_spec.plugin.budget import Cost
 from tests.history.records import make_id, make_record, opened
 
 _MEAN = 6
@@ -118,3 +120,13 @@ def test_absent_metrics_and_records_are_errors(tmp_path: Path) -> None:
         collect(tmp_path, [], metric=None, dataset="none")
     with pytest.raises(UsageError, match="no record has the slice 'level=x'"):
         collect(tmp_path, [], slice="level=x")
+
+
+def test_a_cost_that_is_unknown_is_no_point_and_is_said(tmp_path: Path) -> None:
+    costs = [Cost(None, "unknown"), Cost(None, "unknown"), Cost(0.4, "partly known"), Cost(0.5, "known")]
+    trend = collect(tmp_path, [make_record(number, cost=cost) for number, cost in enumerate(costs)])
+    (cost,) = (one for one in trend.series if one.metric == COST)
+    assert [point.mean for point in cost.points] == [0.4, 0.5]
+    assert trend.remarks == ("the cost is unknown for 2 records and partly known for 1 record",)
+    assert trend.remarks[0] in draw_trend(trend, 80)
+    assert trend.remarks[0] in write_trend(trend).decode()

@@ -279,7 +279,7 @@ def test_the_limit_on_calls_counts_tries(serve: Serve) -> None:
     server = serve(always(Answer({}, 500)))
     model = build(server.url, Context("judge", budget=Budget(max_calls=4)))
     for text in ("0?", "1?"):
-        with pytest.raises(LimitError, match="4 of 4 calls made"):
+        with pytest.raises(LimitError, match="4 of 4 calls to models made"):
             model.ask(question(text))
     assert len(server.calls) == 4
 
@@ -289,7 +289,7 @@ def test_the_limit_on_calls_stops_only_questions_without_a_stored_reply(serve: S
     model = build(server.url, Context("judge", answers=MemoryAnswers(), budget=Budget(max_calls=2)))
     model.ask(question("0?"))
     model.ask(question("1?"))
-    with pytest.raises(LimitError, match="2 of 2 calls made"):
+    with pytest.raises(LimitError, match="2 of 2 calls to models made"):
         model.ask(question("2?"))
     assert model.ask(question("1?")).reused
     assert len(server.calls) == 2

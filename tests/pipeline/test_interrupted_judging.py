@@ -153,7 +153,7 @@ def test_a_limit_of_calls_stops_cleanly_and_continuing_pays_nothing_twice(tmp_pa
     spec = write_spec(tmp_path / "limited", server.url)
     stopped = subprocess.run(command(spec, "--set", "limits.max_calls=30"), check=False, capture_output=True, text=True)
     assert stopped.returncode == 3
-    assert "limits.max_calls: 30 of 30 calls made" in stopped.stderr
+    assert "limits.max_calls: 30 of 30 calls to models made" in stopped.stderr
     assert len(server.calls) == 30
     assert subprocess.run(command(spec), check=False).returncode == 0
     assert isinstance(server.chat, Judging)

@@ -17,7 +17,7 @@ from tests.systems.asking import Call, Said, Service
 from tests.tiny import write_spec
 
 ROWS = 36
-WHY = "limits.max_calls: 14 of 14 calls made"
+WHY = "limits.max_calls: 14 of 14 calls to systems made"
 STOP = f"{WHY}; run again to continue from the stored replies; each run has the full limit"
 
 
@@ -113,7 +113,9 @@ def test_questions_after_too_many_failures_do_not_count_as_failures(tmp_path: Pa
 def test_a_limit_of_no_calls_stops_everything(tmp_path: Path, service: Service) -> None:
     outcome = evaluate(tmp_path, service.url, limits={"max_calls": 0})
     assert service.calls == []
-    assert outcome.failures[0].message.startswith("none of 36 queries was asked: limits.max_calls: 0 of 0 calls made")
+    assert outcome.failures[0].message.startswith(
+        "none of 36 queries was asked: limits.max_calls: 0 of 0 calls to systems made"
+    )
     assert {status for status, _ in statuses(outcome, "error_rate")} == {"error"}
 
 
@@ -136,9 +138,15 @@ def test_unasked_judgements_are_not_failures_of_the_judge(tmp_path: Path) -> Non
     found = outcome.evaluation.aggregate("faq", "bot", "polite")
     assert found is not None
     assert (found.scored, found.total) == (14, ROWS)
-    assert sum(status == "error" and reason == STOP for status, reason in statuses(outcome, "polite")) == 22
+    assert (
+        sum(
+            status == "error" and reason == STOP.replace("systems", "models")
+            for status, reason in statuses(outcome, "polite")
+        )
+        == 22
+    )
     notes = {note.code: note for note in outcome.evaluation.notes}
-    assert notes["stopped"].message == f"polite: 22 of 36 queries were not judged: {WHY}"
+    assert notes["stopped"].message == f"polite: 22 of 36 queries were not judged: {WHY.replace('systems', 'models')}"
     assert "failed_queries" not in notes
     assert outcome.exit_code == 3
     assert outcome.spent.errors == 0

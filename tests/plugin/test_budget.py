@@ -19,7 +19,7 @@ from rageval_spec.data.chat import (
     ReplyCounts,
 )
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.plugin.budget import Budget, EndpointUse, Memory, Reservation, Usage, Used
+from rageval_spec.plugin.budget import Budget, CallLimits, EndpointUse, Memory, Reservation, Usage, Used
 from rageval_spec.spec import loads
 
 SPEC = """version: 1
@@ -54,7 +54,7 @@ def test_calls_never_exceed_the_limit_however_many_threads_make_them() -> None:
 def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
     budget = Budget(max_calls=0)
     for _ in range(2):
-        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to continue"):
+        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls to models made; run again to continue"):
             begin_call(budget)
 
 
@@ -149,7 +149,7 @@ def test_retries_count_toward_the_limit_on_calls() -> None:
     begin_call(budget)
     budget.begin_retry()
     budget.begin_retry()
-    with pytest.raises(LimitError, match=r"limits\.max_calls: 3 of 3 calls made"):
+    with pytest.raises(LimitError, match=r"limits\.max_calls: 3 of 3 calls to models made"):
         budget.begin_retry()
     assert (budget.calls, budget.retries) == (1, 2)
 
@@ -221,7 +221,9 @@ def test_a_reservation_counts_its_call_its_retries_and_its_cost() -> None:
     assert (budget.cost, budget.under_way, budget.asked_of_systems) == (0.25, 0, 0)
     with Reservation(budget, is_of_system=True) as reservation:
         reservation.begin()
-        with pytest.raises(LimitError, match="3 of 3 calls made"):
+        reservation.begin_retry()
+        reservation.begin_retry()
+        with pytest.raises(LimitError, match="3 of 3 calls to systems made"):
             reservation.begin_retry()
     assert budget.asked_of_systems == 1
 
@@ -358,3 +360,79 @@ def test_as_many_errors_as_the_share_allows_are_allowed(share: float, asked: int
     assert budget.stopped is None
     budget.count_question(failed=True)
     assert budget.stopped is not None
+
+
+def count_calls(budget: Budget, *, is_of_system: bool, most: int = 100) -> int:
+    """How many calls may be made, up to `most`."""
+    for made in range(most):
+        try:
+            assert budget.try_call(is_of_system=is_of_system)
+        except LimitError:
+            return made
+        budget.end_call()
+    return most
+
+
+@pytest.mark.parametrize(
+    ("limits", "systems", "models"),
+    [
+        (60, 60, 60),
+        (CallLimits(systems=60, models=90), 60, 90),
+        (CallLimits(models=9), 100, 9),
+        (CallLimits(systems=9), 9, 100),
+        (None, 100, 100),
+    ],
+)
+def test_questions_to_systems_take_no_calls_from_models(
+    limits: int | CallLimits | None, systems: int, models: int
+) -> None:
+    assert count_calls(Budget(max_calls=limits), is_of_system=True) == systems
+    assert count_calls(Budget(max_calls=limits), is_of_system=False) == models
+    both = Budget(max_calls=limits)
+    assert count_calls(both, is_of_system=True, most=systems) == systems
+    assert count_calls(both, is_of_system=False) == models
+
+
+def test_a_retry_counts_where_its_call_does() -> None:
+    budget = Budget(max_calls=CallLimits(systems=2, models=1))
+    with Reservation(budget, is_of_system=True) as reservation:
+        reservation.begin()
+        reservation.begin_retry()
+        assert budget.try_call()
+        with pytest.raises(LimitError, match="2 of 2 calls to systems made"):
+            reservation.begin_retry()
+
+
+@pytest.mark.parametrize(
+    ("costs", "total", "told"),
+    [
+        ([], None, ""),
+        ([0.0], ("$0.00", "known"), "made 1 call"),
+        ([0.25, 0.5], ("$0.75", "known"), "made 2 calls, about 0.75 USD"),
+        ([None, None], ("unknown", "unknown"), "made 2 calls, cost unknown"),
+        (
+            [0.25, None],
+            ("at least $0.25", "partly known"),
+            "made 2 calls, at least 0.25 USD (the cost of 1 call is unknown)",
+        ),
+    ],
+)
+def test_an_unknown_cost_is_said_and_is_not_zero(
+    costs: list[float | None], total: tuple[str, str] | None, told: str
+) -> None:
+    budget = Budget()
+    for cost in costs:
+        with Reservation(budget) as reservation:
+            reservation.begin()
+            reservation.cost = cost
+    found = budget.total_cost
+    assert (None if found is None else (str(found), found.status)) == total
+    assert budget.describe() == told
+
+
+def test_limits_on_calls_are_written_as_one_number_or_as_two() -> None:
+    one = loads((SPEC % 0).replace("max_errors: 0", "max_calls: 60"), check_files=False)
+    two = loads((SPEC % 0).replace("max_errors: 0", "max_calls: {systems: 60, models: 500}"), check_files=False)
+    assert (one.limits.call_limits, two.limits.call_limits) == (CallLimits(60, 60), CallLimits(60, 500))
+    with pytest.raises(SpecError, match="did you mean 'systems'"):
+        loads((SPEC % 0).replace("max_errors: 0", "max_calls: {system: 60}"), check_files=False)

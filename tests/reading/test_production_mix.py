@@ -72,6 +72,10 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
         ("kind,share\na,0\n", "mix.csv:2:3: every share is 0; write the mix of production"),
         ("kind,weight\na,1\n", "mix.csv:1:6: no column has the shares in production; rename 'weight' to 'share'"),
         ("kind,n\na,1\n", "mix.csv:1:1: no column has the shares in production; write a header such as"),
+        (
+            "kind,count,share\na,9,0.1\n",
+            "mix.csv:1:6: the file has both 'share' and 'count', and they can say different things",
+        ),
         ("share\n1\n", "mix.csv:1:1: there is no column beside 'share' that tells questions apart"),
         ("kind,share\n", "mix.csv:1:1: a header and no rows"),
         ("kind,share\na,1,2\n", "mix.csv:2:1: 3 fields, but the header has 2"),
@@ -95,3 +99,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "mix.csv").write_bytes(b"kind,share\n\xff\xfe\x00,1\n")
     with pytest.raises(SpecError, match=r"mix\.csv:"):
         read_mix(tmp_path / "mix.csv")
+
+
+def test_accents_are_composed(tmp_path: Path) -> None:
+    assert read(tmp_path, "kind,share\ncafe\u0301,1\n").rows[0].values == {"kind": "caf\u00e9"}
+    assert "already on line 2" in fault(tmp_path, "kind,share\ncafe\u0301,1\ncaf\u00e9,1\n")

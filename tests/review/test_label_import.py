@@ -238,3 +238,15 @@ def test_only_csv_is_added_to_and_only_labels(tmp_path: Path) -> None:
         merge_labels([YES], ["yes"], tmp_path / "labels.jsonl")
     with pytest.raises(DataError, match="no column has the query id"):
         merge_labels([YES], ["yes"], write(tmp_path, "a,b\n1,2\n"))
+
+
+def test_a_second_selection_adds_its_reason_and_its_probability(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    first = replace(YES, reason="random", probability=0.1)
+    path.write_bytes(merge_labels([first], ["yes"]).content)
+    same = merge_labels([first], ["yes"], path)
+    merged = merge_labels([replace(first, reason="low", probability=0.5)], ["yes"], path)
+    assert (same.rechosen, merged.rechosen, merged.labels) == (0, 1, 1)
+    path.write_bytes(merged.content)
+    (found,) = read_labels([path])
+    assert (found.reasons, found.probability) == (("random", "low"), pytest.approx(0.55))

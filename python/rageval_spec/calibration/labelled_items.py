@@ -13,7 +13,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.findings import is_supported
-from rageval_spec.data.labels import RANDOM_REASONS, Label, LabelScale, average_labels, digest_answer
+from rageval_spec.data.labels import (
+    RANDOM_REASONS,
+    Label,
+    LabelScale,
+    average_labels,
+    digest_answer,
+    join_probabilities,
+    list_draws,
+    order_label,
+)
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError
 from rageval_spec.statistics.weighted_clusters import lay_out
@@ -91,6 +100,7 @@ class Sampling:
         lowest, highest: the smallest and the largest of these; None without one.
         reasons: why items were chosen, each word once: `random`, `low`; empty if the labels do not say.
         labels, seen: the number of labels, and of those whose annotator had seen what the judge says.
+        repeated: how many of the items were chosen by several selections.
     """
 
     items: int
@@ -100,6 +110,7 @@ class Sampling:
     reasons: tuple[str, ...]
     labels: int = 0
     seen: int = 0
+    repeated: int = 0
 
     @property
     def is_unequal(self) -> bool:
@@ -130,12 +141,17 @@ def describe_sampling(items: Sequence[Sequence[Label]]) -> Sampling:
         reasons=tuple(dict.fromkeys(words)),
         labels=len(labels),
         seen=sum(label.saw_judge for label in labels),
+        repeated=sum(len(list_draws(of)) > 1 for of in items),
     )
 
 
 def find_probability(labels: Sequence[Label]) -> float | None:
-    """The probability with which an item was chosen; the largest if its labels name several, None if they name none."""
-    return max((one.probability for one in labels if one.probability is not None), default=None)
+    """The probability with which an item was chosen; None if its labels name none.
+
+    If they name several, the item was chosen several times, and could have been by each.
+    """
+    draws = list_draws(labels)
+    return join_probabilities([probability for _, probability in draws]) if draws else None
 
 
 def weigh(items: Sequence[Sequence[Label]]) -> tuple[float, ...] | None:
@@ -159,6 +175,12 @@ def explain_sampling(sampling: Sampling) -> list[str]:
         told.append(
             f"Only {sampling.known} of {sampling.items} labelled answers have a probability of selection, so all count "
             "alike. The means are biased unless the answers were drawn at random."
+        )
+    if sampling.repeated:
+        told.append(
+            f"{count_noun(sampling.repeated, 'labelled answer')} came from several selections, and count with the "
+            "probability that one of them chose them. Those that one selection chose do not say how likely the others "
+            "were to choose them, so the means can be biased. Give all reasons to one `rageval-spec review select`."
         )
     if sampling.lacks_random:
         told.append(
@@ -200,7 +222,7 @@ class Joined:
 
     Attributes:
         metric: the metric.
-        items: the labelled items, in the order of the labels.
+        items: the labelled items, sorted.
         judged, labelled: the judge's value, and the mean of the labels, from 0 to 1, of each item.
         labels: all labels of these items.
         others: the judge's values of the items without a label, by item; claims if claims were labelled.
@@ -294,6 +316,8 @@ def join_labels(
         if NOT_KEPT in unused:
             told += "; name the spec instead of the results, or write 'samples: full' in it, without 'redact'"
         raise DataError(f"none of the {len(labels)} labels of {metric} belongs to a value of these results: {told}")
+    # What is drawn later is drawn by place, so the order of the file must not decide it.
+    found = {item: sorted(of, key=order_label) for item, of in sorted(found.items(), key=lambda one: _order(one[0]))}
     means = {item: average_labels(of, scale) for item, of in found.items()}
     return Joined(
         metric=metric,
@@ -310,6 +334,10 @@ def join_labels(
         scale=scale or LabelScale(),
         shares=_share(evaluation, values, metric),
     )
+
+
+def _order(item: Item) -> tuple[str, str, str, int]:
+    return item[0], item[1], item[2], -1 if item[3] is None else item[3]
 
 
 def find_clusters(evaluation: Evaluation) -> dict[tuple[str, str], tuple[str, int]]:

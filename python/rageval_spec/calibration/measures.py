@@ -143,7 +143,6 @@ WIDTH = 0.1
 _PARTS = (4, 2)
 _TIMES = (1, 2, 4, 8)
 _DRAWS = 30
-_RESAMPLES = 1000
 _MEASURED: tuple[Quantity, ...] = ("auroc", "kappa")
 
 
@@ -229,8 +228,8 @@ def plan_labels(
         return None
     widths: dict[str, float | None] = {one.name: _measure_width(one.interval) for one in measures}
     needs = [
-        _find_need(joined, spread, "corrected_mean", mean.interval, width, seed),
-        _find_need(joined, spread, "labels_alone", mean.labelled_interval, width, seed),
+        _find_need(spread, "corrected_mean", mean.interval, width, len(set(joined.clusters))),
+        _find_need(spread, "labels_alone", mean.labelled_interval, width, len(set(joined.clusters))),
     ]
     needs += [
         Need(name, max(len(joined.items), math.ceil(len(joined.items) * (now / width) ** 2)), now)
@@ -240,15 +239,10 @@ def plan_labels(
     return Learning(width, mean.rows, tuple(needs), _trace(joined, spread, needs, seed))
 
 
-def _find_need(
-    joined: Joined, spread: Spread, quantity: Quantity, interval: Interval | None, width: float, seed: int
-) -> Need:
+def _find_need(spread: Spread, quantity: Quantity, interval: Interval | None, width: float, questions: int) -> Need:
     """The need of a mean with the interval of that number."""
-    import numpy as np
-
     judged = quantity == "corrected_mean"
-    rate = spread.rate_need(np.array(joined.judged), np.array(joined.labelled), width, with_judge=judged)
-    bounds = bootstrap_interval(rate, len(joined.items), clusters=joined.clusters, resamples=_RESAMPLES, seed=seed)
+    bounds = spread.bound_labels(width, questions, judged=judged)
     return Need(quantity, spread.count_labels(width, judged=judged), _measure_width(interval), bounds)
 
 

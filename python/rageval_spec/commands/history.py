@@ -382,7 +382,9 @@ _COLUMNS: Mapping[str, str] = {
     **dict.fromkeys(("id", "time", "name", "labels", "commit", "branch"), "text"),
     "is_dirty": "boolean",
     **dict.fromkeys(("ci_system", "ci_run", "ci_url", "outcome", "spec_digest"), "text"),
-    **dict.fromkeys(("cost", "seconds"), "number"),
+    "cost": "number",
+    "cost_status": "text",
+    "seconds": "number",
 }
 
 
@@ -399,6 +401,7 @@ def _describe(entry: RecordSummary) -> dict[str, Any]:
         "outcome": entry.outcome,
         "spec_digest": entry.spec_digest,
         "cost": entry.cost,
+        "cost_status": entry.cost_status,
         "seconds": entry.seconds,
     }
 
@@ -465,7 +468,7 @@ def _summarize(entry: RecordSummary) -> tuple[str, ...]:
         ", ".join(entry.labels),
         entry.branch or "",
         _name_commit(entry),
-        "" if entry.cost is None else f"${entry.cost:,.2f}",
+        entry.shown_cost,
     )
 
 
@@ -495,7 +498,7 @@ def _show(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[str]:
         "branch": entry.branch or "",
         "CI": ", ".join(f"{key} {value}" for key, value in entry.ci.items()),
         "duration": "" if entry.seconds is None else f"{entry.seconds:,.1f} s",
-        "cost": "" if entry.cost is None else f"${entry.cost:,.2f}",
+        "cost": entry.shown_cost,
         "spec": entry.spec_digest,
     }
     for key, value in facts.items():

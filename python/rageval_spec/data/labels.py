@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -106,6 +107,25 @@ class Label:
 def digest_answer(text: str) -> str:
     """A digest of an answer's text. A label that names it belongs to this text and to no other."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_DIGEST_LENGTH]
+
+
+def order_label(label: Label) -> tuple[str, ...]:
+    """A key that sorts labels alike wherever they stand in their file."""
+    where = (label.dataset, label.system, label.query_id, label.metric, label.answer)
+    claim = "" if label.claim is None else f"{label.claim:09d}"
+    return (*where, claim, label.annotator, repr(label.value), label.time, label.reason, repr(label.probability))
+
+
+def list_draws(labels: Sequence[Label]) -> list[tuple[str, float]]:
+    """The selections that chose the item of these labels: the reason and the probability of each that names one."""
+    return [*dict.fromkeys((one.reason, one.probability) for one in labels if one.probability is not None)]
+
+
+def join_probabilities(probabilities: Sequence[float]) -> float:
+    """The probability that at least one of independent draws takes something."""
+    if len(probabilities) == 1:
+        return probabilities[0]
+    return 1 - math.prod(1 - probability for probability in probabilities)
 
 
 def find_ends(low: float, high: float | None) -> tuple[float, float]:

@@ -297,11 +297,13 @@ class Trend:
         name: the evaluation's name.
         series: those of metrics, then those of costs and durations.
         false_alarms: the probability that a stretch of points without a change gets a mark.
+        remarks: what a reader must know that no series shows, in sentences.
     """
 
     name: str
     series: tuple[Series, ...]
     false_alarms: float
+    remarks: tuple[str, ...] = ()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import wording
 from rageval_spec.data.outcomes import Cause, CauseCount, Correction, Interval
 from rageval_spec.drawing import legend
+from rageval_spec.statistics.raters.label_counts import bound_worth
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
@@ -230,13 +231,15 @@ def _gather_reasons(evaluation: Evaluation) -> dict[str, list[str]]:
 
 def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row:
     assert one.correction is not None
-    return _name(one, evaluation), *_cells(one.mean, one.interval, one.correction, digits, is_signed=False)
+    cells = _cells(one.mean, one.interval, one.correction, digits, is_signed=False)
+    return _name(one, evaluation), *cells, _tell_worth(one.correction, one.scored)
 
 
 def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row:
     assert one.correction is not None
     name = f"{_name(one, evaluation)} vs {one.baseline}"
-    return name, *_cells(one.difference, one.interval, one.correction, digits, is_signed=True)
+    cells = _cells(one.difference, one.interval, one.correction, digits, is_signed=True)
+    return name, *cells, _tell_worth(one.correction, one.queries)
 
 
 def _cells(
@@ -253,8 +256,17 @@ def _cells(
         show(value, interval),
         show(correction.labelled, correction.labelled_interval),
         str(correction.labels),
-        _NO_NUMBER if correction.worth is None else f"{correction.worth:.0f}",
     )
+
+
+def _tell_worth(correction: Correction, rows: int) -> str:
+    return describe_worth(correction.labels, correction.worth, rows, correction.labels) or _NO_NUMBER
+
+
+def describe_worth(labels: int, worth: float | None, rows: int, questions: int) -> str:
+    """`350 [310, 420]`: how many labels would be needed without the judge; "" if the labels do not tell."""
+    ends = None if worth is None else bound_worth(labels, worth, rows, questions)
+    return "" if ends is None else f"{worth:,.0f} [{ends[0]:,.0f}, {ends[1]:,.0f}]"
 
 
 def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:

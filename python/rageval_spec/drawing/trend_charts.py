@@ -32,6 +32,7 @@ def draw_trend(trend: Trend, width: int) -> str:
     if any(series.changes for series in trend.series):
         share = f"{trend.false_alarms:.0%}"
         lines += ["", f"▲▼ a change of level; without one, a stretch gets a mark with a probability of at most {share}"]
+    lines += ["", *trend.remarks] if trend.remarks else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -156,6 +157,7 @@ def write_trend(trend: Trend) -> bytes:
         charts=charts,
         records=records,
         false_alarms=f"{trend.false_alarms:.0%}",
+        remarks=trend.remarks,
         width=_WIDTH,
         height=_PAGE_HEIGHT,
         left=_LEFT,

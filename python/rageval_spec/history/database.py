@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.plugin.budget import Cost, CostStatus
 
 FILE = Path(".rageval") / "history.db"
 SHORTEST_ID = 4
@@ -60,7 +61,9 @@ class RecordSummary:
         is_dirty: whether tracked files differed from the commit; None if that is not known.
         ci: what the CI system told: "system", "run", "url" and "request" (the pull request).
         outcome: pass, warn, fail or error.
-        cost: the dollars spent on calls; None if no call was made.
+        cost: the dollars spent on calls, as far as they are known; None if no call was made, or if none are known.
+        cost_status: "known", "partly known" or "unknown"; None if no call was made, or if an earlier version wrote the
+            record.
         seconds: how long the evaluation took; None for an imported record that did not say.
         gates: the outcome of each gate with its numeric bounds.
         meaning: digests of what decides whether its numbers can be compared; see `history.metric_definitions`.
@@ -80,6 +83,14 @@ class RecordSummary:
     gates: Sequence[Mapping[str, Any]]
     meaning: Mapping[str, Any]
     labels: tuple[str, ...] = ()
+    cost_status: CostStatus | None = None
+
+    @property
+    def shown_cost(self) -> str:
+        """`$0.40`, `at least $0.40` or `unknown`; "" if no call was made."""
+        if self.cost is None and self.cost_status is None:
+            return ""
+        return str(Cost(self.cost, self.cost_status or "known"))
 
 
 class Number(NamedTuple):
@@ -378,6 +389,18 @@ def _parse(text: str) -> Any:
     return json.loads(text)
 
 
+def complete_row(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a record that was kept in a file, by this version or an earlier one, as the table now has it.
+
+    Raises:
+        KeyError: it lacks a column that every version has written.
+    """
+    row = {name: kept[name] for name in RECORD_COLUMNS if name not in _LATER_COLUMNS}
+    if "cost_status" in kept or row["cost"] != 0:
+        return {**row, "cost_status": kept.get("cost_status")}
+    return {**row, "cost": None, "cost_status": "unknown"}
+
+
 def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> RecordSummary:
     found = dict(zip(RECORD_COLUMNS, row, strict=True))
     return RecordSummary(
@@ -391,6 +414,7 @@ def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> RecordSummary:
         outcome=found["outcome"],
         spec_digest=found["spec_digest"],
         cost=found["cost"],
+        cost_status=found["cost_status"],
         seconds=found["seconds"],
         gates=_parse(found["gates"]),
         meaning=_parse(found["meaning"]),
@@ -412,7 +436,10 @@ RECORD_COLUMNS = (
     "seconds",
     "gates",
     "meaning",
+    "cost_status",
 )
+_LATER_COLUMNS = ("cost_status",)
+"""The columns that a record of an earlier version, kept in a file, lacks."""
 AGGREGATE_COLUMNS = (
     "record_id",
     "dataset",
@@ -451,6 +478,11 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             record_id TEXT NOT NULL REFERENCES rageval_records (id) ON DELETE CASCADE,
             part TEXT NOT NULL, content BYTES NOT NULL, PRIMARY KEY (record_id, part)
         )""",
+    ),
+    (
+        "ALTER TABLE rageval_records ADD COLUMN cost_status TEXT",
+        # A call without a price used to count as 0 dollars.
+        "UPDATE rageval_records SET cost = NULL, cost_status = 'unknown' WHERE cost = 0",
     ),
 )
 """The statements that lead from each schema version to the next. Entries are only ever added at the end.

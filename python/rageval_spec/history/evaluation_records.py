@@ -33,6 +33,7 @@ from rageval_spec.store.disk import write_atomically
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Evaluation
+    from rageval_spec.plugin.budget import Cost
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -58,12 +59,12 @@ class Recorder:
         self._began = time.monotonic()
         self._wait_for_checkout = Checkout if self._place is None else start_finding_checkout(spec.folder)
 
-    def record(self, evaluation: Evaluation, cost: float | None, label: str | None = None) -> str | None:
+    def record(self, evaluation: Evaluation, cost: Cost | None, label: str | None = None) -> str | None:
         """Record the evaluation, and send the records that earlier evaluations could not send.
 
         Args:
             evaluation: the evaluation.
-            cost: the dollars spent on calls; None if no call was made.
+            cost: what the calls cost; None if no call was made.
             label: the label that the record gets.
 
         Returns:
@@ -80,7 +81,7 @@ class Recorder:
         except Exception as error:
             return self._keep(record, error)
 
-    def _build(self, evaluation: Evaluation, cost: float | None, label: str | None) -> database.StoredRecord:
+    def _build(self, evaluation: Evaluation, cost: Cost | None, label: str | None) -> database.StoredRecord:
 
         circumstances = Circumstances(
             id=self.id,
@@ -151,7 +152,7 @@ def read(path: Path) -> database.StoredRecord:
     try:
         kept: Any = json.loads(path.read_bytes())
         contents = {part: base64.b64decode(content) for part, content in kept["contents"].items()}
-        row = {name: kept["row"][name] for name in database.RECORD_COLUMNS}
+        row = database.complete_row(kept["row"])
         return database.StoredRecord(row, [tuple(one) for one in kept["aggregates"]], contents, tuple(kept["labels"]))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
@@ -364,7 +365,7 @@ class Circumstances:
         time: when it ended, in UTC.
         checkout: the commit and the branch.
         ci: what `find_ci_run` found; its branch and commit count where the checkout has none.
-        cost: the dollars spent on calls; None if no call was made, or the price of none is known.
+        cost: what the calls cost; None if no call was made.
         seconds: how long it took.
         labels: the labels to give the record.
     """
@@ -373,7 +374,7 @@ class Circumstances:
     time: datetime
     checkout: Checkout = field(default_factory=Checkout)
     ci: Mapping[str, str] = field(default_factory=dict)
-    cost: float | None = None
+    cost: Cost | None = None
     seconds: float | None = None
     labels: Sequence[str] = ()
 
@@ -393,7 +394,8 @@ def build_record(
         "ci": _to_json(ci),
         "outcome": evaluation.verdict,
         "spec_digest": evaluation.spec_digest,
-        "cost": circumstances.cost,
+        "cost": None if circumstances.cost is None else circumstances.cost.dollars,
+        "cost_status": None if circumstances.cost is None else circumstances.cost.status,
         "seconds": circumstances.seconds,
         "gates": _to_json(_list_gates(evaluation)),
         "meaning": _to_json(take_meaning(evaluation, spec)),

@@ -14,6 +14,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.history.database import History, Number, RecordFilter, RecordSummary
 from rageval_spec.history.metric_definitions import WEIGHTS
 from rageval_spec.statistics.sequential_analysis import ALPHA, find_changes
+from rageval_spec.wording import count_noun
 
 COST = "cost in dollars"
 DURATION = "duration in seconds"
@@ -64,7 +65,7 @@ def collect_trend(history: History, chosen: RecordFilter, wanted: TrendFilter) -
         raise _explain(history, chosen, wanted, {entry.id for entry in of_name})
     series = [_build_series(key, found, of_name) for key, found in rows.items()]
     series.sort(key=lambda one: one.metric != wanted.metric and one.metric.startswith(_LATENCY))
-    return Trend(name, (*series, *_build_expenses(of_name)), ALPHA)
+    return Trend(name, (*series, *_build_expenses(of_name)), ALPHA, _remark_on_costs(of_name))
 
 
 def _collect_numbers(
@@ -174,3 +175,10 @@ def _build_expenses(entries: Sequence[RecordSummary]) -> Iterator[Series]:
         ]
         if points:
             yield Series(metric, "", "", None, tuple(points), changes=tuple(_mark_changes(points, ())))
+
+
+def _remark_on_costs(entries: Sequence[RecordSummary]) -> tuple[str, ...]:
+    """How many records have a cost that is not, or not wholly, known; () if none has."""
+    counts = {status: sum(one.cost_status == status for one in entries) for status in ("unknown", "partly known")}
+    told = [f"{status} for {count_noun(count, 'record')}" for status, count in counts.items() if count]
+    return (f"the cost is {' and '.join(told)}",) if told else ()

@@ -272,7 +272,7 @@ class Chat(ChatModel[ChatNode]):
 
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
-        with Reservation(self.context.budget, self._cost(tokens.input, tokens.output)) as reservation:
+        with Reservation(self.context.budget, self._cost(tokens.input, tokens.output) or 0.0) as reservation:
 
             def keep(reply: ChatReply) -> None:
                 reservation.cost = self._cost_of(reply, tokens)
@@ -287,8 +287,11 @@ class Chat(ChatModel[ChatNode]):
             finally:
                 self._report(done=1)
 
-    def _cost_of(self, reply: ChatReply, expected: TokenExpectation) -> float:
-        """The cost of a reply, in US dollars; estimated from its length if the endpoint does not report tokens."""
+    def _cost_of(self, reply: ChatReply, expected: TokenExpectation) -> float | None:
+        """The cost of a reply, in US dollars; estimated from its length if the endpoint does not report tokens.
+
+        None if the model has no known price.
+        """
         from rageval_spec.endpoints.calls import CHARACTERS_A_TOKEN
 
         guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
@@ -297,9 +300,9 @@ class Chat(ChatModel[ChatNode]):
             self.context.budget.count_guess()
         return self._cost(expected.input if sent is None else sent, guess if replied is None else replied)
 
-    def _cost(self, sent: int, replied: int) -> float:
+    def _cost(self, sent: int, replied: int) -> float | None:
         price = self._price
-        return 0.0 if price is None else (sent * price[0] + replied * price[1]) / 1e6
+        return None if price is None else (sent * price[0] + replied * price[1]) / 1e6
 
     @cached_property
     def _price(self) -> tuple[float, float] | None:

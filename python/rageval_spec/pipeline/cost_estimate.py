@@ -7,7 +7,7 @@ read and how fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
@@ -19,6 +19,7 @@ from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import brief_judges, list_usable
 from rageval_spec.pipeline.values.sample_tables import build_samples
 from rageval_spec.plugin import ChatModel, Speed, System
+from rageval_spec.plugin.budget import CallLimits
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class ExpectedCalls:
         least: with `stopping:`, what is to be made if every gate is decided after the first questions; else None.
         local: what judges on this machine would read.
         asked_completely: with `stopping:`, why all questions of a dataset are asked, for each of which they are.
+        limits: how many calls the spec allows.
     """
 
     models: tuple[ModelCalls, ...] = ()
@@ -152,6 +154,7 @@ class ExpectedCalls:
     least: ExpectedCalls | None = None
     asked_completely: Mapping[str, str] | None = None
     local: tuple[LocalReads, ...] = ()
+    limits: CallLimits = field(default_factory=CallLimits)
 
     @property
     def cost(self) -> float | None:
@@ -179,7 +182,19 @@ class ExpectedCalls:
         hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
         when = ", until every gate is decided" if self.least is not None else ""
         why = [f"all questions of {name} are asked: {reason}" for name, reason in (self.asked_completely or {}).items()]
-        return "\n".join([f"to ask{when}{hint}:", *lines, *why, ""]) + self._render_local()
+        return "\n".join([f"to ask{when}{hint}:", *lines, *why, *self._list_exceeded(), ""]) + self._render_local()
+
+    def _list_exceeded(self) -> Iterator[str]:
+        """The limits on calls at which the evaluation will stop, each a sentence."""
+        least = self if self.least is None else self.least
+        needed = {
+            "systems": (self.limits.systems, sum((least.questions or {}).values())),
+            "models": (self.limits.models, sum(model.calls for model in least.models)),
+        }
+        for whom, (most, calls) in needed.items():
+            if most is not None and calls > most:
+                allowed = f"limits.max_calls allows {count_noun(most, 'call')} to {whom}"
+                yield f"{allowed}: the evaluation stops there, and another one continues"
 
     def _render_local(self) -> str:
         """The judges on this machine, one a line; "" without any."""
@@ -208,6 +223,7 @@ class ExpectedCalls:
             "reused": dict(self.reused or {}),
             "cost": self.cost,
             "local": [one.to_json() for one in self.local],
+            "max_calls": asdict(self.limits),
         }
         if self.least is None:
             return content

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Condition, Lock
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from rageval_spec.data import arithmetic
@@ -29,7 +29,7 @@ def describe_spent(budget: Budget) -> str:
         f"made {count_noun(calls, 'call')}" if calls else "",
         f"asked systems {count_noun(budget.asked_of_systems, 'question')}" if budget.asked_of_systems else "",
         f"{count_noun(budget.retries, 'retry', 'retries')} after errors" if budget.retries else "",
-        f"about {budget.cost:.4g} USD" if budget.cost else "",
+        describe_cost(budget.cost, budget.unpriced),
     )
     unfinished = budget.interrupted + budget.under_way
     ended = (
@@ -41,6 +41,15 @@ def describe_spent(budget: Budget) -> str:
         describe_errors(budget) if budget.errors else "",
     )
     return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
+
+
+def describe_cost(cost: float, unpriced: int) -> str:
+    """`about 0.4 USD`, `cost unknown` or both parts; "" if nothing was spent. `unpriced` calls have an unknown cost."""
+    if not unpriced:
+        return f"about {cost:.4g} USD" if cost else ""
+    return (
+        f"at least {cost:.4g} USD (the cost of {count_noun(unpriced, 'call')} is unknown)" if cost else "cost unknown"
+    )
 
 
 def describe_errors(budget: Budget) -> str:
@@ -68,7 +77,8 @@ class Reservation:
     """Reserves every try of one call before the try is made. The call ends with the `with` block.
 
     Attributes:
-        cost: what the call really cost, in US dollars. The caller sets it before the block ends.
+        cost: what the call really cost, in US dollars; None if that is unknown. The caller sets it before the block
+            ends.
     """
 
     def __init__(self, budget: Budget, expected: float = 0.0, *, is_of_system: bool = False) -> None:
@@ -80,7 +90,7 @@ class Reservation:
         self._expected = expected
         self._is_of_system = is_of_system
         self._has_begun = False
-        self.cost = 0.0
+        self.cost: float | None = 0.0
 
     def begin(self) -> Callable[[], None] | None:
         """Reserve the first try. If calls under way leave no room for it, return a function that waits until they do.
@@ -97,7 +107,7 @@ class Reservation:
         Raises:
             LimitError: neither this retry nor any later call may be made.
         """
-        self._budget.begin_retry()
+        self._budget.begin_retry(is_of_system=self._is_of_system)
 
     def __enter__(self) -> Self:
         """Enter the block of the call; returns this reservation."""
@@ -256,12 +266,37 @@ FEWEST_QUESTIONS = 20
 _ADVICE = "run again to continue from the stored replies; each run has the full limit"
 
 
+CostStatus = Literal["known", "partly known", "unknown"]
+
+
+class Cost(NamedTuple):
+    """What calls cost: the US dollars that are known of, and whether they are all; None if none are known."""
+
+    dollars: float | None
+    status: CostStatus
+
+    def __str__(self) -> str:
+        """`$0.40`, `at least $0.40`, or `unknown`."""
+        if self.dollars is None:
+            return "unknown"
+        return f"{'at least ' if self.status == 'partly known' else ''}${self.dollars:,.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many requests may be sent, retries included: to systems that answer, and to models; None for no limit."""
+
+    systems: int | None = None
+    models: int | None = None
+
+
 @dataclass
 class Budget:
     """Counts calls, their cost and their errors, from any number of threads.
 
     Attributes:
-        max_calls: how many requests may be sent, retries included; None for no limit.
+        max_calls: how many requests may be sent, retries included; a number bounds those to systems and those to
+            models, each on its own. None for no limit.
         max_cost: how many US dollars may be spent; None for no limit.
         max_errors: how many questions may get no usable reply: a number, or a share of those asked.
         retry_errors: whether to retry questions that failed in an earlier evaluation.
@@ -269,7 +304,9 @@ class Budget:
         interrupted: how many of these calls ended before their reply came.
         asked_of_systems: how many of these calls are questions to answering systems.
         retries: how often a call was tried again after an error.
-        cost: what the calls that have ended cost, in US dollars.
+        retries_of_systems: how many of these retries are of questions to answering systems.
+        cost: what the calls that have ended cost, in US dollars, as far as it is known.
+        unpriced: how many of these calls have an unknown cost.
         questions: how many questions to judges and systems were asked to the end; one can take several calls.
         errors: how many of these questions got no usable reply.
         lasting: how many of these errors a retry would not change: a wrong URL or path, a fault in a function.
@@ -281,7 +318,7 @@ class Budget:
         memory: facts about objects, kept as long as both the object and this evaluation exist.
     """
 
-    max_calls: int | None = None
+    max_calls: int | CallLimits | None = None
     max_cost: float | None = None
     max_errors: int | float | None = None
     retry_errors: bool = False
@@ -289,7 +326,9 @@ class Budget:
     interrupted: int = field(default=0, init=False)
     asked_of_systems: int = field(default=0, init=False)
     retries: int = field(default=0, init=False)
+    retries_of_systems: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
+    unpriced: int = field(default=0, init=False)
     questions: int = field(default=0, init=False)
     errors: int = field(default=0, init=False)
     lasting: int = field(default=0, init=False)
@@ -314,7 +353,7 @@ class Budget:
             LimitError: neither this call nor any later one may be made.
         """
         with self._changed:
-            self._check_limits(cost)
+            self._check_limits(cost, is_of_system=is_of_system)
             if not self._has_room(cost):
                 return False
             self.calls += 1
@@ -331,27 +370,29 @@ class Budget:
             while self.stopped is None and not self._has_room(cost):
                 self._changed.wait()
 
-    def end_call(self, expected: float = 0.0, cost: float = 0.0, *, is_interrupted: bool = False) -> None:
-        """Replace the expected cost of a call with its real cost."""
+    def end_call(self, expected: float = 0.0, cost: float | None = 0.0, *, is_interrupted: bool = False) -> None:
+        """Replace the expected cost of a call with its real cost; None if that is unknown."""
         with self._changed:
             self.under_way -= 1
             self.interrupted += is_interrupted
-            self.cost += cost
+            self.cost += cost or 0.0
+            self.unpriced += cost is None
             if expected:
                 self._priced -= 1
                 # Sums of floats leave a remainder, and a caller would wait for it although no call is under way.
                 self._reserved = self._reserved - expected if self._priced else 0.0
             self._changed.notify_all()
 
-    def begin_retry(self) -> None:
+    def begin_retry(self, *, is_of_system: bool = False) -> None:
         """Count a retry of a call before it is made.
 
         Raises:
             LimitError: neither this retry nor any later call may be made.
         """
         with self._changed:
-            self._check_calls()
+            self._check_calls(is_of_system=is_of_system)
             self.retries += 1
+            self.retries_of_systems += is_of_system
 
     def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
         """Count a question that was asked to the end; `failed` if it got no usable reply. See `count_error`."""
@@ -383,6 +424,18 @@ class Budget:
         with self._changed:
             self.guessed += 1
 
+    @property
+    def total_cost(self) -> Cost | None:
+        """What the calls of this evaluation cost so far; None if none was made."""
+        if not self.unpriced:
+            return Cost(self.cost, "known") if self.calls else None
+        return Cost(self.cost, "partly known") if self.cost else Cost(None, "unknown")
+
+    def describe_progress(self) -> str:
+        """What was spent so far, for a display of progress; "" while nothing is known of a cost."""
+        cost = self.total_cost
+        return f"{cost} so far" if cost is not None and cost.dollars else ""
+
     def describe(self) -> str:
         """What was spent, as a sentence for the user; empty if no call was made."""
         return describe_spent(self)
@@ -394,14 +447,21 @@ class Budget:
         """
         return advise_retry(self, is_finished=is_finished)
 
-    def _check_calls(self) -> None:
-        if self.stopped is None and self.max_calls is not None and self.calls + self.retries >= self.max_calls:
-            self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
+    def _check_calls(self, *, is_of_system: bool) -> None:
+        limits = self.max_calls
+        if not isinstance(limits, CallLimits):
+            limits = CallLimits(limits, limits)
+        of_systems = self.asked_of_systems + self.retries_of_systems
+        most, made, whom = limits.models, self.calls + self.retries - of_systems, "models"
+        if is_of_system:
+            most, made, whom = limits.systems, of_systems, "systems"
+        if self.stopped is None and most is not None and made >= most:
+            self._stop(f"limits.max_calls: {most} of {count_noun(most, 'call')} to {whom} made")
         if self.stopped is not None:
             raise LimitError(str(self.stopped))
 
-    def _check_limits(self, cost: float) -> None:
-        self._check_calls()
+    def _check_limits(self, cost: float, *, is_of_system: bool) -> None:
+        self._check_calls(is_of_system=is_of_system)
         if self.stopped is None and self.max_cost is not None and self._exceeds_cost(self.cost + cost):
             spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
             self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")

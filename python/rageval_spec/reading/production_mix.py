@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
+from unicodedata import normalize
 
 from rageval_spec.diagnostics import Diagnostic, Position, SpecError, suggest
 from rageval_spec.errors import DataError
@@ -99,7 +100,10 @@ def read_mix(path: Path) -> ProductionMix:
         rows = [*delimited_objects(path, separator_of(path))]
     except (DataError, OSError) as error:
         raise SpecError([_explain_unreadable(path, error)]) from error
-    number = next((name for name in _NUMBERS if name in header), None)
+    number, *others = [name for name in _NUMBERS if name in header] or [None]
+    if others:
+        message = "the file has both 'share' and 'count', and they can say different things"
+        raise SpecError([_diagnose(path, _find_header(path), COUNT, message, "keep one of the two columns")])
     columns = tuple(name for name in header if name not in (*_NUMBERS, DATASET) and name)
     if number is None or not columns:
         raise SpecError([_explain_header(path, header, number)])
@@ -137,7 +141,7 @@ def _explain_header(path: Path, header: Sequence[str], number: str | None) -> Di
 def _read_row(
     path: Path, line: int, fields: Mapping[str, str], number: str, columns: Sequence[str], faults: list[Diagnostic]
 ) -> MixRow | None:
-    plain = {name.strip(): " ".join(text.split()) for name, text in fields.items() if name}
+    plain = {name.strip(): normalize("NFC", " ".join(text.split())) for name, text in fields.items() if name}
     share = _read_number(plain.get(number, ""))
     if share is None:
         shown = f"'{plain[number]}' is not a {number}" if plain.get(number) else f"the row has no {number}"

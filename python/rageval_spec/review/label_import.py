@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.data.labels import Label, digest_answer, join_probabilities, list_draws
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of
@@ -267,6 +267,7 @@ class Merged:
         content: the file, as CSV in UTF-8.
         labels: the number of its labels; `added` of them are new, and `replaced` have another value than before.
         problems: the labels that the file has with another value, and that were not to be replaced.
+        rechosen: how many of those that the file has were chosen by another selection now.
     """
 
     content: bytes
@@ -274,6 +275,7 @@ class Merged:
     added: int
     replaced: int
     problems: tuple[Problem, ...]
+    rechosen: int = 0
 
 
 def merge_labels(
@@ -281,7 +283,8 @@ def merge_labels(
 ) -> Merged:
     """Add labels to those of a file.
 
-    A label that the file has with the same value is not added again; its comment is, if it is another.
+    A label that the file has with the same value is not added again; its comment is, if it is another. If another
+    selection chose its answer now, it gets the reasons of both, and the probability that one of the two chose it.
 
     Args:
         labels: the labels, each once.
@@ -294,7 +297,7 @@ def merge_labels(
     """
     old = _Old() if path is None else _read_old(path)
     known = {identify(label): (label, row) for label, row in old.labels}
-    problems, added, replaced = [], 0, 0
+    problems, added, replaced, rechosen = [], 0, 0, 0
     for label, value in zip(labels, written, strict=True):
         found = known.get(identify(label))
         if found is None:
@@ -310,7 +313,19 @@ def merge_labels(
             row[old.name("time")] = label.time
             replaced += 1
         row[old.name("comment")] = _join(row.get(old.name("comment"), ""), label.comment)
-    return Merged(old.write(), len(old.labels) + added, added, replaced, tuple(problems))
+        if (draw := _join_draws(before, label)) is not None:
+            row[old.name("reason")], row[old.name("probability")] = draw
+            rechosen += 1
+    return Merged(old.write(), len(old.labels) + added, added, replaced, tuple(problems), rechosen)
+
+
+def _join_draws(before: Label, label: Label) -> tuple[str, str] | None:
+    """The reasons and the probability of two selections of one answer; None if the second adds nothing."""
+    draws = list_draws([before, label])
+    if len(draws) < 2:
+        return None
+    reasons = dict.fromkeys((*before.reasons, *label.reasons))
+    return "+".join(reasons), repr(join_probabilities([probability for _, probability in draws]))
 
 
 def _explain(label: Label, before: Label) -> Problem:

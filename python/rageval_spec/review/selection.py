@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zlib import crc32
 
+from rageval_spec.data.labels import join_probabilities
 from rageval_spec.drawing import question_order
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.waterfall_stages import TO_A_PERSON
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
-
 
 Suspicion: TypeAlias = Literal["unsure", "low", "regressed", "person"]
 SUSPICIONS: tuple[Suspicion, ...] = ("unsure", "low", "regressed", "person")
@@ -294,7 +294,7 @@ def _draw(reason: str, ratings: Mapping[Unit, float], count: int, random: np.ran
 def _join_chances(unit: Unit, draws: Iterable[_Draw]) -> float:
     """The probability that at least one of independent draws takes a unit."""
     chances = [chance for draw in draws if (chance := draw.chances.get(unit, 0.0)) > 0]
-    return chances[0] if len(chances) == 1 else 1 - math.prod(1 - chance for chance in chances)
+    return join_probabilities(chances)
 
 
 def _seed(wanted: WantedSelection, what: str) -> np.random.Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from tests.answered_evaluation import answered, sample, save, value
@@ -34,3 +35,20 @@ def test_calibrate_takes_the_spec_of_a_cascade_in_place_of_results(tmp_path: Pat
     spec.write_text("version: 1\nname: none\n")
     result = invoke("calibrate", str(spec), "--agreement", "0.9", "--against", "last")
     assert "spec.yaml" in result.output and "need a spec" not in result.output
+
+
+def test_the_order_of_the_labels_changes_no_number(tmp_path: Path) -> None:
+    values = [value(f"q{number}", "faithfulness", (number * 7 % 40) / 40) for number in range(40)]
+    results = str(save(answered(values, [sample(f"q{number}") for number in range(40)]), tmp_path / "out"))
+    rows = [f"q{number},faithfulness,{int(number % 3 == 0)},{who}" for number in range(40) for who in ("ann", "bob")]
+    found = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(rows)
+        labels = tmp_path / "labels.csv"
+        labels.write_text("\n".join(["query_id,metric,value,annotator", *rows]) + "\n")
+        result = invoke("calibrate", results, "--labels", labels, "--format", "json")
+        assert result.exit_code == 0, result.output
+        agreed = invoke("review", "agreement", labels, "--format", "json")
+        assert agreed.exit_code == 0, agreed.output
+        found.add((result.output, agreed.output))
+    assert len(found) == 1

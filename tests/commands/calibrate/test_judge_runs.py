@@ -138,7 +138,7 @@ def test_judges_that_no_metric_asks_are_asked_too_and_each_has_its_price(tmp_pat
 def test_limits_of_the_spec_hold(tmp_path: Path, server: ChatServer) -> None:
     result = invoke("calibrate", write(tmp_path, server), "--set", "limits.max_calls=5")
     assert len(server.calls) == 5
-    assert "limits.max_calls: 5 of 5 calls made" in " ".join(result.stderr.split())
+    assert "limits.max_calls: 5 of 5 calls to models made" in " ".join(result.stderr.split())
 
 
 def test_labels_of_a_file_replace_those_of_the_spec(tmp_path: Path, server: ChatServer) -> None:

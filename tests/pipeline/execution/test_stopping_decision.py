@@ -411,6 +411,7 @@ def test_the_limits_of_a_spec_hold_over_all_rounds(app: App) -> None:
     stopping = outcome.evaluation.stopping
     assert stopping is not None
     assert [one.ending for one in stopping.datasets] == ["interrupted"]
+    assert "pass" not in {gate.outcome for gate in outcome.evaluation.gates}
     assert "a limit was reached while the first 70 of 200 questions were asked, before every gate was decided" in notes(
         outcome
     )
@@ -627,3 +628,10 @@ def test_a_round_adds_to_those_before_it() -> None:
     assert done.failed is not None
     assert [*done.failed] == [("app", "exact_match")]
     assert done.extend(4, second.values, frozenset()).failed == frozenset()
+
+
+def test_a_gate_that_a_limit_left_undecided_is_inconclusive(app: App) -> None:
+    outcome = app.run({"metric": "exact_match", "min": 0.5, "min_scored": 0.5}, limits={"max_calls": 60})
+    (gate,) = outcome.evaluation.gates
+    assert (gate.outcome, gate.counts_as) == ("inconclusive", "warn")
+    assert "undecided, because a limit was reached while the first" in gate.reason

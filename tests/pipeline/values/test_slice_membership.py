@@ -24,6 +24,7 @@ from rageval_spec.pipeline.values.slice_membership import (
     label,
     list_values,
 )
+from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.slices import ConditionNode, SliceNode, WordsNode
 
 Rows = dict[str, dict[str, Any]]
@@ -282,3 +283,29 @@ def test_a_condition_is_told_in_words() -> None:
 )
 def test_a_computed_value_is_at_the_bound_that_it_is_written_as(value: float, bounds: dict[str, float]) -> None:
     assert holds(ConditionNode(column="share", **bounds), value)
+
+
+COMPOSED, APART = "caf\u00e9", "cafe\u0301"
+
+
+def test_a_letter_with_an_accent_is_one_letter_however_it_is_written() -> None:
+    rows = evaluated({"q1": {"topic": COMPOSED}, "q2": {"topic": APART}, "q3": {"topic": "tea"}})
+    found = find_slices([SliceNode(by="topic")], [rows])
+    assert [(one.name, one.query_ids) for one in found.slices] == [
+        (f"topic={COMPOSED}", ("q1", "q2")),
+        ("topic=tea", ("q3",)),
+    ]
+    assert [note.message for note in found.notes] == [
+        f"'topic' has values that differ only in how Unicode writes their accents; they are one: '{COMPOSED}'"
+    ]
+    for written in (COMPOSED, APART):
+        assert GateNode(metric="rr", slice=f"topic={written}").slice == f"topic={COMPOSED}"
+        assert SliceNode(name=written, where=ConditionNode(column="topic", equal="x")).name == COMPOSED
+        for value in (COMPOSED, APART):
+            for condition in ({"equal": written}, {"in": [written]}, {"contains": written[2:]}):
+                assert holds(ConditionNode.model_validate({"column": "topic", **condition}), value)
+
+
+def test_one_way_of_writing_an_accent_is_not_worth_a_note() -> None:
+    rows = evaluated({"q1": {"topic": APART}, "q2": {"topic": APART}})
+    assert find_slices([SliceNode(by="topic")], [rows]).notes == ()

@@ -16,6 +16,7 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Position, SpecError
 from rageval_spec.errors import UsageError
 from rageval_spec.kernels.ranking_measures import RankingOptions
+from rageval_spec.plugin.budget import CallLimits
 from rageval_spec.spec import Spec, loads
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.spec_node import (
@@ -185,7 +186,12 @@ def test_errors_that_are_neither_are_refused(written: str) -> None:
 
 def test_a_budget_has_the_limits_and_is_unspent() -> None:
     budget = LimitsNode(max_calls=5, max_cost=2.5).budget(retry_errors=True)
-    assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_errors) == (5, 2.5, None, True)
+    assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_errors) == (
+        CallLimits(5, 5),
+        2.5,
+        None,
+        True,
+    )
     assert (budget.calls, budget.cost, budget.stopped) == (0, 0.0, None)
 
 

@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters.corrected_means import correct_mean
-from rageval_spec.statistics.raters.label_counts import Spread, find_first, find_spread
+from rageval_spec.statistics.raters.label_counts import Spread, bound_worth, find_first, find_spread
 
 Floats = NDArray[np.float64]
 
@@ -88,8 +87,8 @@ def test_the_interval_of_the_number_of_labels_contains_it() -> None:
         mean = correct_mean(judged[:150], truth[:150], judged[150:])
         spread = find_spread(mean, 150)
         assert spread is not None
-        bounds = bootstrap_interval(spread.rate_need(judged[:150], truth[:150], 0.1), 150, resamples=400)
-        assert bounds is not None
+        bounds = spread.bound_labels(0.1, 150)
+        assert bounds.low <= (spread.count_labels(0.1) or 5000) <= bounds.high
         exact = find_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500)
         needed = None if exact is None else exact.count_labels(0.1)
         assert needed is not None
@@ -107,3 +106,34 @@ def test_one_label_has_no_spread() -> None:
 )
 def test_the_first_number_that_is_enough(bound: int, most: int, found: int | None) -> None:
     assert find_first(lambda number: number >= bound, most) == found
+
+
+@pytest.mark.parametrize("labels", [4, 5, 8, 10, 20, 60])
+def test_the_interval_of_few_labels_contains_the_number_and_what_many_labels_show(labels: int) -> None:
+    counted = worth = 0
+    for seed in range(60):
+        judged, truth = simulate(5000, 0.6, seed)
+        mean = correct_mean(judged[:labels], truth[:labels], judged[labels:])
+        spread, exact = (
+            find_spread(mean, labels),
+            find_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500),
+        )
+        assert exact is not None
+        if spread is None or spread.variance <= 0 or mean.worth is None:
+            counted, worth = counted + 1, worth + 1
+            continue
+        bounds, ends = spread.bound_labels(0.1, labels), bound_worth(labels, mean.worth, 5000, labels)
+        assert (ends is not None) == (labels >= 10)
+        assert bounds.low <= (spread.count_labels(0.1) or 5000) <= bounds.high
+        counted += bounds.low <= (exact.count_labels(0.1) or 5000) <= bounds.high
+        if ends is None:
+            worth += 1
+            continue
+        assert ends[0] <= mean.worth <= ends[1]
+        worth += ends[0] <= labels / (1 - exact.explained * (1 - labels / 5000)) <= ends[1]
+    assert min(counted, worth) >= 51
+
+
+@pytest.mark.parametrize("labels", [1, 2, 5, 9])
+def test_labels_of_a_few_questions_do_not_tell_what_they_are_worth(labels: int) -> None:
+    assert bound_worth(labels, 28.0, 500, labels) is None

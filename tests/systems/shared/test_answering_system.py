@@ -186,7 +186,7 @@ def test_a_limit_stops_the_questions_and_keeps_the_answers() -> None:
     system = scripted(budget=Budget(max_calls=5), answers=kept)
     errors = system.answer(collection(QUESTIONS)).answers["error"].drop_nulls()
     assert len(errors) == len(QUESTIONS) - 5
-    assert errors.str.starts_with("limits.max_calls: 5 of 5 calls made").all()
+    assert errors.str.starts_with("limits.max_calls: 5 of 5 calls to systems made").all()
     assert len(system.told) == 5 and system.closed == 1
     again = scripted(answers=kept)
     answers_of(again, QUESTIONS)

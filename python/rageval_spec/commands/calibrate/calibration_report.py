@@ -26,6 +26,7 @@ from rageval_spec.commands.calibrate import verdict_sentences
 from rageval_spec.commands.calibrate.label_choice import CalibrationSettings
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.sections import describe_worth
 from rageval_spec.drawing.terminal import tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.pipeline.planning.plan import package_version
@@ -361,8 +362,8 @@ def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Renderable
         ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels:,}"),
     ]
     yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
-    if mean.worth is not None and mean.rows > mean.labels:
-        yield Text(f"With this judge, {mean.labels:,} labels are worth {mean.worth:,.0f} without it.")
+    if worth := describe_worth(mean.labels, mean.worth, mean.rows, mean.degrees + 1):
+        yield Text(f"With this judge, {mean.labels:,} labels are worth {worth} without it.")
     if is_weighted:
         yield Text("In these means, questions count as the spec's weights say; other measures count all alike.", "dim")
     for sentence in explain_sampling(found.sampling) if found.sampling else ():

@@ -268,7 +268,7 @@ def _open(spec: Any, places: OutputFiles, display: ProgressDisplay, budget: Budg
     from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
     from rageval_spec.store.store import open_store
 
-    display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
+    display.describe_spending = budget.describe_progress
     with closing(open_store(places.store)) as store:
         parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
         _check(parts)

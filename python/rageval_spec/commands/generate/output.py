@@ -101,7 +101,7 @@ class Summary:
         rejected: how many questions were rejected for each reason.
         shortages: why there are fewer than were ordered.
         stopped: why it is not finished.
-        cost: US dollars that were spent now.
+        cost: US dollars that were spent now; None if the cost of a call is unknown.
     """
 
     questions: int
@@ -114,7 +114,7 @@ class Summary:
     rejected: dict[str, int]
     shortages: Sequence[str]
     stopped: str | None
-    cost: float
+    cost: float | None
 
     @property
     def complaint(self) -> str | None:
@@ -199,5 +199,5 @@ def summarize(dataset: Generated, made: GeneratedTestSet, budget: Budget) -> Sum
         dict(made.reasons),
         list(made.shortages),
         made.stopped,
-        budget.cost,
+        None if budget.unpriced else budget.cost,
     )

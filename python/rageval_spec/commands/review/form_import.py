@@ -130,6 +130,11 @@ def _describe(
     yield ""
     changes = [f"{merged.added} new", *([f"{merged.replaced} replaced"] if merged.replaced else [])]
     yield Text(make_visible(f"wrote {target}: {count_noun(merged.labels, 'label')}, {', '.join(changes)}"))
+    if merged.rechosen:
+        told = f"{count_noun(merged.rechosen, 'label')} of the file came from another selection too"
+        yield Text(
+            f"{told}; each has the reasons of both now, and the probability that one of them chose it.", "yellow"
+        )
     yield ""
     name = shlex.quote(str(target))
     yield Text(make_visible(f"Do people agree? {PROGRAM} review agreement {name}"))

@@ -248,6 +248,26 @@ def _explain_absence(cell: Aggregate) -> str:
     return f"the labels '{correction.source}' cannot correct it: {correction.reason}"
 
 
+def leave_undecided(
+    gates: Sequence[GateNode], outcomes: Sequence[GateOutcome], stopped: Mapping[str, str]
+) -> tuple[GateOutcome, ...]:
+    """The outcomes, after those that passed on the questions of an interrupted dataset became inconclusive.
+
+    `stopped` says how far each of these datasets was asked, by its name: the questions left could turn the number.
+    """
+    return tuple(
+        replace(
+            one,
+            outcome="inconclusive",
+            counts_as=gates[one.gate].on_inconclusive or "warn",
+            reason=f"{one.reason}; undecided, because {stopped[one.dataset]}",
+        )
+        if one.outcome == "pass" and one.dataset in stopped
+        else one
+        for one in outcomes
+    )
+
+
 def describe_bound(gate: GateNode) -> str:
     """A gate's bounds in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
     end = "" if gate.on == "mean" else f"{gate.on} end "

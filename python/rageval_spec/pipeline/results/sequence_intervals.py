@@ -148,14 +148,20 @@ def describe_stopping(
     return replace(evaluation, notes=(*told, *evaluation.notes))
 
 
+def describe_interruption(asked: AskedQuestions) -> str:
+    """Where a limit ended a dataset before every gate was decided, as a sentence."""
+    questions = count_noun(asked.total, "question")
+    drawn = questions if not asked.is_part else f"the first {asked.asked:,} of {questions}"
+    return f"a limit was reached while {drawn} were asked"
+
+
 def _tell(asked: AskedQuestions) -> Iterator[Note]:
     questions = count_noun(asked.total, "question")
     if asked.ending == "decided":
         message = f"asked {asked.asked:,} of {questions}, in random order: {asked.reason}"
         yield Note("stopped_early", message, asked.dataset, count=asked.asked)
     elif asked.ending == "interrupted":
-        drawn = questions if not asked.is_part else f"the first {asked.asked:,} of {questions}"
-        message = f"a limit was reached while {drawn} were asked, before every gate was decided"
+        message = f"{describe_interruption(asked)}, before every gate was decided"
         yield Note("stopped_early", message, asked.dataset, count=asked.asked, level="warning")
     elif asked.ending == "all":
         yield Note("asked_all", f"asked all of {questions}: {asked.reason}", asked.dataset, count=asked.asked)

@@ -13,14 +13,20 @@ from rageval_spec.data.outcomes import Note, collect_base_values, list_cells
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
-from rageval_spec.pipeline.gating.gate_outcomes import check_gates, compare_baselines, find_missing, relate
+from rageval_spec.pipeline.gating.gate_outcomes import (
+    check_gates,
+    compare_baselines,
+    find_missing,
+    leave_undecided,
+    relate,
+)
 from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, package_version
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
-from rageval_spec.pipeline.results.sequence_intervals import summarize_stopping
+from rageval_spec.pipeline.results.sequence_intervals import describe_interruption, summarize_stopping
 from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
 from rageval_spec.pipeline.values.answer_values import coverage_notes, uncovered_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
@@ -77,16 +83,20 @@ def judge_values(
         draft,
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
-        gates=check_gates(
+        gates=leave_undecided(
             spec.gates,
-            aggregates,
-            metrics,
-            {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
-            [overlap for one in related.values() for overlap in one.comparability.overlaps],
-            spec.bands,
-            numbers.results,
-            find_missing(spec, earlier),
-            earlier,
+            check_gates(
+                spec.gates,
+                aggregates,
+                metrics,
+                {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+                [overlap for one in related.values() for overlap in one.comparability.overlaps],
+                spec.bands,
+                numbers.results,
+                find_missing(spec, earlier),
+                earlier,
+            ),
+            {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"},
         ),
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
@@ -93,6 +94,7 @@ class _Collected:
         self.node = node
         self.members: dict[str, list[str]] = {}
         self.numbers: dict[str, float | None] = {}
+        self.spellings: dict[str, set[str]] = {}
 
     def add(self, query_id: str, row: Mapping[str, Any]) -> None:
         if self.node.by is None:
@@ -102,6 +104,8 @@ class _Collected:
         for value in {label(value): value for value in list_values(row.get(self.node.by))}.values():
             self.members.setdefault(label(value), []).append(query_id)
             self.numbers.setdefault(label(value), find_number(value))
+            if isinstance(value, str) and not value.isascii():
+                self.spellings.setdefault(label(value), set()).add(" ".join(value.split()))
 
     def slices(self, dataset: str) -> list[Slice]:
         return [self._make(dataset, value) for value in self._choose()]
@@ -116,6 +120,15 @@ class _Collected:
                 message = f"{reason} queries are in the slice '{node.name}', so it has no numbers"
                 yield Note("empty_slice", message, dataset)
             return
+        joined = [value for value, spellings in self.spellings.items() if len(spellings) > 1]
+        if joined:
+            shown = ", ".join(map(repr, joined[:_MOST_NAMES_SHOWN])) + (
+                ", ..." if len(joined) > _MOST_NAMES_SHOWN else ""
+            )
+            message = (
+                f"'{node.by}' has values that differ only in how Unicode writes their accents; they are one: {shown}"
+            )
+            yield Note("joined_spellings", message, dataset, count=len(joined))
         if small:
             values = count_noun(small, "value")
             verb = "has" if small == 1 else "have"
@@ -249,12 +262,15 @@ def _read_list(text: str) -> list[Any] | None:
 
 
 def label(value: Scalar) -> str:
-    """The value in the name of a slice: `true`, `2` (also for 2.0), or the text on one line."""
+    """The value in the name of a slice: `true`, `2` (also for 2.0), or the text on one line.
+
+    Accents are composed (NFC): a letter that some programs write as one character and others as two is one letter.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return str(int(value))
-    return " ".join(value.split()) if isinstance(value, str) else str(value)
+    return normalize("NFC", " ".join(value.split())) if isinstance(value, str) else str(value)
 
 
 def find_number(value: Scalar) -> float | None:
@@ -278,7 +294,10 @@ def _passes(condition: ConditionNode, value: Scalar) -> bool:
         return False
     if condition.among is not None and not any(_equals(value, wanted) for wanted in condition.among):
         return False
-    if condition.contains is not None and condition.contains.casefold() not in label(value).casefold():
+    if (
+        condition.contains is not None
+        and normalize("NFC", condition.contains).casefold() not in label(value).casefold()
+    ):
         return False
     if (condition.min, condition.max) != (None, None) and not _is_within(
         find_number(value), condition.min, condition.max

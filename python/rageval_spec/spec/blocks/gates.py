@@ -7,8 +7,10 @@ if every value meets it.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -60,6 +62,10 @@ class SeveritiesNode(SpecBlock):
         return {severity: read_drop(value) for severity, value in written.items() if value is not None}
 
 
+SliceName: TypeAlias = Annotated[str, AfterValidator(partial(normalize, "NFC"))]
+"""The name of a slice. Accents are composed, as in the values of columns that slices are named after."""
+
+
 class GateNode(SpecBlock):
     """An entry of `gates:` a bound on an aggregate."""
 
@@ -68,7 +74,7 @@ class GateNode(SpecBlock):
     dataset: str | None = Field(
         default=None, description="Apply the gate only to this dataset. Default: every dataset."
     )
-    slice: str | None = Field(
+    slice: SliceName | None = Field(
         default=None,
         description="Apply the gate only to this slice of the queries: `difficulty=hard`, the name of a slice, or a "
         "column under `slices` for each of its slices. Default: all queries.",

@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.spec.blocks.gates import GateNode, SliceName
 from rageval_spec.spec.blocks.history_block import SpecBlock
 from rageval_spec.spec.text.places import KeyPath, TextPlace, list_hint, nearest_place, quote
 
@@ -58,7 +58,7 @@ class SliceNode(SpecBlock):
         description="One slice for each value of this column, named `difficulty=hard`. A query with a list of values "
         "is in the slice of each. The columns are those that conditions can name.",
     )
-    name: ColumnName | None = Field(default=None, description="With `where`: the slice's name.")
+    name: SliceName | None = Field(default=None, min_length=1, description="With `where`: the slice's name.")
     where: ConditionNode | tuple[ConditionNode, ...] | None = Field(
         default=None, description="The queries of the slice: a condition, or a list of which all must hold."
     )

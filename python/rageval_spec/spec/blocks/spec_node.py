@@ -22,7 +22,7 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, Node, ReportNode, SystemNode
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.registry import Section
 from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, NamedMetric
 from rageval_spec.spec.blocks.history_block import HistoryNode, HistoryWord, SpecBlock
@@ -219,6 +219,21 @@ class DiagnosisNode(SpecBlock):
     )
 
 
+CallCount: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class CallsNode(SpecBlock):
+    """How many calls may be made, to systems and to models."""
+
+    systems: CallCount | None = Field(
+        default=None, description="How often systems that answer may be asked. Without it, there is no limit."
+    )
+    models: CallCount | None = Field(
+        default=None,
+        description="How many calls to models behind endpoints may be made. Without it, there is no limit.",
+    )
+
+
 class LimitsNode(SpecBlock):
     """`limits:` what an evaluation can use at most."""
 
@@ -229,11 +244,11 @@ class LimitsNode(SpecBlock):
         le=1024,
         description="How many calls to one endpoint, or questions to one system, run at once.",
     )
-    max_calls: int | None = Field(
+    max_calls: CallCount | CallsNode | None = Field(
         default=None,
-        ge=0,
-        description="Stop before making more calls than this to models behind endpoints and to systems that answer. "
-        "Retries count.",
+        description="Stop before making more calls than this to models behind endpoints, or asking systems that answer "
+        "more often than this. A number bounds each of the two on its own; `{systems: 60, models: 500}` gives each its "
+        "own number. Retries count.",
     )
     max_cost: float | None = Field(
         default=None, ge=0, description="Stop before the calls cost more than this, in US dollars."
@@ -256,12 +271,19 @@ class LimitsNode(SpecBlock):
             raise ValueError("must not be negative")
         return value
 
+    @property
+    def call_limits(self) -> CallLimits:
+        """How many calls may be made to systems and to models."""
+        if isinstance(self.max_calls, CallsNode):
+            return CallLimits(self.max_calls.systems, self.max_calls.models)
+        return CallLimits(self.max_calls, self.max_calls)
+
     def budget(self, *, retry_errors: bool = False) -> Budget:
         """An unspent budget with these limits."""
         errors: int | float | None = (
             float(self.max_errors.rstrip("% ")) / 100 if isinstance(self.max_errors, str) else self.max_errors
         )
-        return Budget(self.max_calls, self.max_cost, errors, retry_errors)
+        return Budget(self.call_limits, self.max_cost, errors, retry_errors)
 
 
 class SpecNode(SpecBlock):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
+from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import find_t
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 
-if TYPE_CHECKING:
-    from rageval_spec.statistics.intervals import Floats, Statistic
-
 MOST_LABELS = 10_000_000
 _MOST_EXPLAINED = 0.9999
-_NOTHING = 1e-20
-"""What rounding can leave of a variance that is 0."""
+_SMALLEST = 1e-6
+_FEWEST_CORRELATED = 10
+"""The fewest questions whose labels say anything of a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +57,66 @@ class Spread:
         most = self.rows if judged else MOST_LABELS
         return find_first(lambda labels: self.expect_width(labels, confidence, judged=judged) <= width, most)
 
-    def rate_need(
-        self, judged: Floats, labelled: Floats, width: float, confidence: float = 0.95, *, with_judge: bool = True
-    ) -> Statistic:
-        """The number of labels needed, as a function of weights of shape (resamples, rows), for its interval.
+    def bound_labels(self, width: float, questions: int, confidence: float = 0.95, *, judged: bool = True) -> Interval:
+        """The interval of `count_labels`, if the spread was seen in the labels of this many questions.
 
-        It is not a number where not even labels of all answers suffice.
-
-        Args:
-            judged: the judge's values of the labelled rows.
-            labelled: what people said of them.
-            width: the wanted width.
-            confidence: the level of the interval with this width.
-            with_judge: whether the judge's values are used.
+        Its ends are the counts with the least and the most variance and correlation that go with what was seen
+        (`bound_variance`, `bound_explained`). An end that not even labels of all answers reach is the number of them.
         """
-        import numpy as np
+        most = self.rows if judged else MOST_LABELS
+        lowest, highest = bound_variance(self.variance, questions - 1, confidence)
+        weak, strong = bound_explained(self.explained, questions, confidence)
+        ends = replace(self, variance=lowest, explained=strong), replace(self, variance=highest, explained=weak)
+        low, high = (one.count_labels(width, confidence, judged=judged) or most for one in ends)
+        return Interval(low, high, confidence, SPREAD)
 
-        centred, values = labelled - labelled.mean(), judged - judged.mean()
-        alike = self.variance / max(float(centred @ centred) / max(len(labelled) - 1, 1), _NOTHING)
-        quantile = NormalDist().inv_cdf((1 + confidence) / 2)
-        wanted = (width / 2 / quantile) ** 2
 
-        def find_need(weights: Floats) -> Floats:
-            total = weights.sum(axis=1)
-            means, value_means = weights @ centred / total, weights @ values / total
-            variance = weights @ centred**2 / total - means**2
-            spread = weights @ values**2 / total - value_means**2
-            shared = weights @ (centred * values) / total - means * value_means
-            with np.errstate(divide="ignore", invalid="ignore"):
-                explained = np.where(spread > _NOTHING, shared**2 / (spread * variance), 0.0) if with_judge else 0.0
-                rest = wanted - alike * variance * explained / self.rows
-                need = alike * variance * (1 - explained) / rest
-            return np.where(rest > 0, need + quantile**2 / 2, np.nan)  # what Student's t asks for more
+SPREAD = "spread"
+"""The value of `Interval.method` for numbers of labels."""
 
-        return find_need
+
+def bound_variance(variance: float, degrees: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a variance: the chi-square interval of the variance of normal values.
+
+    Quantiles are those of Wilson and Hilferty (1931). That of values with shorter tails, such as yes and no, is
+    narrower.
+    """
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    part = 2 / (9 * degrees)
+    low, high = (max(1 - part + side * z * math.sqrt(part), _SMALLEST) ** 3 for side in (-1, 1))
+    return variance / high, variance / low
+
+
+def bound_explained(explained: float, questions: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a squared correlation seen in the labels of this many questions (Fisher's z, 1921).
+
+    From 0 to nearly 1 for fewer than ten questions, which say too little of it.
+    """
+    if questions < _FEWEST_CORRELATED:
+        return 0.0, _MOST_EXPLAINED
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(questions - 3)
+    z = math.atanh(math.sqrt(min(explained, _MOST_EXPLAINED)))
+    low, high = math.tanh(max(z - reach, 0.0)) ** 2, math.tanh(z + reach) ** 2
+    return min(low, explained), max(explained, min(high, _MOST_EXPLAINED))
+
+
+def bound_worth(
+    labels: int, worth: float, rows: int, questions: int, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """The interval of what labels are worth with a judge; None if there are too few for one to say anything.
+
+    Args:
+        labels: the number of labels.
+        worth: how many labels without the judge would give an interval as narrow.
+        rows: the number of answers that the judge has judged.
+        questions: of how many questions the labels are.
+    """
+    if questions < _FEWEST_CORRELATED or rows <= labels or worth <= 0:
+        return None
+    free = 1 - labels / rows
+    explained = min(max((1 - labels / worth) / free, 0.0), _MOST_EXPLAINED)
+    low, high = (labels / (1 - end * free) for end in bound_explained(explained, questions, confidence))
+    return min(low, worth), max(high, worth)
 
 
 def find_spread(mean: CorrectedMean, questions: int) -> Spread | None:

@@ -412,7 +412,7 @@ class Interview:
                     raise StoppedError from None
                 self._keep(question, AnswerRow(seconds=error.seconds, error=str(error)), error.reply)
                 raise
-            reservation.cost = row.cost or 0.0
+            reservation.cost = row.cost
             return row
 
     def _try(self, question: question_templates.SystemQuestion) -> AnswerRow:
