@@ -29,6 +29,7 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import StoredRecord
 from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
+from rageval_spec.plugin.budget import Cost
 
 BATCH = 500
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -80,7 +81,7 @@ def make_record(number: int, is_late: bool, metrics: int, dice: random.Random) -
 def make_circumstances(number: int) -> Circumstances:
     checkout = Checkout(f"{number:040x}", "main", is_dirty=False)
     ci = {"system": "github", "run": str(number)}
-    return Circumstances(f"{number:032x}", START + timedelta(hours=number), checkout, ci, 0.4, 60.0)
+    return Circumstances(f"{number:032x}", START + timedelta(hours=number), checkout, ci, Cost(0.4, "known"), 60.0)
 
 
 def aggregate(metric: str, mean: float) -> Aggregate:

@@ -100,8 +100,9 @@ def read_mix(path: Path) -> ProductionMix:
         rows = [*delimited_objects(path, separator_of(path))]
     except (DataError, OSError) as error:
         raise SpecError([_explain_unreadable(path, error)]) from error
-    number, *others = [name for name in _NUMBERS if name in header] or [None]
-    if others:
+    numbers = [name for name in _NUMBERS if name in header]
+    number = numbers[0] if numbers else None
+    if len(numbers) > 1:
         message = "the file has both 'share' and 'count', and they can say different things"
         raise SpecError([_diagnose(path, _find_header(path), COUNT, message, "keep one of the two columns")])
     columns = tuple(name for name in header if name not in (*_NUMBERS, DATASET) and name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rageval_spec.errors import RagevalError
+from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel import receiver as module
 from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
 from rageval_spec.exchange.shared.spans.protobuf import encode_spans, read_fields, write_bytes, write_message
@@ -147,7 +148,7 @@ BOMBED = BOMB.compress(b"\0" * 30_000_000) + BOMB.flush()
         (b"", {"path": "/v1/metrics"}, 404, "only spans are received, at /v1/traces; switch the export of metrics off"),
         (b"", {"path": "/"}, 404, "spans are received at /v1/traces"),
         (b"", {"Content_Length": "99999999999"}, 413, "at most 20,971,520"),
-        (b"", {"Content_Length": "-5"}, 411, "how long"),
+        (b"", {"Content_Length": "-5"}, 400, "Invalid HTTP request"),
     ],
 )
 def test_what_cannot_be_taken_is_refused(
@@ -161,11 +162,9 @@ def test_what_cannot_be_taken_is_refused(
 
 def test_a_request_that_is_cut_off_keeps_nothing(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_connection(("127.0.0.1", opened.port), 20) as raw:
-        raw.sendall(
-            b"POST /v1/traces HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Length: 50\r\n\r\nabc"
-        )
+        raw.sendall(HEAD + b"Content-Length: 50\r\n\r\nabc")
         raw.shutdown(socket.SHUT_WR)
-        assert raw.recv(1000).startswith(b"HTTP/1.1 400")
+        assert raw.recv(1000) == b""
     assert opened.kept() == []
 
 
@@ -212,6 +211,92 @@ def test_a_larger_request_than_allowed(opened: Open, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "LARGEST", 100)
     status, content = opened.post(b"\0" * 101)
     assert status == 413 and b"at most 100 are taken" in content
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n32\r\n" + b"\0" * 50 + b"\r\n33\r\n" + b"\0" * 51
+    assert b" 413 " in exchange(opened, HEAD + chunks)
+
+
+HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"
+
+
+def exchange(opened: Open, sent: bytes) -> bytes:
+    """What comes back for these bytes until the receiver closes the connection, or answers."""
+    with socket.create_connection(("127.0.0.1", opened.port), 20) as raw:
+        raw.sendall(sent)
+        return raw.recv(2000)
+
+
+@pytest.mark.parametrize("length", [b"-1", b"-0", b"+5", b"0x5", b"", b" ", b"zz", b"f" * 40])
+def test_a_chunk_of_no_length_is_refused_and_nothing_of_it_is_read(opened: Open, length: bytes) -> None:
+    answer = exchange(opened, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + length + b"\r\n" + b"x" * 10_000)
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 413")) or answer == b""
+    assert opened.kept() == []
+    assert opened.post(encode_spans([_span(1)])) == (200, b"")
+
+
+@pytest.mark.parametrize("begun", [b"", b"POST /v1", HEAD, HEAD + b"Content-Length: 50\r\n\r\nabc"])
+def test_slow_senders_block_nobody(opened: Open, begun: bytes) -> None:
+    slow = [socket.create_connection(("127.0.0.1", opened.port), 20) for _ in range(40)]
+    try:
+        for one in slow:
+            one.sendall(begun)
+        assert opened.post(encode_spans([_span(1)])) == (200, b"")
+    finally:
+        for one in slow:
+            one.close()
+
+
+@pytest.mark.parametrize("begun", [b"", b"POST /v1", HEAD, HEAD + b"Content-Length: 50\r\n\r\nabc"])
+def test_a_request_that_does_not_come_in_time_is_ended(
+    opened: Open, begun: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(module, "_GRACE", 0.1)
+    answer = exchange(opened, begun)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 408")
+    assert opened.kept() == []
+
+
+def test_more_connections_than_allowed_are_asked_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CONNECTIONS", 3)
+    spool = RequestSpool(tmp_path / "spool.otlp")
+    opened = Open(Receiver("127.0.0.1", 0, spool, print), spool, [])
+    others = [socket.create_connection(("127.0.0.1", opened.port), 20) for _ in range(3)]
+    for one in others:
+        one.sendall(b"POST")
+    assert opened.post(encode_spans([_span(1)]))[0] == 503
+    for one in others:
+        one.close()
+    spool.close()
+    opened.receiver.close()
+
+
+def test_requests_share_a_bounded_memory(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_HELD", 10)
+    status, content = opened.post(b"\0" * 50)
+    assert status == 503 and b"too many requests at once" in content
+    monkeypatch.setattr(module, "MOST_HELD", 1000)
+    assert opened.post(encode_spans([_span(1)])) == (200, b"")
+
+
+def test_a_token_is_asked_of_every_request(tmp_path: Path) -> None:
+    spool = RequestSpool(tmp_path / "spool.otlp")
+    opened = Open(Receiver("127.0.0.1", 0, spool, print, "secret-1"), spool, [])
+    body = encode_spans([_span(1)])
+    for headers in ({}, {"Authorization": "Bearer secret-2"}, {"Authorization": "secret-1"}):
+        status, content = opened.post(body, **headers)
+        assert status == 401 and b"authorization: Bearer TOKEN" in content
+    assert opened.post(body, Authorization="Bearer secret-1") == (200, b"")
+    assert len(opened.kept()) == 1
+    spool.close()
+    opened.receiver.close()
+
+
+def test_what_receiving_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    spool = RequestSpool(tmp_path / "spool.otlp")
+    with pytest.raises(UsageError, match=r"pip install 'rageval-spec\[serve\]'"):
+        Receiver("127.0.0.1", 0, spool, print)
+    spool.close()
 
 
 def _request(number: int) -> bytes:

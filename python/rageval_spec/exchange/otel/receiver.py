@@ -2,7 +2,8 @@
 
 A request is answered with 200 only when its spans are on the disk, so nothing is lost once it was acknowledged. What
 cannot be read is refused with a status that tells the sender not to try again; what cannot be taken now, with one
-that tells it to.
+that tells it to. uvicorn and Starlette speak HTTP; limits on the time and the size of a request, and on connections,
+keep one sender from blocking the others.
 
 The file of received requests has the layout of a collector's file exporter: each request in protobuf, after its
 length in four bytes. It can be imported as any other file.
@@ -10,28 +11,44 @@ length in four bytes. It can be imported as any other file.
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
 import os
+import socket
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import BoundedSemaphore, Lock, Thread
-from typing import IO, Any, ClassVar, NamedTuple, cast
+from threading import Lock, Thread
+from typing import IO, TYPE_CHECKING, NamedTuple
 
-from rageval_spec.errors import RagevalError
+from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
 
 PATH = "/v1/traces"
 LARGEST = 20 * 1024 * 1024
 """The most bytes of a request, also after decompression; collectors send no larger ones by default."""
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
-_MOST_AT_ONCE = 16
-_PATIENCE = 30.0
+MOST_HELD = 256 * 1024 * 1024
+"""The most bytes of all requests that are being read."""
+MOST_CONNECTIONS = 256
+"""The most connections at a time; a request on a further one is answered with 503."""
+PATIENCE = 30.0
+"""Seconds for a whole request, from its first byte to its last one."""
+_GRACE = 3
+"""Seconds that a request has for its answer once its time is over, or once the receiver stops."""
+_IDLE = 5
+"""Seconds after which a connection without a request is closed."""
+_LONGEST_NUMBER = 18
 _RETRY_AFTER = "5"
-_CHUNK_HEAD = 1024
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
@@ -52,33 +69,34 @@ class Taken(NamedTuple):
 
 
 class Receiver:
-    """Listens in threads of its own until it is closed."""
+    """Listens in a thread of its own until it is closed."""
 
-    def __init__(self, host: str, port: int, spool: RequestSpool, tell: Callable[[str], None]) -> None:
-        """Listen at once.
+    def __init__(
+        self, host: str, port: int, spool: RequestSpool, tell: Callable[[str], None], token: str | None = None
+    ) -> None:
+        """Listen at once. With a `token`, only requests that send it are taken.
 
         Raises:
             RagevalError: the address cannot be used.
+            UsageError: uvicorn or Starlette is not installed.
         """
         self._spool = spool
         self._tell = tell
+        self.token = token
         self._lock = Lock()
         self.spans = self.requests = self.rejected = 0
+        self._server = _prepare(self)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server = _Server((host, port), self)
+            self._socket = socket.create_server((host, port), family=family, backlog=128)
         except OSError as error:
             raise RagevalError(f"{host}:{port}: cannot listen: {error.strerror or error}") from error
         except OverflowError as error:
             raise RagevalError(f"{host}:{port}: cannot listen: {error}") from error
-        self._thread = Thread(target=self._server.serve_forever, args=(0.1,), name="otlp receiver", daemon=True)
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
+        self.url = _name_address(self._socket)
         """Where spans are to be sent."""
-        host, port = self._server.server_address[:2]
-        shown = f"[{host!s}]" if ":" in str(host) else host
-        return f"http://{shown!s}:{port}{PATH}"
+        self._thread = Thread(target=self._server.run, args=([self._socket],), name="otlp receiver", daemon=True)
+        self._thread.start()
 
     def take(self, content: bytes, *, is_json: bool) -> Taken:
         """Keep the spans of a request.
@@ -102,9 +120,46 @@ class Receiver:
 
     def close(self) -> None:
         """Stop listening. Requests under way are answered with 503 once the spool is closed."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.should_exit = True
         self._thread.join()
+        self._socket.close()
+
+
+def _name_address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host!s}]" if ":" in str(host) else host
+    return f"http://{shown!s}:{port}{PATH}"
+
+
+def _prepare(receiver: Receiver) -> uvicorn.Server:
+    """The server, which does not listen yet.
+
+    Raises:
+        UsageError: uvicorn or Starlette is not installed.
+    """
+    try:
+        import uvicorn
+
+        app, protocol = _make_app(receiver), _make_protocol()
+    except ImportError as error:
+        message = "to receive spans, install uvicorn and Starlette: pip install 'rageval-spec[serve]'"
+        raise UsageError(message) from error
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    return uvicorn.Server(config)
 
 
 def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
@@ -128,140 +183,146 @@ def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
     return Taken(len(spans), len(rejected), str(rejected[0]) if rejected else ""), request
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+class _Reader:
+    """Reads the bodies of requests, each within a time and all of them within the memory that they may take."""
 
-    def __init__(self, address: tuple[str, int], receiver: Receiver) -> None:
-        if ":" in address[0]:
-            import socket
+    def __init__(self) -> None:
+        self._held = 0
 
-            self.address_family = socket.AF_INET6
-        super().__init__(address, _Handler)
-        self.receiver = receiver
-        self.slots = BoundedSemaphore(_MOST_AT_ONCE)
+    async def read(self, request: Request) -> bytes:
+        """The body as it was sent.
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A sender that went away is no news."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server_version = "rageval-spec"
-    sys_version = ""
-    timeout: ClassVar[float] = _PATIENCE
-
-    def do_POST(self) -> None:
-        is_json = self.headers.get_content_type() == _JSON
+        Raises:
+            Refusal: it is too long, it does not come in time, or too many come at once.
+        """
+        length = request.headers.get("content-length", "0")
+        if len(length) > _LONGEST_NUMBER or int(length) > LARGEST:
+            raise Refusal(413, f"a request of {length} bytes; at most {LARGEST:,} are taken; send smaller batches")
+        parts: list[bytes] = []
+        size = 0
         try:
-            with self._slot():
-                self._check()
-                taken = self._server.receiver.take(self._read_body(), is_json=is_json)
-        except Refusal as refusal:
-            self.close_connection = True
-            self._refuse(refusal, is_json=is_json)
-        else:
-            self._answer(200, _describe(taken, is_json=is_json), is_json=is_json)
-
-    def do_GET(self) -> None:
-        self._refuse(Refusal(405, f"send spans with POST {PATH}"), is_json=True)
-
-    @property
-    def _server(self) -> _Server:
-        return cast("_Server", self.server)
-
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        if not self._server.slots.acquire(timeout=_PATIENCE):
-            raise Refusal(503, "too many requests at once")
-        try:
-            yield
-        finally:
-            self._server.slots.release()
-
-    def _check(self) -> None:
-        path = self.path.partition("?")[0].rstrip("/")
-        if path in ("/v1/metrics", "/v1/logs"):
-            raise Refusal(404, f"only spans are received, at {PATH}; switch the export of {path[4:]} off")
-        if path != PATH:
-            raise Refusal(404, f"spans are received at {PATH}")
-        kind = self.headers.get_content_type()
-        if kind not in (_PROTOBUF, _JSON):
-            raise Refusal(415, f"content-type {kind}: send {_PROTOBUF} or {_JSON}")
-        if self.headers.get("content-encoding", "identity").lower() not in ("identity", "gzip"):
-            raise Refusal(415, f"content-encoding {self.headers['content-encoding']}: send gzip or none")
-
-    def _read_body(self) -> bytes:
-        try:
-            content = self._read_raw()
+            async with asyncio.timeout(PATIENCE):
+                async for part in request.stream():
+                    size += len(part)
+                    self._held += len(part)
+                    parts.append(part)
+                    if size > LARGEST:
+                        raise Refusal(413, f"at most {LARGEST:,} bytes are taken; send smaller batches")
+                    if self._held > MOST_HELD:
+                        raise Refusal(503, "too many requests at once")
         except TimeoutError:
             raise Refusal(408, "the request did not come in time") from None
-        if self.headers.get("content-encoding", "identity").lower() != "gzip":
-            return content
-        reader = zlib.decompressobj(wbits=31)
-        try:
-            plain = reader.decompress(content, LARGEST + 1)
-        except zlib.error as error:
-            raise Refusal(400, f"damaged gzip data: {error}") from None
-        if len(plain) > LARGEST:
-            raise Refusal(413, f"more than {LARGEST:,} bytes after decompression; send smaller batches")
-        if not reader.eof:
-            raise Refusal(400, "the gzip data end early")
-        return plain
+        finally:
+            self._held -= size
+        return b"".join(parts)
 
-    def _read_raw(self) -> bytes:
-        if self.headers.get("transfer-encoding", "").lower() == "chunked":
-            return b"".join(self._read_chunks())
-        length = self.headers.get("content-length", "")
-        if not length.isascii() or not length.isdecimal() or len(length) > 18:
-            raise Refusal(411, "the request does not say how long it is")
-        return self._read_exactly(int(length))
 
-    def _read_exactly(self, length: int) -> bytes:
-        if length > LARGEST:
-            raise Refusal(413, f"a request of {length:,} bytes; at most {LARGEST:,} are taken; send smaller batches")
-        content = self.rfile.read(length)
-        if len(content) < length:
-            raise Refusal(400, f"only {len(content):,} of {length:,} bytes came")
+def _unpack(content: bytes, encoding: str) -> bytes:
+    if encoding != "gzip":
         return content
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        plain = reader.decompress(content, LARGEST + 1)
+    except zlib.error as error:
+        raise Refusal(400, f"damaged gzip data: {error}") from None
+    if len(plain) > LARGEST:
+        raise Refusal(413, f"more than {LARGEST:,} bytes after decompression; send smaller batches")
+    if not reader.eof:
+        raise Refusal(400, "the gzip data end early")
+    return plain
 
-    def _read_chunks(self) -> Iterator[bytes]:
-        total = 0
-        while True:
-            head = self.rfile.readline(_CHUNK_HEAD).partition(b";")[0].strip()
-            try:
-                length = int(head, 16)
-            except ValueError:
-                raise Refusal(400, "a chunk does not say how long it is") from None
-            total += length
-            yield self._read_exactly(length if 0 <= total <= LARGEST else LARGEST + 1)
-            self.rfile.readline(_CHUNK_HEAD)
-            if not length:
-                return
 
-    def _refuse(self, refusal: Refusal, *, is_json: bool) -> None:
-        code, message = 3, str(refusal)
-        status = {"code": code, "message": message}
-        body = (
-            json.dumps(status).encode() if is_json else protobuf.write_number(1, code) + protobuf.write_text(2, message)
-        )
-        self._answer(refusal.status, body, is_json=is_json)
+def _make_app(receiver: Receiver) -> Starlette:
+    """The application: one address that takes spans, and refusals with a reason for every other request."""
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import Response as Answer
+    from starlette.routing import Route
 
-    def _answer(self, status: int, body: bytes, *, is_json: bool) -> None:
-        with suppress(OSError):
-            self.send_response(status)
-            self.send_header("Content-Type", _JSON if is_json else _PROTOBUF)
-            self.send_header("Content-Length", str(len(body)))
-            if status == 503:
-                self.send_header("Retry-After", _RETRY_AFTER)
-            if self.close_connection:
-                self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
+    reader = _Reader()
 
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Requests are counted, not logged."""
+    async def take(request: Request) -> Response:
+        is_json = _find_type(request) == _JSON or request.method == "GET"
+        try:
+            _check(request, receiver.token)
+            body = await reader.read(request)
+            taken = await run_in_threadpool(_take, receiver, body, _find_encoding(request), is_json=is_json)
+        except Refusal as refusal:
+            return _answer(refusal.status, _explain(refusal, is_json=is_json), is_json=is_json)
+        return _answer(200, _describe(taken, is_json=is_json), is_json=is_json)
+
+    def _answer(status: int, body: bytes, *, is_json: bool) -> Response:
+        headers = {"Retry-After": _RETRY_AFTER} if status == 503 else {}
+        headers |= {"Connection": "close"} if status != 200 else {}
+        return Answer(body, status, headers, media_type=_JSON if is_json else _PROTOBUF)
+
+    return Starlette(routes=[Route("/{path:path}", take, methods=["GET", "POST", "PUT", "DELETE", "PATCH"])])
+
+
+def _take(receiver: Receiver, body: bytes, encoding: str, *, is_json: bool) -> Taken:
+    return receiver.take(_unpack(body, encoding), is_json=is_json)
+
+
+def _find_type(request: Request) -> str:
+    return str(request.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+def _find_encoding(request: Request) -> str:
+    return str(request.headers.get("content-encoding", "identity")).lower()
+
+
+def _check(request: Request, token: str | None) -> None:
+    """Refuse a request by its head, before its body is read."""
+    given = str(request.headers.get("authorization", "")).encode()
+    if token is not None and not hmac.compare_digest(given, f"Bearer {token}".encode()):
+        raise Refusal(401, "send the receiver's token: authorization: Bearer TOKEN")
+    path = request.url.path.rstrip("/")
+    if request.method != "POST":
+        raise Refusal(405, f"send spans with POST {PATH}")
+    if path in ("/v1/metrics", "/v1/logs"):
+        raise Refusal(404, f"only spans are received, at {PATH}; switch the export of {path[4:]} off")
+    if path != PATH:
+        raise Refusal(404, f"spans are received at {PATH}")
+    if (kind := _find_type(request)) not in (_PROTOBUF, _JSON):
+        raise Refusal(415, f"content-type {kind}: send {_PROTOBUF} or {_JSON}")
+    if (encoding := _find_encoding(request)) not in ("identity", "gzip"):
+        raise Refusal(415, f"content-encoding {encoding}: send gzip or none")
+
+
+def _explain(refusal: Refusal, *, is_json: bool) -> bytes:
+    code, message = 3, str(refusal)
+    if is_json:
+        return json.dumps({"code": code, "message": message}).encode()
+    return protobuf.write_number(1, code) + protobuf.write_text(2, message)
+
+
+def _make_protocol() -> type[asyncio.Protocol]:
+    """HTTP/1.1 as uvicorn speaks it, with a deadline for each whole request.
+
+    uvicorn itself waits for the head of a request for as long as its sender likes.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class DeadlineProtocol(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._expire = self.loop.call_later(PATIENCE + _GRACE, self._end)
+
+        def on_response_complete(self) -> None:
+            self._expire.cancel()
+            self._expire = self.loop.call_later(PATIENCE + _GRACE, self._end)
+            super().on_response_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._expire.cancel()
+            super().connection_lost(exc)
+
+        def _end(self) -> None:
+            """Close the connection, unless its request came whole and is being answered."""
+            if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+                self.transport.abort()
+
+    return DeadlineProtocol
 
 
 def _describe(taken: Taken, *, is_json: bool) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, model_validator
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment
 from rageval_spec.exchange.shared.spans.span_files import SpanFiles, list_files
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 USUAL_PORT = 4318
 SPOOL_FOLDER = Path(".rageval/received")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _TICK = 0.2
 _SHOWN_EVERY = 2000
 
@@ -65,12 +67,20 @@ class OtelSourceNode(WindowNode):
         ),
     )
 
+    token_env: str | None = Field(
+        default=None,
+        description=(
+            "With --listen: the environment variable with a token. Only requests with the header `authorization: "
+            "Bearer TOKEN` are taken."
+        ),
+    )
+
     @model_validator(mode="after")
     def _one_of_them(self) -> OtelSourceNode:
         if (self.path is None) == (self.listen is None):
             raise ValueError("name either a file or folder of spans, or an address to --listen at")
-        if self.listen is None and (self.seconds is not None or self.spool is not None):
-            raise ValueError("--seconds and --spool belong to --listen")
+        if self.listen is None and (self.seconds, self.spool, self.token_env) != (None, None, None):
+            raise ValueError("--seconds, --spool and --token-env belong to --listen")
         if self.listen is not None:
             split_address(self.listen)
         return self
@@ -177,7 +187,9 @@ class OtelSource(SpanSource[OtelSourceNode]):
             if spool.found:
                 before = count_noun(spool.found, "request")
                 tell(f"{before} that were received before and not yet written are kept in {spool.path}")
-            receiver = Receiver(host, port, spool, tell)
+            receiver = Receiver(host, port, spool, tell, _find_token(self.node.token_env))
+            if receiver.token is None and host not in _LOOPBACK:
+                tell(f"everybody who reaches {host} can send spans; give them a token with --token-env VARIABLE")
             tell(f"receiving spans at {receiver.url}; Ctrl-C ends this and writes the traces")
             self._wait(receiver)
             spool.close()
@@ -204,6 +216,18 @@ class OtelSource(SpanSource[OtelSourceNode]):
                 if self.context.progress is not None and receiver.spans >= shown + _SHOWN_EVERY:
                     shown = receiver.spans
                     self.context.progress(shown, shown + 1, "spans")
+
+
+def _find_token(variable: str | None) -> str | None:
+    """The token in an environment variable; None if none is named.
+
+    Raises:
+        UsageError: the variable is not set.
+    """
+    token = None if variable is None else os.environ.get(variable, "").strip()
+    if token == "":
+        raise UsageError(f"--token-env {variable}: the variable is not set; set it to the token that senders have")
+    return token
 
 
 def split_address(text: str) -> tuple[str, int]:
