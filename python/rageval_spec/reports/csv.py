@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-_TEXTS: Mapping[str, Callable[[str], str]] = {"reason": protect_cell, "details": make_json_visible}
+_TEXTS: Mapping[str, Callable[[str], str]] = {
+    **dict.fromkeys(("dataset", "system", "metric", "query_id", "cluster", "reason"), protect_cell),
+    "details": make_json_visible,
+}
 
 
 class CsvReportNode(ReportNode):

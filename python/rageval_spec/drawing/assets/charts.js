@@ -153,7 +153,7 @@ function drawGates() {
   });
 }
 
-const KINDS = { pass: "good", warn: "weak", inconclusive: "weak", fail: "bad" };
+const KINDS = { __proto__: null, pass: "good", warn: "weak", inconclusive: "weak", fail: "bad" };
 
 function drawGate(gate, scale) {
   const kind = KINDS[gate.outcome];

@@ -19,7 +19,7 @@ function readDetails(told) {
   }
 }
 
-const JUDGED = {
+const JUDGED = { __proto__: null,
   context_recall: ["reference", "contexts"],
   completeness: ["reference", "answer"],
   conciseness: ["claims", "question"],

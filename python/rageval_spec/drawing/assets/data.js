@@ -31,6 +31,10 @@ async function readDocument(number) {
 function prepare(head) {
   report = head;
   const { results, questions } = head;
+  // Names that people choose are keys: without a prototype, `toString` finds only what has this name.
+  for (const [key, of] of Object.entries(results)) {
+    if (of && typeof of === "object" && !Array.isArray(of)) results[key] = Object.assign(Object.create(null), of);
+  }
   report.lower = new Set(results.lower_is_better);
   report.count = questions.id.length;
   questions.cellOf = new Map(questions.cells.map((cell, at) => [`${cell.system} ${cell.metric}`, at]));

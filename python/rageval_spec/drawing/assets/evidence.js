@@ -106,7 +106,7 @@ function drawFold(metric, details) {
   return fold;
 }
 
-const PARTS = { answer: "Claims of the answer", reference: "Claims of the reference", contexts: "Documents", claims: "Statements" };
+const PARTS = { __proto__: null, answer: "Claims of the answer", reference: "Claims of the reference", contexts: "Documents", claims: "Statements" };
 
 function drawGroup(group) {
   return [el("h5", {}, PARTS[group.part] ?? group.part), el("ul", { class: "claims" }, group.claims.map((claim) => {

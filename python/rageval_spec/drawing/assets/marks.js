@@ -1,6 +1,6 @@
 // How claims are marked in a text: the signs of verdicts, and places.
 
-const VERDICTS = {
+const VERDICTS = { __proto__: null,
   supported: { sign: "✓", kind: "good", word: "supported" },
   contradicted: { sign: "✗", kind: "bad", word: "contradicted" },
   not_enough_info: { sign: "?", kind: "weak", word: "not supported" },

@@ -1,7 +1,7 @@
 // Formats numbers as the other reports do.
 
-const SIGNS = { pass: "✓", warn: "!", inconclusive: "?", fail: "✗", error: "✗" };
-const OUTCOMES = { pass: "passed", warn: "warned", inconclusive: "inconclusive", fail: "failed", error: "failed" };
+const SIGNS = { __proto__: null, pass: "✓", warn: "!", inconclusive: "?", fail: "✗", error: "✗" };
+const OUTCOMES = { __proto__: null, pass: "passed", warn: "warned", inconclusive: "inconclusive", fail: "failed", error: "failed" };
 const NONE = "–";
 
 function formatNumber(value, digits = report.digits) {

@@ -170,7 +170,7 @@ function drawSlices() {
   return section("slices", ["Slices"], null, select("Metric", metrics.map((one) => [one, one]), start, draw), body);
 }
 
-const CAUSES = {
+const CAUSES = { __proto__: null,
   retrieval: "What was needed is not among the documents, and the answer is wrong.",
   generation: "What was needed is there, and the answer is wrong or unfaithful.",
   both: "What was needed is not there, and the answer does not follow the documents.",

@@ -1,6 +1,6 @@
 // The theme of the page: that of the device, light or dark. The choice is kept where the browser can.
 
-const THEMES = { auto: ["◐", "Theme of the device"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] };
+const THEMES = { __proto__: null, auto: ["◐", "Theme of the device"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] };
 
 function readTheme() {
   try {

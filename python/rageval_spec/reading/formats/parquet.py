@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
+from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
 from rageval_spec.reading.formats.column_layouts import RecordColumn, Records, choose_keys, with_absent
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, find_separator, name_content
 
@@ -23,11 +24,13 @@ def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
     import polars as pl
 
     check_file(path)
+    refuse_bomb(path)
     try:
         schema = pl.read_parquet_schema(path)
         keys = choose_keys(str(path), columns, list(schema))
         chosen = [_typed(path, column, key, schema[key]) for column, key in keys.items()]
         frame = pl.scan_parquet(path, glob=False).select(chosen).collect()
+        _refuse_repeated(path, frame)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from error
     if not frame.height:
@@ -59,14 +62,138 @@ def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[
     import polars as pl
 
     check_file(path)
+    refuse_bomb(path)
     try:
         scan = pl.scan_parquet(path, glob=False)
         frame = (scan if names is None else scan.select(names)).collect()
+        _refuse_repeated(path, frame)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from error
     if not frame.height:
         raise DataError(f"{path}: no rows")
     yield from enumerate(frame.iter_rows(named=True), 1)
+
+
+def refuse_bomb(path: Path) -> None:
+    """Refuse a file that would take much more memory than it is large, before its columns are read.
+
+    A column of equal values takes a few bytes in the file, and 16 for each value in memory. What the footer says is
+    not checked against the pages; a file without a readable footer is left to the reader, which says what is wrong.
+
+    Raises:
+        DataError: it expands too far.
+    """
+    try:
+        chunks = list(_list_chunks(_read_footer(path)))
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OSError):
+        return
+    _refuse_expanded(path, sum(values * _VALUE + size for values, size in chunks))
+
+
+def _refuse_repeated(path: Path, frame: pl.DataFrame) -> None:
+    """Refuse a table whose texts, each of which is there once, would be too much if they were there for each row."""
+    import polars as pl
+
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    lists = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
+    sizes = frame.select(
+        *(pl.col(name).str.len_bytes().cast(pl.UInt64).sum().alias(name) for name in texts),
+        *(pl.col(name).explode().str.len_bytes().cast(pl.UInt64).sum().alias(name) for name in lists),
+    )
+    _refuse_expanded(path, sum(size or 0 for row in sizes.iter_rows() for size in row))
+
+
+def _refuse_expanded(path: Path, size: int) -> None:
+    most = max(ALWAYS_READ, MOST_EXPANSION * path.stat().st_size)
+    if size > most:
+        raise DataError(f"{path}: the file expands to more than {most // 2**20} MiB; save it with less in it, or as CSV")
+
+
+_VALUE = 16
+"""Bytes that a value takes in memory, at most; those of a longer text come on top."""
+_MAGIC = b"PAR1"
+_LONGEST_FOOTER = 2**24
+_DEEPEST = 32
+_ROW_GROUPS, _CHUNKS, _META, _VALUES, _SIZE = 4, 1, 3, 5, 6
+"""The fields that count in the footer's structures `FileMetaData`, `RowGroup`, `ColumnChunk` and `ColumnMetaData`."""
+
+
+def _list_chunks(footer: dict[int, Any]) -> Iterator[tuple[int, int]]:
+    """The number of values of each column chunk, and their bytes in the pages once they are decompressed."""
+    for group in footer.get(_ROW_GROUPS, ()):
+        for chunk in group[_CHUNKS]:
+            meta = chunk[_META]
+            yield max(0, meta[_VALUES]), max(0, meta[_SIZE])
+
+
+def _read_footer(path: Path) -> dict[int, Any]:
+    """The footer of a Parquet file, by the numbers of its fields.
+
+    Raises:
+        ValueError: the file has none.
+    """
+    with path.open("rb") as stream:
+        end = stream.seek(0, 2)
+        stream.seek(max(0, end - 8))
+        tail = stream.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != _MAGIC or length > min(end - 8, _LONGEST_FOOTER):
+            raise ValueError("no footer")
+        stream.seek(end - 8 - length)
+        return _CompactReader(stream.read(length)).read_struct()
+
+
+class _CompactReader:
+    """Reads structures in Thrift's compact protocol, in which Parquet's footer is written."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def read_struct(self, depth: int = 0) -> dict[int, Any]:
+        """A structure as its fields by number. Texts are left out."""
+        if depth > _DEEPEST:
+            raise ValueError("too deep")
+        found: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            number = number + step if step else self._signed()
+            found[number] = kind == 1 if kind in (1, 2) else self._read(kind, depth)
+        return found
+
+    def _read(self, kind: int, depth: int) -> Any:
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._signed()
+        if kind in (7, 8):
+            return self._skip(8 if kind == 7 else self._unsigned())
+        if kind in (9, 10):
+            head = self._byte()
+            count = self._unsigned() if head >> 4 == 15 else head >> 4
+            return [self._read(head & 15, depth + 1) for _ in range(min(count, len(self._content)))]
+        if kind == 12:
+            return self.read_struct(depth + 1)
+        raise ValueError(f"kind {kind}")
+
+    def _skip(self, count: int) -> None:
+        self._at += count
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._content[self._at - 1]
+
+    def _unsigned(self) -> int:
+        found = shift = 0
+        while (byte := self._byte()) >= 128:
+            found |= (byte & 127) << shift
+            shift += 7
+        return found | byte << shift
+
+    def _signed(self) -> int:
+        found = self._unsigned()
+        return (found >> 1) ^ -(found & 1)
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
