@@ -19,6 +19,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import saved_evaluations as history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.saved_evaluations import compare_settings, labels, load_record, save_evaluation, write_record
+from rageval_spec.reading.formats import parquet
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
 
@@ -256,3 +257,44 @@ def test_damaged_samples_are_reported_when_read_and_do_not_prevent_a_comparison(
     found = find_record("main", SearchPlaces(tmp_path, None)).evaluation
     with pytest.raises(DataError, match=r"samples\.parquet: not a table of samples"):
         found.samples  # noqa: B018 - reading it is what fails
+
+
+WRONG = [pl.lit(7), pl.lit(None), pl.lit(1.5), pl.lit([1, 2]), pl.lit(b"x"), pl.lit(True), pl.struct(a=1)]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("column", ["dataset", "system", "metric", "query_id", "status", "reason"])
+def test_values_of_another_type_are_named(tmp_path: Path, column: str, wrong: pl.Expr) -> None:
+    write(make_evaluation(), tmp_path)
+    path = tmp_path / "values.parquet"
+    pl.read_parquet(path).with_columns(wrong.alias(column)).write_parquet(path)
+    if column == "reason" and str(wrong) == str(pl.lit(None)):
+        assert load_record(tmp_path).evaluation.values["reason"].null_count()
+        return
+    with pytest.raises(DataError, match=rf"values\.parquet: .*{column}|several values"):
+        load_record(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong", [pl.lit("x"), pl.lit(None), pl.lit(float("nan")), pl.lit(float("inf")), pl.lit([1.0])]
+)
+def test_a_scored_row_has_a_finite_number(tmp_path: Path, wrong: pl.Expr) -> None:
+    write(make_evaluation(), tmp_path)
+    path = tmp_path / "values.parquet"
+    pl.read_parquet(path).with_columns(wrong.alias("value")).write_parquet(path)
+    with pytest.raises(DataError, match=r"values\.parquet: .*value"):
+        load_record(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["values.parquet", "samples.parquet"])
+def test_a_table_that_expands_too_far_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "ALWAYS_READ", 2**20)
+    write(with_samples(), tmp_path)
+    mark = {key: text for key, text in pl.read_parquet_metadata(tmp_path / name).items() if key != "ARROW:schema"}
+    names = pl.read_parquet_schema(tmp_path / name)
+    table = pl.select(pl.repeat("x", 200_000).alias(one) for one in [*names][:1]).lazy()
+    table.with_columns(pl.lit(None).alias(one) for one in [*names][1:]).collect().write_parquet(
+        tmp_path / name, metadata=mark
+    )
+    with pytest.raises(DataError, match="expands to more than"):
+        _ = load_record(tmp_path).evaluation.samples

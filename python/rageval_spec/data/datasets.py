@@ -195,7 +195,7 @@ def parse_designs(text: str | None, summaries: Mapping[str, DesignSummary]) -> d
             name: Design(clusters, weights, strata, summaries[name])
             for name, (clusters, weights, strata) in content.items()
         }
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return {}
 
 
@@ -234,7 +234,7 @@ class Fingerprints:
         try:
             datasets = json.loads(text or "{}")
             return cls({name: {key: Fingerprint(*parts) for key, parts in of.items()} for name, of in datasets.items()})
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return cls()
 
 

@@ -38,6 +38,7 @@ from rageval_spec.data.results import StoredResults
 from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, empty_samples, restore_contexts
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
 if TYPE_CHECKING:
@@ -299,6 +300,9 @@ class StoredSamples:
 
         if not self._path.is_file():
             return []
+        for path in (self._path, self._documents):
+            if path.is_file():
+                refuse_bomb(path)
         with self._explained():
             present = [*pl.read_parquet_schema(self._path)]
         missing = [name for name in tables.FIRST_SAMPLES if name not in present and name != "contexts"]

@@ -24,11 +24,12 @@ from rageval_spec.data import tables
 from rageval_spec.data.datasets import DESIGN_KEY as DESIGNS_KEY
 from rageval_spec.data.datasets import FINGERPRINTS_KEY, Design, DesignSummary, Fingerprints, parse_designs
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import BASE_VALUES, Note, empty_base_values
+from rageval_spec.data.outcomes import BASE_VALUES, LABEL, LABEL_WEIGHT, Note, empty_base_values
 from rageval_spec.data.results import Record, StoredResults
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import results_folder
 from rageval_spec.history.evaluation_records import find_commit
+from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -218,10 +219,49 @@ def _load_base_values(path: Path) -> pl.DataFrame:
 
     if not path.is_file():
         return empty_base_values()
+    refuse_bomb(path)
     try:
-        return pl.read_parquet(path, columns=[*BASE_VALUES])
+        found = pl.read_parquet(path, columns=[*BASE_VALUES])
+        return found.match_to_schema(empty_base_values().schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: not a table of base values: {error}") from error
+
+
+_VALUE_KEYS = ("dataset", "system", "metric", "query_id", "status")
+_TEXTS = ("reason", "details")
+_NUMBERS = ("value", "tie_low", "tie_high", LABEL, LABEL_WEIGHT)
+
+
+def _type_values(path: Path, values: pl.DataFrame) -> pl.DataFrame:
+    """The values with the types that their columns must have.
+
+    Raises:
+        DataError: a column has another type, or a row is not one that an evaluation writes.
+    """
+    import polars as pl
+
+    nothing = {name: pl.String if name in _TEXTS else pl.Float64 for name in (*_TEXTS, *_NUMBERS)}
+    known = [name for name in nothing if name in values.columns]
+    values = values.with_columns(
+        pl.col(name).cast(nothing[name])
+        for name in known
+        if values.schema[name] == pl.Null or (name in _NUMBERS and values.schema[name].is_integer())
+    )
+    for names, wanted, told in (((*_VALUE_KEYS, *_TEXTS), pl.String, "text"), (_NUMBERS, pl.Float64, "numbers")):
+        wrong = next((name for name in names if values.schema.get(name, wanted) != wanted), None)
+        if wrong is not None:
+            raise DataError(f"{path}: the column '{wrong}' must hold {told}, not {values.schema[wrong]}")
+    lacking = next((name for name in _VALUE_KEYS if values[name].null_count()), None)
+    if lacking is not None:
+        raise DataError(f"{path}: a row has no {lacking}")
+    is_scored = pl.col("status") == "scored"
+    if not values.select((~is_scored | pl.col("value").is_finite().fill_null(False)).all()).item():
+        raise DataError(f"{path}: a row with the status 'scored' has no finite value")
+    if "details" in values.columns:
+        details = pl.col("details").str
+        if not values.select((details.starts_with("{") & details.ends_with("}")).fill_null(True).all()).item():
+            raise DataError(f"{path}: the details of a row are not a JSON object")
+    return values
 
 
 def _load_values(path: Path) -> pl.DataFrame:
@@ -231,6 +271,7 @@ def _load_values(path: Path) -> pl.DataFrame:
         raise DataError(
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
+    refuse_bomb(path)
     try:
         values = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -238,6 +279,7 @@ def _load_values(path: Path) -> pl.DataFrame:
     absent = [column for column in tables.VALUES if column not in values.columns]
     if absent:
         raise DataError(f"{path}: the column {', '.join(map(repr, absent))} is missing")
+    values = _type_values(path, values)
     if values.select("dataset", "system", "metric", "query_id").is_duplicated().any():
         raise DataError(f"{path}: a query has several values of one metric")
     return values

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.formats import parquet as module
 from rageval_spec.reading.formats.column_layouts import CORPUS, QRELS
 from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects, read_parquet
 from rageval_spec.reading.formats.text_files import ForeignFileError
@@ -126,3 +130,47 @@ def test_a_name_with_a_star_is_one_file(tmp_path: Path) -> None:
     path = tmp_path / "*.parquet"
     pl.DataFrame({"doc_id": ["d2"], "text": ["y"]}).write_parquet(path)
     assert read_parquet(path, CORPUS).frame["doc_id"].to_list() == ["d2"]
+
+
+def _write(path: Path, frame: pl.DataFrame) -> Path:
+    frame.write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pl.select(pl.repeat("q", 200_000).alias("query_id")),
+        pl.select(pl.repeat(1.5, 200_000).alias("score")),
+        pl.DataFrame({"texts": [["x"] * 200_000]}),
+        pl.DataFrame({"text": ["x" * 100_000] * 100}),
+        pl.DataFrame({"texts": [["x" * 100_000] * 100]}),
+    ],
+    ids=["rows", "numbers", "one list", "long texts", "long texts in a list"],
+)
+def test_a_file_that_expands_to_much_more_than_it_is_is_refused(
+    tmp_path: Path, frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ALWAYS_READ", 2**20)
+    monkeypatch.setattr(module, "MOST_EXPANSION", 10)
+    path = _write(tmp_path / "bomb.parquet", frame)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataError, match="the file expands to more than 1 MiB"):
+        list(parquet_objects(path))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "lz4", "uncompressed"])
+def test_the_footer_tells_the_values_of_each_column(tmp_path: Path, compression: Any) -> None:
+    frame = pl.DataFrame({"query_id": [f"q{n}" for n in range(30)], "texts": [["a", "b"]] * 30, "of": [{"a": 1}] * 30})
+    path = tmp_path / "a.parquet"
+    frame.write_parquet(path, compression=compression, row_group_size=10, metadata={"key": "text" * 100})
+    assert [values for values, _ in module._list_chunks(module._read_footer(path))] == [10, 20, 10] * 3
+    assert len(list(parquet_objects(path))) == 30
+
+
+@given(st.binary(max_size=200))
+def test_any_footer_is_read_or_left_to_the_reader(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.parquet"
+        path.write_bytes(b"PAR1" + content + len(content).to_bytes(4, "little") + b"PAR1")
+        module.refuse_bomb(path)

@@ -106,7 +106,9 @@ def _refuse_repeated(path: Path, frame: pl.DataFrame) -> None:
 def _refuse_expanded(path: Path, size: int) -> None:
     most = max(ALWAYS_READ, MOST_EXPANSION * path.stat().st_size)
     if size > most:
-        raise DataError(f"{path}: the file expands to more than {most // 2**20} MiB; save it with less in it, or as CSV")
+        raise DataError(
+            f"{path}: the file expands to more than {most // 2**20} MiB; save it with less in it, or as CSV"
+        )
 
 
 _VALUE = 16
