@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.verdict import describe_verdict
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history.evaluation_lookup import check_label
-from rageval_spec.history.evaluation_records import Recorder
+from rageval_spec.history.evaluation_records import ASIDE, Recorder
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
@@ -39,12 +39,13 @@ from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.results.summary import judge_values
 from rageval_spec.plugin import Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.plugin import SpecOrigin
+from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
+from rageval_spec.store.checkout import CodeState, find_code_state
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.store.store import Store, open_store
 from rageval_spec.threads import map_in_threads
@@ -67,7 +68,8 @@ class Options:
         no_store: store nothing, and use nothing that is stored.
         save_as: the label in the history under which to save the results, unless something failed.
         quiet: show no progress.
-        retry_errors: retry the questions whose stored replies could not be parsed.
+        retry_failed: ask again only what failed in the last evaluation; take over all else from it.
+        fresh: take over no answers from an unfinished evaluation, nor any others.
         no_history: do not record the evaluation in the history.
         one_at_a_time: run systems one after the other, so that their times can be compared.
         queries: for each dataset, the ids of the only queries to evaluate; datasets that it does not name are evaluated
@@ -83,7 +85,8 @@ class Options:
     save_as: str | None = None
     quiet: bool = True
     one_at_a_time: bool = False
-    retry_errors: bool = False
+    retry_failed: bool = False
+    fresh: bool = False
     no_history: bool = False
     queries: Mapping[str, Collection[str]] = field(default_factory=dict)
 
@@ -101,8 +104,8 @@ class RunOutcome:
         timings: the time that each system took to retrieve. It is not part of the evaluation, whose bytes must be
             the same each time.
         lost_reports: the errors of reports that could not be made or written; the others are complete.
-        is_finished: whether every system that answers and did not fail has finished, so that the next evaluation asks
-            them again.
+        is_finished: whether the evaluation reached its outcome, whatever failed in it, so that the next one asks all
+            questions again. One that a limit stopped, or whose results could not be written, is continued.
         spent: the calls to endpoints and their cost; not part of the evaluation either.
         asked: how readable and how fast the replies of each chat model were that was asked now, as for `timings`.
         folder: the results folder; None if it was not written.
@@ -169,10 +172,17 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
-            budget = spec.limits.budget(retry_errors=options.retry_errors)
+            budget = spec.limits.budget(retry_failed=options.retry_failed)
             display.describe_spending = budget.describe_progress
             parts = spec_plugins.build_parts(
-                spec, display.counting, store.answers, store.fingerprint, budget, display.tell, options.output
+                spec,
+                display.counting,
+                store.answers,
+                store.fingerprint,
+                budget,
+                display.tell,
+                options.output,
+                _make_resume_rule(spec, options),
             )
             warnings = (*spec.warnings, *check_wiring(spec, parts))
             parts = narrow_datasets(parts, options.queries)
@@ -190,7 +200,9 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
             evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
-            is_finished = _finish(parts, execution, budget, reports)
+            is_finished = budget.stopped is None and not reports.has_lost_results
+            if is_finished:
+                _finish(parts)
     outcome = RunOutcome(
         evaluation,
         reports.shown,
@@ -226,23 +238,33 @@ def _remember_asked(work: Work) -> None:
         add_asked(work.store.folder, asked)
 
 
-def _finish(parts: spec_plugins.SpecPlugins, execution: Execution, budget: Budget, reports: _Reports) -> bool:
-    """Mark the answers of finished systems, so that the next evaluation asks them again.
+def _finish(parts: spec_plugins.SpecPlugins) -> None:
+    """Mark the answers of all systems as those of a finished evaluation, so that the next one asks them again."""
+    for dataset in parts.datasets:
+        for system in parts.systems.values():
+            if system.can_be_asked and system.answers_on(dataset):
+                system.finish(dataset)
 
-    A system has finished on a dataset if none of its metrics failed there, no limit was reached, all reports were
-    written, and no question is left. Returns whether all systems that did not fail have finished, and there are any.
+
+def _make_resume_rule(spec: Spec, options: Options) -> ResumeRule:
+    return ResumeRule(spec.longest_resume, options.fresh, cache(partial(_find_code, spec, options)))
+
+
+def _find_code(spec: Spec, options: Options) -> CodeState:
+    """The code that is checked out. What an evaluation writes, and files that only its numbers depend on, do not count.
+
+    The files of systems are part of their keys, whether they are tracked or not.
     """
-    if budget.stopped is not None or reports.errors:
-        return False
-    failed = {(failure.dataset, failure.system) for failure in execution.failures}
-    ended = [
-        (system, dataset)
-        for dataset in parts.datasets
-        for name, system in parts.systems.items()
-        if system.can_be_asked and system.answers_on(dataset) and (dataset, name) not in failed
-    ]
-    finished = [system.finish(dataset) for system, dataset in ended]
-    return bool(finished) and all(finished)
+    parts = spec_plugins.build_parts(spec)
+    others = (*parts.datasets.values(), *parts.models.values(), *parts.judges.values(), *parts.labels.values())
+    read = [file.path for part in (*others, *parts.metrics.values()) for file in part.inputs()]
+    mixes = [spec.folder / node.weights for node in spec.designs.values() if node.weights]
+    output = [] if options.output is None else [options.output]
+    output += [folder / report.node.path for folder in output for report in parts.reports if report.node.path]
+    kept = [] if spec.history.path is None else [spec.folder / spec.history.path]
+    store = _store_folder(spec, options)
+    kept += [spec.folder / ASIDE, *([] if store is None else [store])]
+    return find_code_state(spec.folder, [Path(spec.path), *read, *mixes, *output, *kept])
 
 
 @dataclass(frozen=True)
@@ -276,8 +298,11 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     options = options or Options()
     spec, _ = _load(source, options)
     store = open_store(_store_folder(spec, options))
-    budget = spec.limits.budget(retry_errors=options.retry_errors)
-    parts = spec_plugins.build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+    budget = spec.limits.budget(retry_failed=options.retry_failed)
+    resume = _make_resume_rule(spec, options)
+    parts = spec_plugins.build_parts(
+        spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget, resume=resume
+    )
     check_wiring(spec, parts)
     parts = narrow_datasets(parts, options.queries)
     planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
@@ -322,13 +347,14 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 class _Reports:
     """The reports for standard output, the files that were written, and the errors of the reports that failed.
 
-    `folder` is the results folder, if it was written.
+    `folder` is the results folder, if it was written; `has_lost_results` says that it could not be.
     """
 
     shown: tuple[bytes, ...] = ()
     written: tuple[Path, ...] = ()
     errors: tuple[RagevalError, ...] = ()
     folder: Path | None = None
+    has_lost_results: bool = False
 
     def __add__(self, other: _Reports) -> _Reports:
         """Both, in this order."""
@@ -337,6 +363,7 @@ class _Reports:
             self.written + other.written,
             self.errors + other.errors,
             self.folder or other.folder,
+            self.has_lost_results or other.has_lost_results,
         )
 
 
@@ -395,7 +422,7 @@ def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -
     try:
         return _Reports(written=write_results(evaluation, output, with_samples=with_samples), folder=output)
     except RagevalError as error:
-        return _Reports(errors=(error,))
+        return _Reports(errors=(error,), has_lost_results=True)
 
 
 def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:

@@ -154,6 +154,44 @@ def find_beside(folder: Path, module: str) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
+def list_imports(script: Path, folder: Path) -> list[Path]:
+    """The files beside a Python file, or in `folder`, that it imports, directly or through others; not itself.
+
+    Follows `import` and `from ... import` wherever they stand, without importing anything. Installed packages, and
+    modules whose names are made while the program runs, are not found. Files that are no Python import nothing.
+    """
+    found: dict[Path, None] = {}
+    waiting = [script]
+    while waiting:
+        current = waiting.pop()
+        for path in _list_imported(current, folder):
+            if path not in found and path != script:
+                found[path] = None
+                waiting.append(path)
+    return sorted(found)
+
+
+def _list_imported(script: Path, folder: Path) -> Iterator[Path]:
+    try:
+        nodes = list(ast.walk(parse_module(script)))
+    except DataError:
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names, roots = [alias.name for alias in node.names], (script.parent, folder)
+        elif isinstance(node, ast.ImportFrom):
+            module = f"{node.module}." if node.module else ""
+            names = [node.module or "", *(f"{module}{alias.name}" for alias in node.names)]
+            up = script.parents[node.level - 1] if 0 < node.level <= len(script.parents) else None
+            roots = (script.parent, folder) if up is None else (up, up)
+        else:
+            continue
+        for name in filter(None, names):
+            steps = name.split(".")
+            packages = (".".join(steps[:count]) for count in range(1, len(steps) + 1))
+            yield from {path for one in packages for root in roots if (path := find_beside(root, one)) is not None}
+
+
 def is_installed(module: str) -> bool:
     """Whether a module can be imported from outside the spec's folder. Imports nothing."""
     return module.partition(".")[0] in sys.builtin_module_names or _find_spec(module) is not None

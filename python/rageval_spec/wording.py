@@ -8,14 +8,16 @@ get the same text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import make_visible
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate
-    from rageval_spec.data.outcomes import Interval
+    from rageval_spec.data.outcomes import AnswerSource, Interval, TakenOver
 
 DIGITS = 3
 ADJUSTED = "Holm-adjusted"
@@ -54,12 +56,24 @@ def format_probability(p_value: float) -> str:
 
 
 def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
-    """An aggregate's number; a sum of whole numbers has no digits after the point. `–` if nothing was scored."""
+    """An aggregate's number; a sum of whole numbers has no digits after the point. `–` if nothing was scored.
+
+    A number that mixes answers of several versions of an application says so: `0.900 (2 versions)`.
+    """
     if aggregate.mean is None:
         return "–"
-    if aggregate.statistic == "sum" and aggregate.mean.is_integer():
-        return f"{aggregate.mean:.0f}"
-    return format_number(aggregate.mean, digits)
+    return _format_aggregate(aggregate, aggregate.mean, digits) + mark_versions(aggregate)
+
+
+def mark_versions(aggregate: Aggregate) -> str:
+    """` (2 versions)` for a number that mixes answers of two versions of an application; "" for all others."""
+    return f" ({len(aggregate.versions)} versions)" if aggregate.versions else ""
+
+
+def _format_aggregate(aggregate: Aggregate, mean: float, digits: int) -> str:
+    if aggregate.statistic == "sum" and mean.is_integer():
+        return f"{mean:.0f}"
+    return format_number(mean, digits)
 
 
 def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
@@ -123,3 +137,60 @@ def list_choices(words: Sequence[str]) -> str:
 def list_names(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; "" without words."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+DURATION = r"\d+(?:\.\d+)?\s*[mhdw]"
+"""A duration as it is written: `30d`, `12h`, `90m`, `2w`."""
+
+
+def read_duration(text: str) -> float | None:
+    """The seconds in `30d`, `12h`, `90m` or `2w`; None for any other text."""
+    written = text.strip()
+    return float(written[:-1]) * _SECONDS[written[-1]] if re.fullmatch(DURATION, written) else None
+
+
+_SOURCES: dict[AnswerSource, str] = {
+    "unfinished": "an unfinished evaluation",
+    "last": "the last evaluation (--retry-failed)",
+    "always": "earlier evaluations (reuse: always)",
+    "recorded": "a recording",
+}
+
+
+def describe_taken_over(one: TakenOver) -> str:
+    """`9 of 10 answers are taken over from an unfinished evaluation, asked 2026-03-01 10:42 UTC at commit a1b2c3d4e5`.
+
+    Says which versions of the code the answers mix, if they mix any.
+    """
+    are = "is" if one.answers == 1 else "are"
+    told = f"{one.answers:,} of {count_noun(one.questions, 'answer')} {are} "
+    told += f"recorded in {one.place}" if one.place else f"taken over from {describe_sources(one)}"
+    when = describe_asked(one)
+    told += f", {when}" if when else ""
+    if one.versions:
+        return f"{told}; {describe_versions(one.versions)}"
+    return told + (f" at commit {next(iter(one.commits))}" if one.commits else "")
+
+
+def describe_sources(one: TakenOver) -> str:
+    """Where answers were taken over from: `earlier evaluations (reuse: always, version: v7)`."""
+    version = f", version: {one.version})"
+    return list_names([
+        _SOURCES[source].replace(")", version) if source == "always" and one.version else _SOURCES[source]
+        for source in one.sources
+    ])  # fmt: skip
+
+
+def describe_asked(one: TakenOver) -> str:
+    """`asked from 2026-03-01 10:42 to 2026-03-02 08:00 UTC`; "" for a recording without times."""
+    if one.first is None or one.last is None:
+        return "" if one.place else "asked at an unknown time"
+    first, last = (f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}" for time in (one.first, one.last))
+    told = f"asked {first} UTC" if first == last else f"asked from {first} to {last} UTC"
+    return told + (f" ({one.undated:,} at an unknown time)" if one.undated else "")
+
+
+def describe_versions(versions: Sequence[str]) -> str:
+    """`the answers are of 2 versions of the code: a1b2c3d4e5 and d4e5f6a7b8`."""
+    return f"the answers are of {len(versions)} versions of the code: {list_names(versions)}"

@@ -80,8 +80,8 @@ def test_nothing_that_is_kept_is_retrieved_or_embedded_again_and_no_judge_is_ask
         assert after[model.key] == questions[model.key]
 
 
-def test_retry_errors_goes_on_with_the_answers_that_are_kept(folder: Path) -> None:
-    assert run(folder / "spec.yaml", Options(output=folder / "out", retry_errors=True)).spent.calls == 0
+def test_retry_failed_goes_on_with_the_answers_that_are_kept(folder: Path) -> None:
+    assert run(folder / "spec.yaml", Options(output=folder / "out", retry_failed=True)).spent.calls == 0
 
 
 def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) -> None:

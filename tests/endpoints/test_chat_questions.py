@@ -71,7 +71,7 @@ def test_a_question_that_is_retried_counts_only_its_new_replies() -> None:
     unread = [ChatReply("no", 10, 2)] * 3
     model = FakeChatModel([*unread, ChatReply('{"score": 3}', 20, 2)], name="gpt")
     assert isinstance(ask(model, question(), Context("judge")), Failed)
-    context = Context("judge", budget=Budget(retry_errors=True))
+    context = Context("judge", budget=Budget(retry_failed=True))
     assert ask(model, question(), context) == 3
     assert context.budget.usage.of("gpt") == Used(1, 20, 2)
 
@@ -238,7 +238,7 @@ def test_earlier_failures_are_retried_only_on_request() -> None:
     assert isinstance(ask(model, question(), Context("judge")), Failed)
     assert isinstance(ask(model, question(), Context("judge")), Failed)
     assert len(model.calls) == 3
-    assert ask(model, question(), Context("judge", budget=Budget(retry_errors=True))) == 2
+    assert ask(model, question(), Context("judge", budget=Budget(retry_failed=True))) == 2
     assert [len(request.messages) for request in model.calls] == [2, 4, 2, 2, 4]
     assert ask(model, question(), Context("judge")) == 2
     assert len(model.calls) == 5
@@ -246,7 +246,7 @@ def test_earlier_failures_are_retried_only_on_request() -> None:
 
 def test_a_question_that_has_just_failed_is_not_asked_again() -> None:
     model = FakeChatModel(["a", "b", "c", "d"])
-    assert isinstance(ask(model, question(), Context("judge", budget=Budget(retry_errors=True))), Failed)
+    assert isinstance(ask(model, question(), Context("judge", budget=Budget(retry_failed=True))), Failed)
     assert len(model.calls) == 3
 
 
@@ -362,7 +362,7 @@ def test_an_estimate_counts_failures_that_are_retried() -> None:
     model, context = FakeChatModel(["a", "b", "c"]), Context("judge")
     ask(model, question(), context)
     assert estimate_questions(model, "llm", [question()], context, 50) == Estimate()
-    retrying = Context("judge", budget=Budget(retry_errors=True))
+    retrying = Context("judge", budget=Budget(retry_failed=True))
     assert len(estimate_questions(model, "llm", [question()], retrying, 50).calls["llm"]) == 1
 
 
@@ -430,7 +430,7 @@ def test_a_question_shared_by_threads_is_retried_once(concurrency: int) -> None:
     for outcome, calls in outcomes:
         said.append(outcome)
         model.calls.clear()
-        context = Context("judge", budget=Budget(retry_errors=True))
+        context = Context("judge", budget=Budget(retry_failed=True))
         found = run_all([partial(ask, model, question(), context)] * 4, concurrency)
         assert len(set(map(repr, found))) == 1
         assert len(model.calls) == calls
@@ -443,7 +443,7 @@ def test_a_retried_question_has_the_same_result_for_all_threads() -> None:
     ask(model, question(), Context("judge"))
     replies: Iterator[Answer] = iter([CallError("answered 500"), CallError("answered 500"), '{"score": 4}'])
     model._answer = lambda _: next(replies)
-    context = Context("judge", budget=Budget(retry_errors=True))
+    context = Context("judge", budget=Budget(retry_failed=True))
     assert [ask(model, question(), context) for _ in range(3)] == [4, 4, 4]
     assert len(model.calls) == 6
 

@@ -12,8 +12,9 @@ from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import History, StoredRecord
-from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
+from rageval_spec.history.evaluation_records import Circumstances, build_record
 from rageval_spec.plugin.budget import Cost
+from rageval_spec.store.checkout import Checkout
 from tests.sample_evaluation import make_evaluation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

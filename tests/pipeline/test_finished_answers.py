@@ -6,16 +6,18 @@ import base64
 import gzip
 import json
 import re
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from rageval_spec import load_results
+from rageval_spec.data.outcomes import TakenOver
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.runner import Options, RunOutcome, plan, run
+from rageval_spec.wording import describe_taken_over
 from tests.answering import Brevity, BriefJudge
 from tests.command_line import invoke
 from tests.tiny import Install, install
@@ -116,7 +118,7 @@ def test_after_a_limit_the_rest_is_asked(app: App) -> None:
     assert (second.is_finished, mean(second), app.asked) == (True, 1.0, QUESTIONS[3:])
 
 
-def test_an_evaluation_with_a_failed_metric_is_continued(app: App, install: Install) -> None:
+def test_an_evaluation_with_a_failed_metric_is_finished(app: App, install: Install) -> None:
     install("metrics", "brevity", Brevity)
     install("judges", "brief", BriefJudge)
     sections: dict[str, Any] = {
@@ -124,14 +126,24 @@ def test_an_evaluation_with_a_failed_metric_is_continued(app: App, install: Inst
     }  # fmt: skip
     app.say("stop")
     first = app.run(**sections)
-    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
-    assert (app.run().is_finished, app.asked) == (True, [])
+    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, True, QUESTIONS)
+    app.say("no")
+    assert (mean(app.run(**sections)), app.asked) == (0.0, QUESTIONS)
 
 
-def test_an_evaluation_whose_report_failed_is_continued(app: App, install: Install) -> None:
+def test_an_evaluation_whose_report_failed_is_finished(app: App, install: Install) -> None:
     install("reports", "unwritable", Unwritable)
     first = app.run(reports=["json", "unwritable"])
+    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, True, QUESTIONS)
+    app.run()
+    assert app.asked == QUESTIONS
+
+
+def test_an_evaluation_whose_results_could_not_be_written_is_continued(app: App) -> None:
+    (app.folder / "out").write_text("a file where the folder should be")
+    first = app.run()
     assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
+    (app.folder / "out").unlink()
     assert (app.run().is_finished, app.asked) == (True, [])
 
 
@@ -142,18 +154,18 @@ def test_queries_of_a_finished_limited_evaluation_are_asked_again(app: App) -> N
     assert app.asked == QUESTIONS
 
 
-def test_retry_errors_repairs_the_last_evaluation(app: App) -> None:
+def test_retry_failed_repairs_the_last_evaluation(app: App) -> None:
     app.run()
     assert app.asked == QUESTIONS
     app.say("no")
-    assert (mean(app.run({"retry_errors": True})), app.asked) == (1.0, [])
+    assert (mean(app.run({"retry_failed": True})), app.asked) == (1.0, [])
 
 
 def test_a_plan_counts_what_would_be_asked(app: App) -> None:
     app.run(limits={"max_calls": 3})
     planned = plan(app.write_spec())
     assert planned.expectation.questions == {"app": 1}
-    assert "  app  1 question (reuses 3 answers of an unfinished evaluation, started 2" in planned.render()
+    assert "  app  1 question (reuses 3 answers of an unfinished evaluation, asked 2" in planned.render()
     reused = json.loads(planned.to_json())["to_ask"]["reused"]
     assert reused["app"].startswith("3 answers of an unfinished evaluation")
     app.run()
@@ -164,11 +176,11 @@ def test_a_plan_counts_what_would_be_asked(app: App) -> None:
 def test_the_command_says_what_it_reuses(app: App) -> None:
     out = app.folder / "out"
     stopped = invoke("run", app.write_spec(limits={"max_calls": 3}), "-o", out)
-    assert "reusing" not in stopped.stderr
+    assert "taking over" not in stopped.stderr
     result = invoke("run", app.write_spec(), "-o", out)
-    assert "app on rows: reusing 3 answers of an unfinished evaluation, started 2" in result.stderr
+    assert "app on rows: taking over 3 answers of an unfinished evaluation, asked 2" in result.stderr
     assert " UTC; asking 1 question\n" in result.stderr
-    assert "reusing" not in invoke("run", app.write_spec(), "-o", out).stderr
+    assert "taking over" not in invoke("run", app.write_spec(), "-o", out).stderr
 
 
 KEPT: dict[str, Any] = {
@@ -177,25 +189,32 @@ KEPT: dict[str, Any] = {
 
 
 def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: App) -> None:
-    reports = ["terminal", "json", "html", "markdown"]
+    reports = ["terminal", "json", "html", "markdown", "junit", "codequality", "openmetrics"]
     first = app.run(reports=reports, **KEPT)
-    assert (mean(first), app.asked) == (1.0, QUESTIONS)
-    assert "kept_answers" not in {note.code for note in first.evaluation.notes}
+    assert (mean(first), app.asked, first.evaluation.taken_over) == (1.0, QUESTIONS, ())
     app.say("no")
     out = app.folder / "out"
     result = invoke("run", app.write_spec(reports=reports, **KEPT), "-o", out)
     assert app.asked == []
-    today = datetime.now(UTC).date().isoformat()
-    day = today if today in result.stdout else (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
-    told = f"4 of 4 answers are kept from earlier evaluations, asked on {day}"
-    assert f"app on rows: reusing 4 answers of earlier evaluations (reuse: always; asked on {day})" in result.stderr
+    [taken] = json.loads((out / "results.json").read_text())["taken_over"]
+    assert (taken["dataset"], taken["system"], taken["answers"], taken["questions"]) == ("rows", "app", 4, 4)
+    told = describe_taken_over(TakenOver(**taken))
+    since = "earlier evaluations (reuse: always, version: 2026-03-01), asked 2"
+    assert told.startswith(f"4 of 4 answers are taken over from {since}")
+    assert f"app on rows: taking over 4 answers of {since}" in result.stderr
     assert told in " ".join(result.stdout.split())
-    assert told in (out / "report.md").read_text()
+    for name in ("report.md", "junit.xml", "codequality.json"):
+        assert told in (out / name).read_text().replace("\\", ""), name
+    gauge = 'rageval_answers_taken_over{spec="spec",dataset="rows",system="app"} 4.0'
+    assert gauge in (out / "metrics.txt").read_text()
     packed = re.findall(r"H4sI[A-Za-z0-9+/]+=*", (out / "report.html").read_text())
     assert any(told in gzip.decompress(base64.b64decode(part)).decode() for part in packed)
-    [note] = [one for one in json.loads((out / "results.json").read_text())["notes"] if one["code"] == "kept_answers"]
-    assert note["message"] == f"{told} (reuse: always, version: 2026-03-01)"
-    assert (note["dataset"], note["system"], note["count"]) == ("rows", "app", 4)
+    place = ("--history", str(app.folder / ".rageval" / "history.db"))
+    assert f"4 of 4 from {taken['first'][:10]}" in invoke("history", "list", *place).stdout
+    assert told in invoke("history", "show", "previous", *place).stdout
+    invoke("comment", out, "--no-post", "--summary", app.folder / "summary.md")
+    assert told in (app.folder / "summary.md").read_text().replace("\\", "")
+    assert told in repr(load_results(out))
 
 
 def test_a_new_version_of_kept_answers_is_asked_again(app: App) -> None:
@@ -212,11 +231,11 @@ def test_only_questions_without_a_kept_answer_are_asked(app: App) -> None:
     assert app.asked == QUESTIONS[:2]
     planned = plan(app.write_spec(**KEPT))
     assert planned.expectation.questions == {"app": 2}
-    assert "(reuses 2 answers of earlier evaluations (reuse: always))" in planned.render()
+    assert "(reuses 2 answers of earlier evaluations (reuse: always, version: 2026-03-01), asked 2" in planned.render()
     second = app.run(**KEPT)
     assert app.asked == QUESTIONS[2:]
-    [note] = [one for one in second.evaluation.notes if one.code == "kept_answers"]
-    assert note.message.startswith("2 of 4 answers are kept from earlier evaluations")
+    [taken] = second.evaluation.taken_over
+    assert (taken.answers, taken.questions, taken.sources) == (2, 4, ("always",))
 
 
 def test_answers_are_kept_although_the_last_evaluation_did_not_ask_to_keep_them(app: App) -> None:

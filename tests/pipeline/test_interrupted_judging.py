@@ -135,7 +135,7 @@ def test_killed_evaluations_give_the_bytes_of_an_uninterrupted_one(tmp_path: Pat
         assert len(server.chat.seen) == all_calls
 
 
-def test_a_second_run_makes_no_calls_and_retry_errors_only_the_failed_ones(tmp_path: Path, server: ChatServer) -> None:
+def test_a_second_run_makes_no_calls_and_retry_failed_only_the_failed_ones(tmp_path: Path, server: ChatServer) -> None:
     spec = write_spec(tmp_path / "again", server.url)
     subprocess.run(command(spec), check=False)
     first = read(spec)

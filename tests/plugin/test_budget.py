@@ -187,7 +187,7 @@ def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> No
     budget.count_unread(b"1")
     budget.count_unread(b"1")
     assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
-    budget.retry_errors = True
+    budget.retry_failed = True
     assert budget.advise() is None
 
 

@@ -50,6 +50,8 @@ def run(
     output: str | Path | None = None,
     store: StorePlace = "beside",
     save_as: str | None = None,
+    retry_failed: bool = False,
+    fresh: bool = False,
     retry_errors: bool = False,
     record: bool = True,
     quiet: bool = False,
@@ -70,7 +72,9 @@ def run(
         store: the folder of the store; "beside" is `.rageval/store` beside the spec, as on the command line. None
             stores nothing and uses nothing that is stored.
         save_as: the label under which gates of later evaluations find this one, unless something failed.
-        retry_errors: ask again where a stored reply could not be parsed.
+        retry_failed: ask again only what failed in the last evaluation; all else is taken over from it.
+        fresh: ask all questions again, also after an evaluation that was interrupted.
+        retry_errors: the earlier name of `retry_failed`, for this release.
         record: record the evaluation in the spec's history, by default `.rageval/history.db` beside the spec.
         quiet: show no progress on standard error.
 
@@ -88,11 +92,21 @@ def run(
         output=None if output is None else Path(output),
         save_as=save_as,
         quiet=quiet,
-        retry_errors=retry_errors,
+        retry_failed=_check_retry(retry_failed, retry_errors, fresh),
+        fresh=fresh,
         no_history=not record,
         **choose_store(store),
     )
     return wrap(run_spec(loaded, options))
+
+
+def _check_retry(retry_failed: bool, retry_errors: bool, fresh: bool) -> bool:
+    if retry_errors:
+        message = "retry_errors is now retry_failed; the next release knows only the new name"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
+    if fresh and (retry_failed or retry_errors):
+        raise UsageError("fresh asks everything again and retry_failed only what failed; leave one of them out")
+    return retry_failed or retry_errors
 
 
 def wrap(outcome: RunOutcome) -> FinishedEvaluation:

@@ -16,7 +16,7 @@ from rageval_spec import registry
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Interval, Note
 from rageval_spec.diagnostics import Diagnostic, make_visible, suggest
-from rageval_spec.drawing.verdict import MARKS, describe_verdict, worst_outcome
+from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
 from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.plugin import Context
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, list_choices
@@ -252,6 +252,7 @@ class FinishedEvaluation:
             names = "  ".join(f"{name:<{width}}" for name, width in zip(_name_row(aggregate), wide, strict=True))
             lines.append(f"  {names}  {describe_aggregate(aggregate)}")
         lines += (f"  failed: {make_visible(failure)}" for failure in self.data.failures)
+        lines += (f"  {make_visible(told)}" for told in list_taken_over(self.data))
         if self.data.scored_nothing:
             lines += (
                 f"  {make_visible(note.message)}" for note in self.data.notes if note.code == "unscorable_queries"
@@ -369,7 +370,7 @@ def _draw_cell(evaluation: Evaluation, dataset: str, system: str, metric: str) -
 def _list_notes(evaluation: Evaluation) -> Iterator[str]:
     """The first notes, warnings first; a last line counts the rest."""
     notes = sorted(evaluation.notes, key=lambda note: note.level != "warning")
-    texts = [*evaluation.failures]
+    texts = [*evaluation.failures, *list_taken_over(evaluation)]
     for note in notes:
         of = ", ".join(filter(None, (note.dataset, note.system)))
         text = f"{of}: {note.message}" if of else note.message

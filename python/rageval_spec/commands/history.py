@@ -26,9 +26,10 @@ from rageval_spec.commands.options import read_age
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import PASSED, RagevalError, UsageError
 from rageval_spec.store.disk import write_atomically
-from rageval_spec.wording import count_noun, format_number, protect_cell
+from rageval_spec.wording import count_noun, describe_taken_over, format_number, protect_cell
 
 if TYPE_CHECKING:
+    from rageval_spec.data.outcomes import TakenOver
     from rageval_spec.history.database import History, Number, RecordFilter, RecordSummary, StoredRecord
     from rageval_spec.history.trends import TrendFilter
 
@@ -277,9 +278,10 @@ def _read_history(path: Path) -> Iterator[StoredRecord]:
 
 
 def _read(path: Path) -> StoredRecord:
-    from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record, read
+    from rageval_spec.history.evaluation_records import Circumstances, build_record, read
     from rageval_spec.history.results_folder import RESULTS
     from rageval_spec.history.saved_evaluations import holds_results, load_record
+    from rageval_spec.store.checkout import Checkout
 
     if path.is_file() and path.suffix == ".json" and path.name != RESULTS:
         return read(path)
@@ -440,7 +442,7 @@ def list_records(history: History, chosen: RecordFilter, form: str) -> str:
         return dump_visible([describe_entry(entry) for entry in entries])
     if not entries:
         return "no records\n"
-    head = ("record", "time (UTC)", "outcome", "name", "labels", "branch", "commit", "cost")
+    head = ("record", "time (UTC)", "outcome", "name", "labels", "branch", "commit", "cost", "taken over")
     rows = [head, *map(_summarize, entries)]
     return "".join(f"{line}\n" for line in _align(rows))
 
@@ -469,7 +471,24 @@ def _summarize(entry: RecordSummary) -> tuple[str, ...]:
         entry.branch or "",
         _name_commit(entry),
         entry.shown_cost,
+        _count_taken_over(entry),
     )
+
+
+def _read_taken_over(entry: RecordSummary) -> list[TakenOver]:
+    from rageval_spec.data.outcomes import TakenOver
+
+    return [TakenOver(**one) for one in entry.meaning.get("taken_over", ())]
+
+
+def _count_taken_over(entry: RecordSummary) -> str:
+    """`9 of 10 from 2026-03-01`: the answers that were not asked in this evaluation."""
+    taken = [one for one in _read_taken_over(entry) if not one.place]
+    if not taken:
+        return ""
+    told = f"{sum(one.answers for one in taken):,} of {sum(one.questions for one in taken):,}"
+    first = min((one.first for one in taken if one.first is not None), default=None)
+    return told if first is None else f"{told} from {first[:10]}"
 
 
 def _name_commit(entry: RecordSummary) -> str:
@@ -501,7 +520,8 @@ def _show(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[str]:
         "cost": entry.shown_cost,
         "spec": entry.spec_digest,
     }
-    for key, value in facts.items():
+    answers = [f"{one.system} on {one.dataset}: {describe_taken_over(one)}" for one in _read_taken_over(entry)]
+    for key, value in (*facts.items(), *(("answers", told) for told in answers)):
         if value:
             yield f"{key:<8}  {make_visible(value)}"
     if entry.gates:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,6 @@ from rageval_spec.errors import UsageError
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_QUERIES = 2**31 - 1
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def spec_argument(command: F) -> F:
@@ -73,12 +71,34 @@ def output_options(command: F) -> F:
     return output(label(without(command)))
 
 
-def retry_option(command: F) -> F:
-    return click.option(
-        "--retry-errors",
-        is_flag=True,
-        help="Retry questions whose stored replies could not be parsed, on the answers of the last evaluation.",
-    )(command)
+def answer_options(command: F) -> F:
+    """Add `--retry-failed` and `--fresh`, which say what answers of earlier evaluations are taken over."""
+    retry = click.option(
+        "--retry-failed", is_flag=True,
+        help="Ask again only what failed in the last evaluation: questions to systems, and to judges whose replies "
+        "could not be read. All else is taken over from it, and reports say so.",
+    )  # fmt: skip
+    old = click.option("--retry-errors", is_flag=True, hidden=True)
+    fresh = click.option(
+        "--fresh", is_flag=True, help="Ask all questions again, also after an evaluation that was interrupted."
+    )
+    return retry(old(fresh(command)))
+
+
+def read_answer_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The same options, with `--retry-errors`, the earlier name of `--retry-failed`, as the new one.
+
+    Raises:
+        UsageError: they contradict one another.
+    """
+    from rageval_spec.commands.console import PROGRAM, tell
+
+    if options.pop("retry_errors"):
+        tell(f"{PROGRAM}: warning: --retry-errors is now --retry-failed; the next release knows only the new name")
+        options["retry_failed"] = True
+    if options["retry_failed"] and options["fresh"]:
+        raise UsageError("--fresh asks everything again and --retry-failed only what failed; leave one of them out")
+    return options
 
 
 def power_options(command: F) -> F:
@@ -166,10 +186,12 @@ def read_age(text: str) -> float:
     Raises:
         UsageError: it is not an age.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhdw])", text.strip())
-    if found is None:
+    from rageval_spec.wording import read_duration
+
+    seconds = read_duration(text)
+    if seconds is None:
         raise UsageError(f"--older-than {make_visible(text)} is not an age; write 30d, 12h, 90m or 2w")
-    return float(found[1]) * _SECONDS[found[2]]
+    return seconds
 
 
 def ranking_options(command: F) -> F:

@@ -65,7 +65,7 @@ def show_plan(
 @shared.spec_argument
 @shared.selection_options
 @shared.store_options
-@shared.retry_option
+@shared.answer_options
 @shared.power_options
 @shared.form_option
 def plan(spec: Path, form: Any, **options: Any) -> int:
@@ -77,7 +77,7 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     rageval-spec plan spec.yaml
     rageval-spec plan spec.yaml --power --from main
     """
-    console.write_form(show_plan(spec, form, **options), form)
+    console.write_form(show_plan(spec, form, **shared.read_answer_options(options)), form)
     return PASSED
 
 

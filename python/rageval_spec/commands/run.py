@@ -92,7 +92,7 @@ def _show(outcome: RunOutcome, options: Options) -> None:
 @shared.selection_options
 @shared.store_options
 @shared.output_options
-@shared.retry_option
+@shared.answer_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
 @shared.annotations_option
 def run(spec: Path, annotations: Any, **options: Any) -> int:
@@ -104,7 +104,7 @@ def run(spec: Path, annotations: Any, **options: Any) -> int:
     """
     from rageval_spec.runner import Options
 
-    return run_spec(spec, Options(**options), annotations)
+    return run_spec(spec, Options(**shared.read_answer_options(options)), annotations)
 
 
 MOST = 10

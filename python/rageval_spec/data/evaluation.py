@@ -21,6 +21,7 @@ from rageval_spec.data.outcomes import (
     Note,
     Overlap,
     Stopping,
+    TakenOver,
     empty_base_values,
 )
 from rageval_spec.data.tables import DocumentNumbers, empty_documents
@@ -60,6 +61,8 @@ class Aggregate:
         design: what clusters and weights mean for this number, which is the weighted one; None without them.
         correction: what people's labels made of the judge's mean, if the metric has labels. `mean` is then the
             corrected one; None if they are too few.
+        versions: the states of the application's code, as git names them, of whose answers the number is made, if they
+            are several; else empty.
     """
 
     dataset: str
@@ -75,6 +78,7 @@ class Aggregate:
     slice: str | None = None
     design: CellDesign | None = None
     correction: Correction | None = None
+    versions: tuple[str, ...] = ()
 
     @property
     def cell(self) -> Cell:
@@ -245,6 +249,7 @@ class Evaluation:
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
+        taken_over: the answers that were not asked now: how many, from when and from where.
         origins: what each dataset says about its version and how it was made, by name; without those that say nothing.
         labels: the sha256 of the file of each source of labels that a metric names, by the source's name.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
@@ -290,6 +295,7 @@ class Evaluation:
     designs: dict[str, DesignSummary] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     origins: dict[str, DatasetOrigin] = field(default_factory=dict)
+    taken_over: tuple[TakenOver, ...] = ()
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -315,6 +315,45 @@ class Stopping:
     def find(self, dataset: str) -> AskedQuestions | None:
         """What is known of a dataset; None if it has no questions to ask."""
         return next((one for one in self.datasets if one.dataset == dataset), None)
+
+
+AnswerSource = Literal["unfinished", "last", "always", "recorded"]
+"""Where answers come from that were not asked now: an unfinished evaluation that was continued, the last one
+(`--retry-failed`), any earlier one (`reuse: always`), or a file or a tool that recorded them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """The answers of a system on a dataset that this evaluation did not ask for itself.
+
+    Attributes:
+        answers: how many answers were taken over.
+        questions: how many different questions the system has on the dataset.
+        sources: where they come from, each source once.
+        first, last: when the first and the last of them were asked, in UTC, as ISO 8601 with seconds; None if unknown.
+        undated: how many of them have no time.
+        version: the `version` of the system's block, if it has one.
+        commits: how many of all answers behind the numbers, also of those asked now, were asked at each state of the
+            code that git told, by its name; an answer without one counts as "unknown". Empty if no answer has one.
+        place: the file or tool that recorded them; "" if they were asked.
+    """
+
+    dataset: str
+    system: str
+    answers: int
+    questions: int
+    sources: tuple[AnswerSource, ...]
+    first: str | None = None
+    last: str | None = None
+    undated: int = 0
+    version: str | None = None
+    commits: dict[str, int] = field(default_factory=dict)
+    place: str = ""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The states of the code that the answers mix; empty if they do not mix any."""
+        return tuple(self.commits) if len(self.commits) > 1 else ()
 
 
 Cause = Literal["retrieval", "generation", "both", "lucky", "fine", "undecided"]

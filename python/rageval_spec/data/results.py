@@ -34,7 +34,7 @@ from rageval_spec.data.evaluation import (
     UsedCalibration,
     no_samples,
 )
-from rageval_spec.data.outcomes import Diagnosis, GateOutcome, Note, Overlap, Stopping, empty_base_values
+from rageval_spec.data.outcomes import Diagnosis, GateOutcome, Note, Overlap, Stopping, TakenOver, empty_base_values
 from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins",
+    "origins", "taken_over", "versions",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -94,6 +94,8 @@ class StoredResults:
         labels: with `labels:` in a metric, sha256 of the files of people's labels, by name.
         origins: what datasets say about themselves: version, creation, how they were made, questions that people
             reviewed, versions of source documents; without those that say nothing.
+        taken_over: the answers that were not asked now, for each dataset and system: how many, when they were asked,
+            and of which commits all answers are.
     """
 
     format_version: int
@@ -131,6 +133,7 @@ class StoredResults:
     designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
     origins: dict[str, DatasetOrigin] = dataclasses.field(default_factory=dict)
+    taken_over: tuple[TakenOver, ...] = ()
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> StoredResults:

@@ -59,6 +59,7 @@ def _heading(evaluation: Evaluation) -> str:
     told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
         f" {escape(headline.reason)}" if headline.reason else ""
     )
+    told += "".join(f"\n\n{escape(sentence)}" for sentence in headline.taken_over)
     told += f"\n{failures}" if failures else ""
     return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
 

@@ -88,6 +88,7 @@ def _headline(evaluation: Evaluation, digits: int) -> Iterator[RenderableType]:
     start = f"{MARKS[worst]} " if evaluation.gates or worst != "pass" else ""
     reason = f" {make_visible(headline.reason)}" if headline.reason else ""
     yield Text.assemble((f"{start}{headline.title}", _style(worst)), f": {headline.summary}.{reason}")
+    yield from (Text(make_visible(sentence), "yellow") for sentence in headline.taken_over)
     yield ""
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Note, NoteLevel, Verdict
-from rageval_spec.wording import DIGITS, count_noun, tell_apart
+from rageval_spec.wording import DIGITS, count_noun, describe_taken_over, tell_apart
 
 _TITLES: dict[Overall, str] = {
     "pass": "Ready",
@@ -35,16 +35,18 @@ class Headline:
         title: the outcome for people: `Not ready`.
         summary: how many gates passed or failed, without a full stop.
         reason: the worst outcome as a sentence with a full stop; "" if everything passed.
+        taken_over: sentences that say how many answers were not asked now, and from when they are.
     """
 
     verdict: Overall
     title: str
     summary: str
     reason: str
+    taken_over: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The whole sentence."""
-        return f"{self.title}: {self.summary}.{f' {self.reason}' if self.reason else ''}"
+        """All sentences."""
+        return " ".join([f"{self.title}: {self.summary}.", *filter(None, [self.reason]), *self.taken_over])
 
 
 def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
@@ -53,7 +55,22 @@ def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
     title = _TITLES[verdict] if evaluation.gates or verdict != "pass" else "Complete"
     if verdict == "warn" and worst_first(evaluation.gates)[0].outcome == "inconclusive":
         title = "Undecided"
-    return Headline(verdict, title, _summarize(evaluation), _explain(evaluation, digits))
+    return Headline(
+        verdict, title, _summarize(evaluation), _explain(evaluation, digits), tuple(list_taken_over(evaluation))
+    )
+
+
+def list_taken_over(evaluation: Evaluation) -> list[str]:
+    """`app: 9 of 10 answers are taken over from ...`, a sentence for each message; the last counts those left out."""
+    subjects: dict[str, list[str]] = {}
+    for one in evaluation.taken_over:
+        name = one.system if len(evaluation.datasets) == 1 else f"{one.system} on {one.dataset}"
+        subjects.setdefault(describe_taken_over(one), []).append(name)
+    told = [f"{_list_names(names)}: {message}." for message, names in subjects.items()]
+    more = len(told) - _TAKEN_OVER_SHOWN
+    if more <= 1:
+        return told
+    return [*told[:_TAKEN_OVER_SHOWN], f"{more} more systems have such answers; see taken_over in results.json."]
 
 
 def _summarize(evaluation: Evaluation) -> str:
@@ -160,6 +177,7 @@ def worst_outcome(gates: Sequence[GateOutcome]) -> Verdict | None:
     return worst_first(gates)[0].outcome if gates else None
 
 
+_TAKEN_OVER_SHOWN = 4
 _FEWEST_ALIKE = 4
 """From this number on, notes that differ only in their numbers are shown as one."""
 _NAMES_SHOWN = 5

@@ -72,7 +72,7 @@ class ChatQuestion(Generic[T_co]):
 def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T | Failed:
     """The result of a question; `Failed` if no reply could be read.
 
-    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked again. Once the spec's
+    With `context.budget.retry_failed`, a question that failed in an earlier evaluation is asked again. Once the spec's
     limits allow no further call, a question that needs one is `Failed` with that reason; others use stored replies. A
     question whose calls failed in this evaluation counts as one error and is `Failed` for everyone who asks it.
     """
@@ -105,7 +105,7 @@ def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T
 
 def _converse(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> _Conversation[T]:
     conversation = _Conversation(model, question, model.ask)
-    if isinstance(conversation.found, Failed) and conversation.was_kept and context.budget.retry_errors:
+    if isinstance(conversation.found, Failed) and conversation.was_kept and context.budget.retry_failed:
         return _Conversation(model, question, partial(model.ask, fresh=True), is_anew=True)
     return conversation
 
@@ -180,7 +180,7 @@ def recall(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -
         found = _Conversation(model, question, partial(_find, model)).found
     except _UnansweredError as error:
         return Recalled(None, error.request)
-    asks_again = isinstance(found, Failed) and context.budget.retry_errors
+    asks_again = isinstance(found, Failed) and context.budget.retry_failed
     return Recalled(found, question.request if asks_again else None)
 
 

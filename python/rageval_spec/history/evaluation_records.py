@@ -12,13 +12,12 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -29,6 +28,7 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history import database
 from rageval_spec.history.backends import locate
 from rageval_spec.history.metric_definitions import take_meaning
+from rageval_spec.store.checkout import Checkout, start_finding_checkout
 from rageval_spec.store.disk import write_atomically
 
 if TYPE_CHECKING:
@@ -187,11 +187,6 @@ def send(history: database.History, folders: Iterable[Path]) -> Sent:
     return Sent(sent, tuple(problems))
 
 
-_PATIENCE = 10.0
-"""Seconds to wait for git, which can be slow in a large repository; after that, no commit is recorded."""
-_DETACHED = "(detached)"
-_UNBORN = "(initial)"
-
 _SYSTEMS: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
     "GITHUB_ACTIONS": (
         "github",
@@ -253,68 +248,6 @@ _SYSTEMS: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
     ),
 }
 """The CI systems by the variable that gives each away: its name, and the variables that tell of the run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """What is checked out.
-
-    Attributes:
-        commit: the hash of the commit; None outside a repository, and before its first commit.
-        branch: the branch; None if a commit is checked out without one, as CI systems do.
-        is_dirty: whether tracked files differ from the commit; None if that is not known.
-    """
-
-    commit: str | None = None
-    branch: str | None = None
-    is_dirty: bool | None = None
-
-
-def find_commit(path: Path) -> str | None:
-    """The hash of the commit that is checked out at `path`, followed by `-dirty` if tracked files were changed.
-
-    None outside a repository, before the repository's first commit, and if git is not installed.
-    """
-    found = find_checkout(path)
-    return f"{found.commit}-dirty" if found.commit and found.is_dirty else found.commit
-
-
-def find_checkout(path: Path) -> Checkout:
-    """The commit and the branch that are checked out at `path`, or at the nearest folder above it that exists.
-
-    Without a repository, or without git, all attributes are None.
-    """
-    import subprocess
-
-    folder = next((place for place in (path, *path.parents) if place.is_dir()), Path())
-    command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=_PATIENCE, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return Checkout()
-    return _read_status(done.stdout.decode("utf-8", "replace")) if done.returncode == 0 else Checkout()
-
-
-def _read_status(text: str) -> Checkout:
-    lines = text.splitlines()
-    heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch.") and line.count(" ") >= 2)
-    commit, branch = heads.get("branch.oid"), heads.get("branch.head")
-    if commit in (None, _UNBORN):
-        return Checkout()
-    return Checkout(commit, None if branch == _DETACHED else branch, any(not line.startswith("#") for line in lines))
-
-
-def start_finding_checkout(path: Path) -> Callable[[], Checkout]:
-    """Ask git in the background. The result is a function that waits for the answer and returns it."""
-    found: list[Checkout] = []
-    thread = Thread(target=lambda: found.append(find_checkout(path)), daemon=True)
-    thread.start()
-
-    def wait() -> Checkout:
-        thread.join(_PATIENCE)
-        return found[0] if found else Checkout()
-
-    return wait
 
 
 def find_ci_run(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -398,7 +331,7 @@ def build_record(
         "cost_status": None if circumstances.cost is None else circumstances.cost.status,
         "seconds": circumstances.seconds,
         "gates": _to_json(_list_gates(evaluation)),
-        "meaning": _to_json(take_meaning(evaluation, spec)),
+        "meaning": _to_json(take_meaning(evaluation, spec) | _list_taken_over(evaluation)),
     }
     values = evaluation.values
     kept = values.drop([name for name in _LEFT_OUT if name in values.columns])
@@ -416,6 +349,11 @@ def build_record(
 
 def _to_json(content: Any) -> str:
     return json.dumps(content, separators=(",", ":"), default=str)
+
+
+def _list_taken_over(evaluation: Evaluation) -> dict[str, Any]:
+    """What `history list` and `history show` tell of answers that were not asked in this evaluation."""
+    return {"taken_over": [asdict(one) for one in evaluation.taken_over]} if evaluation.taken_over else {}
 
 
 def _list_gates(evaluation: Evaluation) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ from rageval_spec.data.outcomes import BASE_VALUES, LABEL, LABEL_WEIGHT, Note, e
 from rageval_spec.data.results import Record, StoredResults
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import results_folder
-from rageval_spec.history.evaluation_records import find_commit
 from rageval_spec.reading.formats.parquet import refuse_bomb
+from rageval_spec.store.checkout import find_commit
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:

@@ -60,17 +60,18 @@ def describe_errors(budget: Budget) -> str:
 def advise_retry(budget: Budget, *, is_finished: bool = False) -> str | None:
     """How to retry what failed; None if nothing failed or it was retried already.
 
-    After a finished evaluation, a plain run asks the systems everything again; `--retry-errors` asks only what failed.
+    After an outcome, a plain run asks the systems everything again; `--retry-failed` asks only what failed.
     """
     if budget.lasting:
         failed = count_noun(budget.lasting, "question")
-        return f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
-    if budget.unread and not budget.retry_errors:
+        told = f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
+        return f"{told}, then run with --retry-failed to ask only what failed" if is_finished else told
+    if budget.unread and not budget.retry_failed:
         unread = count_noun(len(budget.unread), "question")
-        return f"run again with --retry-errors to retry {unread} whose replies could not be read"
+        return f"run again with --retry-failed to retry {unread} whose replies could not be read"
     if budget.errors <= len(budget.unread):
         return None
-    return f"run again {'with --retry-errors ' if is_finished else ''}to retry failed calls"
+    return f"run again {'with --retry-failed ' if is_finished else ''}to retry failed calls"
 
 
 class Reservation:
@@ -299,7 +300,7 @@ class Budget:
             models, each on its own. None for no limit.
         max_cost: how many US dollars may be spent; None for no limit.
         max_errors: how many questions may get no usable reply: a number, or a share of those asked.
-        retry_errors: whether to retry questions that failed in an earlier evaluation.
+        retry_failed: whether to retry questions that failed in an earlier evaluation.
         calls: how many calls have begun, including questions to systems.
         interrupted: how many of these calls ended before their reply came.
         asked_of_systems: how many of these calls are questions to answering systems.
@@ -321,7 +322,7 @@ class Budget:
     max_calls: int | CallLimits | None = None
     max_cost: float | None = None
     max_errors: int | float | None = None
-    retry_errors: bool = False
+    retry_failed: bool = False
     calls: int = field(default=0, init=False)
     interrupted: int = field(default=0, init=False)
     asked_of_systems: int = field(default=0, init=False)
@@ -415,7 +416,7 @@ class Budget:
                 self._stop(f"limits.max_errors: {describe_errors(self)} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
-        """Count a request whose replies cannot be read; each request counts once. Only `retry_errors` retries it."""
+        """Count a request whose replies cannot be read; each request counts once. Only `retry_failed` retries it."""
         with self._changed:
             self.unread.add(digest)
 
@@ -443,7 +444,7 @@ class Budget:
     def advise(self, *, is_finished: bool = False) -> str | None:
         """How to retry what failed, as a sentence for the user; None if nothing failed or it was retried already.
 
-        After a finished evaluation, a plain run asks the systems again; `--retry-errors` asks only what failed.
+        After an outcome, a plain run asks the systems again; `--retry-failed` asks only what failed.
         """
         return advise_retry(self, is_finished=is_finished)
 

@@ -26,6 +26,7 @@ from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate,
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import Progress, ignore_progress
+from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.disk import InputFile, digest_content
 from rageval_spec.store.store import Answers, NoAnswers
 
@@ -422,6 +423,21 @@ class SpecOrigin(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ResumeRule:
+    """Which unfinished evaluation may be continued with its answers.
+
+    Attributes:
+        longest: how many seconds ago it may have begun; with 0, none is continued.
+        is_fresh: whether to ask everything again, whatever is stored (`--fresh`).
+        find_code: asks git which code is checked out; called at most once for an evaluation.
+    """
+
+    longest: float = 12 * 3600.0
+    is_fresh: bool = False
+    find_code: Callable[[], CodeState] = CodeState
+
+
+@dataclass(frozen=True)
 class Context:
     """A plugin's surroundings: `name` is its key in the spec; relative paths start at `folder`, the spec's folder.
 
@@ -437,6 +453,7 @@ class Context:
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
+        resume: which unfinished evaluation may be continued.
     """
 
     name: str
@@ -452,6 +469,7 @@ class Context:
     tell: Callable[[str], None] = say_nothing
     origin: SpecOrigin | None = None
     output: Path | None = None
+    resume: ResumeRule = field(default_factory=ResumeRule)
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder."""

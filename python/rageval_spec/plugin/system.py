@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from rageval_spec.data.outcomes import Note
+    from rageval_spec.data.outcomes import Note, TakenOver
     from rageval_spec.data.tables import Collection
     from rageval_spec.diagnostics import FileFault
     from rageval_spec.store.disk import InputFile
@@ -45,10 +45,12 @@ class Answering:
     Attributes:
         answers: one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
         notes: remarks, which need not name the dataset or the system.
+        taken_over: the answers that were not asked now; None if all were.
     """
 
     answers: pl.DataFrame
     notes: tuple[Note, ...] = ()
+    taken_over: TakenOver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +149,11 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
-    def finish(self, dataset: str) -> bool:  # noqa: ARG002 - nothing is kept by default
-        """Called when an evaluation has finished on a dataset without a failure and its reports are written.
+    def finish(self, dataset: str) -> None:
+        """Called when an evaluation of the dataset has reached its outcome, whatever failed in it.
 
-        The system can have changed by the next evaluation, which therefore asks for all answers again. Returns False
-        if some questions are left: then the next evaluation continues from the stored answers.
+        The system can have changed by the next evaluation, which therefore asks for all answers again.
         """
-        return True
 
     def describe_reuse(self, count: int) -> str | None:  # noqa: ARG002 - a file has nothing to say
         """Where the `count` answers of `find_answers` come from, `120 answers of ...`; None if obvious."""

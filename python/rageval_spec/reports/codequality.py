@@ -1,5 +1,7 @@
 """`codequality`: the gates that did not pass, each at its line of the spec, in GitLab's code quality format.
 
+Answers that were taken over from earlier evaluations are told as information.
+
 GitLab shows it in a merge request as `artifacts:reports:codequality`. Without failures, warnings and the like the
 report is an empty list, which GitLab needs to see what was resolved.
 """
@@ -14,10 +16,11 @@ from pydantic import Field
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.wording import describe_taken_over
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome
+    from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome, TakenOver
 
 _SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
 """What a gate that did not pass counts as; an inconclusive one can count as passed."""
@@ -45,12 +48,17 @@ class CodequalityReport(Report[CodequalityNode]):
         """A JSON list; an issue keeps its fingerprint as long as its gate, dataset, system and slice stay."""
         issues = [self._describe_failure(evaluation, failure) for failure in evaluation.failures]
         issues += [self._describe_gate(evaluation, gate) for gate in evaluation.gates if gate.outcome != "pass"]
+        issues += [self._describe_taken_over(evaluation, one) for one in evaluation.taken_over if not one.place]
         return f"{json.dumps(issues, indent=2, allow_nan=False)}\n".encode()
 
     def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
         names = (evaluation.name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
         severity = _SEVERITIES[gate.counted] if gate.severity is None else _OF_DROPS[gate.severity]
         return self._describe("gate", gate.reason, severity, names, self._find_line(gate))
+
+    def _describe_taken_over(self, evaluation: Evaluation, one: TakenOver) -> dict[str, Any]:
+        told = f"{one.system} on {one.dataset}: {describe_taken_over(one)}"
+        return self._describe("answers", told, "info", (evaluation.name, one.dataset, one.system), 1)
 
     def _describe_failure(self, evaluation: Evaluation, failure: str) -> dict[str, Any]:
         return self._describe("evaluation", failure, "critical", (evaluation.name, failure), 1)

@@ -59,10 +59,11 @@ class JunitReport(Report[JunitNode]):
 
 
 def _summarize(evaluation: Evaluation) -> Iterator[str]:
-    """One line for the outcome, and one for each note."""
-    from rageval_spec.drawing.verdict import describe_verdict, share_notes
+    """One line for the outcome, one for each system with answers that were not asked now, and one for each note."""
+    from rageval_spec.drawing.verdict import describe_verdict, list_taken_over, share_notes
 
     yield _clean(describe_verdict(evaluation))
+    yield from map(_clean, list_taken_over(evaluation))
     for note in share_notes(evaluation):
         yield _clean(f"{note.level}: {note}")
 

@@ -8,6 +8,7 @@ textfile collector of Prometheus' node exporter, set `path:` to a name that ends
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
 
@@ -60,8 +61,20 @@ def _list_families(evaluation: Evaluation) -> Iterator[_Family]:
     states = [({**spec, "outcome": one}, float(one == evaluation.verdict)) for one in verdicts]
     yield _Family("rageval_outcome", "The outcome of the evaluation: 1 for its outcome and 0 for the others.", states)
     yield _Family("rageval_failures", "Systems and metrics that failed.", [(spec, float(len(evaluation.failures)))])
+    yield from _list_taken_over(evaluation, spec)
     yield from _list_aggregates(evaluation, spec)
     yield from _list_gates(evaluation, spec)
+
+
+def _list_taken_over(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:
+    cells = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.taken_over]
+    counts = [(cell, float(one.answers)) for cell, one in cells]
+    yield _Family("rageval_answers_taken_over", "Answers that were not asked in this evaluation.", counts)
+    times = [(cell, datetime.fromisoformat(one.first).timestamp()) for cell, one in cells if one.first is not None]
+    told = "When the first answer that was taken over was asked, in seconds since 1970."
+    yield _Family("rageval_answers_first_asked_seconds", told, times)
+    versions = [(cell, float(len(one.versions))) for cell, one in cells if one.versions]
+    yield _Family("rageval_answers_versions", "Versions of the code that the answers mix.", versions)
 
 
 def _list_aggregates(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:

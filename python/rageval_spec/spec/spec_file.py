@@ -344,6 +344,7 @@ def _build_spec(
         slices=tuple(checked.slices.values()),
         history=expand_history(node.history),
         stopping=node.stopping,
+        resume=node.resume,
         designs=resolve_weight_keys(node, list(named["datasets"])),
     )
 
@@ -351,7 +352,7 @@ def _build_spec(
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits`, `samples`, `redact` and `history` are excluded, because no number depends on them.
+    `limits`, `resume`, `samples`, `redact` and `history` are excluded, because no number depends on them.
     """
     content = {
         "version": VERSION,

@@ -73,6 +73,12 @@ class MemoryAnswers:
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         self._answers.setdefault(model, {}).update(answers)
 
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        """Remove the answers to these questions."""
+        kept = self._answers.get(model, {})
+        for question in questions:
+            kept.pop(question, None)
+
     def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process is there
         """Return True, because no other process uses these answers."""
         return True
@@ -114,6 +120,14 @@ class FileAnswers:
             RagevalError: the file cannot be written.
         """
         self._use(lambda connection: _keep(connection, model, answers))
+
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        """Remove the answers to these questions.
+
+        Raises:
+            RagevalError: the file cannot be written.
+        """
+        self._use(lambda connection: _drop(connection, model, questions))
 
     def claim(self, model: str, question: bytes) -> bool:
         """Whether this process can ask a question now; False while another, living process is asking it."""
@@ -262,6 +276,14 @@ def _keep(connection: sqlite3.Connection, model: str, answers: Mapping[bytes, by
             if connection.in_transaction:
                 cursor.execute("ROLLBACK")
             raise
+
+
+def _drop(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]) -> None:
+    for start in range(0, len(questions), _MOST_PARAMETERS):
+        some = questions[start : start + _MOST_PARAMETERS]
+        marks = ",".join("?" * len(some))
+        query = f"DELETE FROM answers WHERE model = ({_NUMBER}) AND question IN ({marks})"
+        connection.execute(query, (model, *some))
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:

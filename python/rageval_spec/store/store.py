@@ -290,6 +290,9 @@ class Answers(Protocol):
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
 
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        """Remove the answers to a model's questions, as far as there are any."""
+
     def claim(self, model: str, question: bytes) -> bool:
         """Whether this process may ask a question now; False while another process with the same store is asking it."""
 
@@ -310,6 +313,9 @@ class NoAnswers:
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Drop the answers."""
+
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        """Do nothing: nothing is stored."""
 
     def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares it
         """Always."""

@@ -23,6 +23,7 @@ from rageval_spec.recorded.http_replies import ReplyLayout
 from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.program import Program, is_path
+from rageval_spec.user_functions import find_beside, list_imports
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
 _PUNCTUATION = frozenset("();<>|&")
@@ -104,8 +105,9 @@ class CommandSystem(AnsweringSystem[CommandNode]):
 
     If the program fails, takes too long or writes something else, it is ended with its children, and the next question
     gets a new process. The error says how the program ended, and what it last wrote to its error stream. Stored answers
-    depend on the content of files named in the command, but not on other files that the program reads: change
-    `version` if one of those changes before an evaluation is finished.
+    depend on the content of files named in the command. An evaluation that was interrupted is continued only if neither
+    the modules that its Python scripts import nor the commit changed either; other files that the program reads are
+    seen if git tracks them.
 
     The first line after a question is its answer. If a program writes more answers than it was asked questions, any
     answer could belong to another question. When this is noticed, at the latest when the program ends, all its answers
@@ -141,6 +143,16 @@ class CommandSystem(AnsweringSystem[CommandNode]):
                 key = ("command",) if isinstance(self.node.command, str) else ("command", index)
                 files.append(InputFile(path, key))
         return files
+
+    def list_code(self) -> Iterable[Path]:
+        """The modules that `-m` names or that Python scripts import, and files in options such as `--prompt=a.txt`."""
+        folder = self.context.resolve(".")
+        words = [*(_read_words(str(self.node.command)) if self.node.shell else self._words)]
+        modules = [find_beside(folder, name) for before, name in pairwise(words) if before == "-m"]
+        options = [self.context.resolve(value) for word in words if (value := word.partition("=")[2])]
+        named = [path for path in (*modules, *options) if path is not None and path.is_file()]
+        scripts = [path for path in (*named, *(file.path for file in self.inputs())) if path.suffix == ".py"]
+        return sorted({*named, *(path for script in scripts for path in list_imports(script, folder))})
 
     def check(self) -> str | None:
         """Check that the program exists, unless a shell looks it up. Files beside the spec are checked as inputs."""

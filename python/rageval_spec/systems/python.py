@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from itertools import combinations
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -17,7 +18,17 @@ from rageval_spec.recorded.answers_and_steps import ID_KEYS, SCORE_KEYS, TEXT_KE
 from rageval_spec.recorded.http_replies import USUAL, ReplyLayout
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.question_templates import VARIABLES, AskError, Variables
-from rageval_spec.user_functions import NamedFunction, Workers, call_async, check_name, describe_error, finish, is_async
+from rageval_spec.user_functions import (
+    NamedFunction,
+    Workers,
+    call_async,
+    check_name,
+    describe_error,
+    find_beside,
+    finish,
+    is_async,
+    list_imports,
+)
 
 _TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()
@@ -61,8 +72,9 @@ class PythonNode(AnsweringNode):
 class Python(AnsweringSystem[PythonNode]):
     """Calls a function in threads; an async function runs in one event loop that lasts as long as the process.
 
-    Stored answers depend on the content of the module's file, but not on what the module imports: change `version` if
-    that changes before an evaluation is finished. A sync function that exceeds the timeout cannot be stopped, and
+    Stored answers depend on the content of the module's file. An evaluation that was interrupted is continued only if
+    neither the modules beside it that it imports nor the commit changed either; files that the function reads are seen
+    if git tracks them. A sync function that exceeds the timeout cannot be stopped, and
     keeps running in its thread.
     """
 
@@ -81,6 +93,12 @@ class Python(AnsweringSystem[PythonNode]):
     def inputs(self) -> Sequence[InputFile]:
         """The module's file; none for a module without one, such as a built-in."""
         return self._named.inputs()
+
+    def list_code(self) -> Iterable[Path]:
+        """The modules beside the spec, or beside its own, that its module imports."""
+        folder = self.context.resolve(".")
+        script = find_beside(folder, self._named.module)
+        return () if script is None else list_imports(script, folder)
 
     def check(self) -> str | None:
         """Check, without importing, that the module has the function and that the function takes the question.

@@ -337,7 +337,7 @@ def test_replies_that_cannot_be_read_count_until_they_are_replaced(tmp_path: Pat
     assert evaluate_with_judge(tmp_path, server).judging["gpt"].calls == len(server.calls) == ROWS - 1 + 3
     server.chat.unread = ""
     assert evaluate_with_judge(tmp_path, server).judging["gpt"].calls == ROWS - 1 + 3
-    assert evaluate_with_judge(tmp_path, server, options={"retry_errors": True}).judging["gpt"].calls == ROWS
+    assert evaluate_with_judge(tmp_path, server, options={"retry_failed": True}).judging["gpt"].calls == ROWS
     retried = results(tmp_path)
     evaluate_with_judge(tmp_path, server)
     assert results(tmp_path) == retried

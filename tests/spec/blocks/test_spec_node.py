@@ -185,8 +185,8 @@ def test_errors_that_are_neither_are_refused(written: str) -> None:
 
 
 def test_a_budget_has_the_limits_and_is_unspent() -> None:
-    budget = LimitsNode(max_calls=5, max_cost=2.5).budget(retry_errors=True)
-    assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_errors) == (
+    budget = LimitsNode(max_calls=5, max_cost=2.5).budget(retry_failed=True)
+    assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_failed) == (
         CallLimits(5, 5),
         2.5,
         None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_spec.plugin import Answers, Context
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.plugin import say_nothing
+from rageval_spec.plugin.plugin import ResumeRule, say_nothing
 from rageval_spec.recorded.answers_and_steps import AnswerRow
 from rageval_spec.store.replies import MemoryAnswers
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
@@ -25,11 +25,15 @@ class Scripted(AnsweringSystem[AnsweringNode]):
         self.say = say
         self.told: list[Mapping[str, Any]] = []
         self.closed = 0
+        self.code_files: dict[str, str] = {}
         self._variables = variables
 
     @property
     def variables(self) -> frozenset[str]:
         return self._variables
+
+    def digest_code(self) -> dict[str, str]:
+        return self.code_files
 
     def ask(self, told: Mapping[str, Any]) -> AnswerRow:
         self.told.append(told)
@@ -50,10 +54,21 @@ def scripted(
     budget: Budget | None = None,
     tell: Callable[[str], None] = say_nothing,
     variables: frozenset[str] = frozenset({"question"}),
+    resume: ResumeRule | None = None,
+    code_files: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Scripted:
-    context = Context("tested", answers=answers or MemoryAnswers(), budget=budget or Budget(), concurrency=4, tell=tell)
-    return Scripted(say, context, variables, **keys)
+    context = Context(
+        "tested",
+        answers=answers or MemoryAnswers(),
+        budget=budget or Budget(),
+        concurrency=4,
+        tell=tell,
+        resume=resume or ResumeRule(),
+    )
+    system = Scripted(say, context, variables, **keys)
+    system.code_files = dict(code_files or {})
+    return system
 
 
 QUESTIONS = {f"q{number}": f"question {number}" for number in range(40)}

@@ -1,11 +1,10 @@
-"""Sentences about the age of kept answers."""
+"""Systems that are asked questions, and what becomes of their answers."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.recorded.answers_and_steps import AnswerRow
 from rageval_spec.store.replies import FileAnswers, MemoryAnswers
-from rageval_spec.systems.shared.answering_system import AnsweringNode, KeptAnswers, describe_days, remark_on_age
-from rageval_spec.systems.shared.question_templates import AskError, SystemQuestion, digest_of
+from rageval_spec.systems.shared.question_templates import AskError
 from tests.systems.asking import answers_of, collection
 from tests.systems.shared.scripted import QUESTIONS, Say, Scripted, echo, scripted
 
@@ -77,32 +75,35 @@ def fail_once(kind: str) -> Say:
     return say
 
 
-@pytest.mark.parametrize(
-    ("kind", "budget", "again"),
-    [
-        ("temporary", Budget(), 1),
-        ("lasting", Budget(), 40),
-        ("none", Budget(max_calls=30), 10),
-    ],
-)
-def test_it_is_finished_if_nothing_is_left_to_ask(kind: str, budget: Budget, again: int) -> None:
+@pytest.mark.parametrize("kind", ["temporary", "lasting"])
+def test_after_an_outcome_everything_is_asked_again_whatever_failed(kind: str) -> None:
     kept = MemoryAnswers()
-    system = scripted(fail_once(kind) if kind != "none" else echo, answers=kept, budget=budget)
+    system = scripted(fail_once(kind), answers=kept)
     answers_of(system, QUESTIONS)
     system.finish("golden")
     repeated = scripted(answers=kept)
     answers_of(repeated, QUESTIONS)
-    assert len(repeated.told) == again
+    assert len(repeated.told) == 40
 
 
-def test_other_datasets_keep_their_answers_when_one_is_finished() -> None:
+def test_without_an_outcome_only_what_is_missing_is_asked() -> None:
+    kept = MemoryAnswers()
+    answers_of(scripted(fail_once("temporary"), answers=kept, budget=Budget(max_calls=30)), QUESTIONS)
+    repeated = scripted(answers=kept)
+    answers_of(repeated, QUESTIONS)
+    assert len(repeated.told) == 11
+
+
+def test_an_evaluation_that_is_killed_between_two_datasets_is_continued() -> None:
     kept = MemoryAnswers()
     system = scripted(answers=kept)
     system.answer(collection({"q1": "a", "q2": "both"}))
     other = replace(collection({"q1": "b", "q2": "both"}), name="other")
     system.answer(other)
     system.finish("golden")
-    assert scripted(answers=kept).find_answers(other)["query_id"].to_list() == ["q1"]
+    assert scripted(answers=kept).find_answers(other)["query_id"].to_list() == ["q1", "q2"]
+    system.finish("other")
+    assert scripted(answers=kept).find_answers(other).is_empty()
 
 
 def test_reuse_of_answers_is_announced_once() -> None:
@@ -112,22 +113,26 @@ def test_reuse_of_answers_is_announced_once() -> None:
     going_on = scripted(answers=kept, tell=said.append)
     answers_of(going_on, {"q1": "a", "q2": "b", "q3": "c"})
     assert len(said) == 1
-    assert said[0].startswith("tested on golden: reusing 2 answers of an unfinished evaluation, started 2")
+    assert said[0].startswith("tested on golden: taking over 2 answers of an unfinished evaluation, asked 2")
     assert said[0].endswith(" UTC; asking 1 question")
-    assert (going_on.describe_reuse(2) or "").startswith("2 answers of an unfinished evaluation, started ")
-    assert going_on.describe_reuse(0) is None
+    planned = scripted(answers=kept)
+    assert planned.describe_reuse(0) is None
+    planned.find_answers(collection({"q1": "a", "q2": "b"}))
+    assert (planned.describe_reuse(2) or "").startswith("2 answers of an unfinished evaluation, asked ")
 
 
-def test_with_retry_errors_finished_answers_are_used_too() -> None:
+def test_with_retry_failed_finished_answers_are_used_too() -> None:
     kept = MemoryAnswers()
     system = scripted(fail_once("lasting"), answers=kept)
     answers_of(system, QUESTIONS)
     system.finish("golden")
     said: list[str] = []
-    repairing = scripted(answers=kept, budget=Budget(retry_errors=True), tell=said.append)
+    repairing = scripted(answers=kept, budget=Budget(retry_failed=True), tell=said.append)
     answers_of(repairing, QUESTIONS)
     assert [told["question"] for told in repairing.told] == ["question 7"]
-    assert said == ["tested on golden: reusing 39 answers of the last evaluation (--retry-errors); asking 1 question"]
+    [told] = said
+    assert told.startswith("tested on golden: taking over 39 answers of the last evaluation (--retry-failed), asked 2")
+    assert told.endswith("; asking 1 question")
 
 
 def test_an_answer_is_kept_before_the_next_question_is_asked() -> None:
@@ -239,112 +244,10 @@ def test_a_damaged_answer_in_the_store_is_asked_again() -> None:
     assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A" and len(system.told) == 1
 
 
-def question(text: str) -> SystemQuestion:
-    told = {"question": text}
-    return SystemQuestion(digest_of(told), told)
-
-
-YES = AnswerRow("yes").pack()
-A, B = question("a"), question("b")
-
-
-def keep(kept: KeptAnswers, *questions: SystemQuestion) -> None:
-    for asked in questions:
-        kept.keep(asked.digest, YES)
-
-
-def found(kept: KeptAnswers) -> list[str]:
-    return [asked.told["question"] for asked in (A, B) if asked.digest in kept.find([A, B])]
-
-
-def test_answers_are_found_until_their_evaluation_is_finished() -> None:
-    kept = KeptAnswers(scripted())
-    keep(kept, A, B)
-    assert found(kept) == ["a", "b"]
-    kept.finish([A.digest])
-    assert found(kept) == ["b"]
-    keep(kept, A)
-    assert found(kept) == ["a", "b"]
-    kept.forget([A.digest])
-    assert found(kept) == ["b"]
-
-
-def test_finished_answers_are_found_to_repair_the_last_evaluation() -> None:
-    answers = MemoryAnswers()
-    kept = KeptAnswers(scripted(answers=answers))
-    keep(kept, A)
-    kept.finish([A.digest, B.digest])
-    repairing = KeptAnswers(scripted(answers=answers, budget=Budget(retry_errors=True)))
-    assert found(repairing) == ["a"]
-    assert repairing.describe(1) == "1 answer of the last evaluation (--retry-errors)"
-
-
-def test_answers_of_an_earlier_version_are_those_of_finished_evaluations() -> None:
-    answers = MemoryAnswers()
-    system = scripted(answers=answers)
-    answers.keep(system.key, {A.digest: YES})
-    assert found(KeptAnswers(system)) == []
-    assert found(KeptAnswers(scripted(answers=answers, budget=Budget(retry_errors=True)))) == ["a"]
-
-
-def test_the_start_time_is_known_until_the_evaluation_is_finished() -> None:
-    answers = MemoryAnswers()
-    kept, later = KeptAnswers(scripted(answers=answers)), KeptAnswers(scripted(answers=answers))
-    assert later.describe(1) == "1 answer of an unfinished evaluation"
-    kept.begin()
-    begun = later.describe(1)
-    assert begun.startswith("1 answer of an unfinished evaluation, started 2") and begun.endswith(" UTC")
-    later.begin()
-    assert later.describe(1) == begun
-    kept.finish([])
-    assert later.describe(1) == "1 answer of an unfinished evaluation"
-
-
 def test_two_systems_with_equal_blocks_share_answers_and_say_so() -> None:
     answers, budget, said = MemoryAnswers(), Budget(), list[str]()
     first = scripted(answers=answers, budget=budget)
     second = scripted(answers=answers, budget=budget, tell=said.append)
     assert answers_of(first, QUESTIONS) == answers_of(second, QUESTIONS)
-    assert said == ["tested on golden: reusing 40 answers that this evaluation already has"]
-
-
-def test_a_kill_in_the_middle_of_finishing_leaves_it_unfinished() -> None:
-    class Killed(MemoryAnswers):
-        def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-            if b"" in answers.values():
-                raise KeyboardInterrupt
-            super().keep(model, answers)
-
-    kept = KeptAnswers(scripted(answers=Killed()))
-    keep(kept, A)
-    with pytest.raises(KeyboardInterrupt):
-        kept.finish([A.digest])
-    assert found(kept) == ["a"]
-
-
-FIRST = date(2026, 3, 1)
-
-
-@pytest.mark.parametrize(
-    ("days", "told"),
-    [
-        ({FIRST: 4}, "asked on 2026-03-01"),
-        ({None: 4}, "asked on an unknown day"),
-        ({FIRST + timedelta(1): 1, FIRST: 3}, "3 asked on 2026-03-01, 1 on 2026-03-02"),
-        ({None: 1, FIRST: 3}, "3 asked on 2026-03-01, 1 on an unknown day"),
-        ({FIRST + timedelta(day): 2 for day in range(9)}, "18 asked from 2026-03-01 to 2026-03-09"),
-    ],
-)
-def test_days_are_described(days: dict[date | None, int], told: str) -> None:
-    assert describe_days(days) == told
-
-
-def test_the_note_has_the_version_and_the_days() -> None:
-    node = AnsweringNode(use="scripted", reuse="always", version=7)
-    [note] = remark_on_age({None: 1, FIRST: 3}, 5, node)
-    assert note.message == (
-        "4 of 5 answers are kept from earlier evaluations, 3 asked on 2026-03-01, 1 on an unknown day "
-        "(reuse: always, version: 7)"
-    )
-    assert (note.code, note.level, note.count) == ("kept_answers", "note", 4)
-    assert not list(remark_on_age({}, 5, node))
+    assert said == ["tested on golden: has the same answers as a system with an equal block"]
+    assert second.answer(collection(QUESTIONS)).taken_over is None

@@ -24,7 +24,15 @@ from rageval_spec.drawing.legend import is_improvement, significance_mark
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first
 from rageval_spec.history.comparability import find_comparability
-from rageval_spec.wording import DIGITS, count_noun, format_interval, format_mean, format_number, tell_apart
+from rageval_spec.wording import (
+    DIGITS,
+    count_noun,
+    format_interval,
+    format_mean,
+    format_number,
+    mark_versions,
+    tell_apart,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
@@ -72,7 +80,8 @@ def _write_headline(evaluation: Evaluation) -> str:
     headline = describe_headline(evaluation)
     told = f"**{headline.title}:** {escape(headline.summary)}."
     reason = f" {escape(shorten(headline.reason, _LONG))}" if headline.reason else ""
-    return f"## {SIGNS[evaluation.verdict]} {quote(shorten(evaluation.name, _SHORT))}\n\n{told}{reason}"
+    taken = "".join(f"\n\n{escape(shorten(sentence, _LONG))}" for sentence in headline.taken_over)
+    return f"## {SIGNS[evaluation.verdict]} {quote(shorten(evaluation.name, _SHORT))}\n\n{told}{reason}{taken}"
 
 
 def _list_parts(evaluation: Evaluation, baseline: NamedResults | None, commit: str | None) -> Iterator[Part]:
@@ -278,7 +287,8 @@ def _tell_apart(head: Aggregate, base: Aggregate | None) -> tuple[str, str]:
         return format_mean(head), "–"
     if head.mean is None or base.mean is None or head.statistic == "sum":
         return format_mean(head), format_mean(base)
-    return tell_apart(head.mean, base.mean)
+    shown, before = tell_apart(head.mean, base.mean)
+    return shown + mark_versions(head), before + mark_versions(base)
 
 
 def _describe_test(test: Comparison, evaluation: Evaluation) -> str:

@@ -394,6 +394,11 @@ def list_gauges(evaluation: Evaluation, time: int) -> Iterator[Gauge]:
         yield Gauge("rageval.metric.queries.scored", one.scored, named, time, "Queries that have a value.", "{query}")
     for named, one in cells:
         yield Gauge("rageval.metric.queries.total", one.total, named, time, "All queries.", "{query}")
+    for taken in evaluation.taken_over:
+        named = {"spec": evaluation.name, "dataset": taken.dataset, "system": taken.system}
+        named |= {key: told for key, told in (("first", taken.first), ("last", taken.last)) if told is not None}
+        text = "Answers that were not asked in this evaluation."
+        yield Gauge("rageval.answers.taken_over", taken.answers, named, time, text, "{answer}")
     text = "The outcome of a gate: 1 for its outcome and 0 for the others."
     for gate in evaluation.gates:
         named = {**_name(evaluation, gate.cell), "bound": gate.bound}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.datasets import EvaluatedQueries
-from rageval_spec.data.outcomes import AskedQuestions, Note
+from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
 from rageval_spec.data.tables import only_queries
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing
@@ -43,6 +43,7 @@ class Execution:
         evaluated: the queries of each dataset that were evaluated.
         asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
         rounds: the last round of each dataset of which not all questions were asked.
+        taken_over: the answers that were not asked now, for each dataset and system that has some.
     """
 
     values: pl.DataFrame
@@ -53,6 +54,7 @@ class Execution:
     evaluated: tuple[EvaluatedQueries, ...] = ()
     asked: tuple[AskedQuestions, ...] = ()
     rounds: tuple[Round, ...] = ()
+    taken_over: tuple[TakenOver, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class _Outcome:
     evaluated: EvaluatedQueries | None = None
     asked: AskedQuestions | None = None
     round: Round | None = None
+    taken_over: TakenOver | None = None
 
 
 def execute(work: Work) -> Execution:
@@ -91,6 +94,7 @@ def execute(work: Work) -> Execution:
         tuple(outcome.evaluated for outcome in outcomes if outcome.evaluated is not None),
         tuple(outcome.asked for outcome in outcomes if outcome.asked is not None),
         tuple(outcome.round for outcome in outcomes if outcome.round is not None),
+        tuple(outcome.taken_over for outcome in outcomes if outcome.taken_over is not None),
     )
 
 
@@ -236,7 +240,9 @@ class _Group:
         if made.error is not None:  # the failure replaces all other notes
             return _Outcome(made, samples=samples)
         if answers is not None:
-            return _Outcome(made, self._tell(system, answers), samples=samples)
+            taken = answers.taken_over
+            taken = taken and replace(taken, dataset=self._dataset, system=system)
+            return _Outcome(made, self._tell(system, answers), samples=samples, taken_over=taken)
         return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
 
     def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
@@ -332,6 +332,7 @@ class TaskResult:
         failures: the metrics, or the system, that gave no values.
         share: the cost of a retrieval.
         queries: the number of queries of a retrieval.
+        taken_over: the answers that were not asked now.
     """
 
     table: pl.DataFrame | None = None
@@ -340,6 +341,7 @@ class TaskResult:
     error: Exception | None = None
     share: RunShare | None = None
     queries: int = 0
+    taken_over: TakenOver | None = None
 
 
 @dataclass(frozen=True)

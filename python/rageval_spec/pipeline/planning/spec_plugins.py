@@ -16,7 +16,7 @@ from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, ChatModel, Context, Dataset, Judge, Labels, Metric, Model, Report, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.plugin.plugin import say_nothing
+from rageval_spec.plugin.plugin import ResumeRule, say_nothing
 from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
@@ -85,6 +85,7 @@ def build_parts(
     budget: Budget | None = None,
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
+    resume: ResumeRule | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec.
 
@@ -95,6 +96,7 @@ def build_parts(
         budget: the limits on calls to endpoints; none by default.
         tell: called with sentences that the waiting user should see immediately.
         output: the folder that the results are written to; None if they are not written.
+        resume: which unfinished evaluation may be continued; by default, one of the last hours.
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
@@ -115,6 +117,7 @@ def build_parts(
             tell,
             origin,
             output,
+            resume or ResumeRule(),
         )
         return registry.load(section, node.use)(node, context)
 

@@ -8,8 +8,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
-from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import Note, collect_base_values, list_cells
+from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.outcomes import GateOutcome, Note, TakenOver, collect_base_values, list_cells
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
@@ -33,6 +33,7 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stre
 from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
 from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems
+from rageval_spec.wording import describe_versions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,6 +77,7 @@ def judge_values(
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
     aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
     aggregates = labelled.correct_aggregates(aggregates, values)
+    aggregates = mark_versions(aggregates, execution.taken_over)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
     traits = Traits(_split_by_dataset(memberships), diagnosed.causes)
@@ -83,25 +85,30 @@ def judge_values(
         draft,
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
-        gates=leave_undecided(
-            spec.gates,
-            check_gates(
+        gates=mark_gates(
+            leave_undecided(
                 spec.gates,
-                aggregates,
-                metrics,
-                {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
-                [overlap for one in related.values() for overlap in one.comparability.overlaps],
-                spec.bands,
-                numbers.results,
-                find_missing(spec, earlier),
-                earlier,
+                check_gates(
+                    spec.gates,
+                    aggregates,
+                    metrics,
+                    {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+                    [overlap for one in related.values() for overlap in one.comparability.overlaps],
+                    spec.bands,
+                    numbers.results,
+                    find_missing(spec, earlier),
+                    earlier,
+                ),
+                {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"},
             ),
-            {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"},
+            execution.taken_over,
         ),
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
         diagnosis=diagnosed.diagnosis,
-        slices=numbers.results,
+        slices=tuple(
+            replace(one, aggregates=mark_versions(one.aggregates, execution.taken_over)) for one in numbers.results
+        ),
         weakest=numbers.weakest,
         stream_samples=partial(_stream_samples, execution.samples, traits, spec),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
@@ -115,6 +122,27 @@ def judge_values(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
     return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
+
+
+def mark_versions(aggregates: Sequence[Aggregate], taken_over: Sequence[TakenOver]) -> tuple[Aggregate, ...]:
+    """Let each number say if it mixes answers of several versions of an application."""
+    mixed = _find_mixed(taken_over)
+    return tuple(replace(one, versions=mixed.get((one.dataset, one.system), ())) for one in aggregates)
+
+
+def mark_gates(gates: Sequence[GateOutcome], taken_over: Sequence[TakenOver]) -> tuple[GateOutcome, ...]:
+    """Let the reason of each gate say if its number mixes answers of several versions of an application."""
+    mixed = _find_mixed(taken_over)
+    marked = []
+    for one in gates:
+        versions = mixed.get((one.dataset, one.system), ())
+        told = f"{one.reason}; {describe_versions(versions)}" if versions else one.reason
+        marked.append(replace(one, reason=told))
+    return tuple(marked)
+
+
+def _find_mixed(taken_over: Sequence[TakenOver]) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {(one.dataset, one.system): one.versions for one in taken_over if one.versions}
 
 
 def _draft(
@@ -161,6 +189,7 @@ def _draft(
         stopping=summarize_stopping(spec, execution),
         labels=digest_labels(parts),
         origins=_find_origins(spec, execution),
+        taken_over=execution.taken_over,
         load_fingerprints=load_fingerprints,
         designs=designed.summaries,
         load_question_designs=lambda: dict(designed.designs),

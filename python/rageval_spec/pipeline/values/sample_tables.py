@@ -70,7 +70,7 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
         raise DataError(f"the query {twice!r} is answered twice")
     if opened.is_drawn and opened.asked.queries is not None:
         answers = tables.only_queries(answers, opened.asked.queries)
-    return TaskResult(answers, answering.notes)
+    return TaskResult(answers, answering.notes, taken_over=answering.taken_over)
 
 
 def describe_answers(answers: pl.DataFrame, asked: Collection, *, with_contexts: bool = True) -> Answered:

@@ -149,14 +149,14 @@ class Materials:
         held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
         plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
         spec = replace(self.spec, **plain | {"places": {}, "warnings": ()})
-        return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store, dict(self.drawn))
+        return _restore, (self._token, spec, self.limit, self.budget.retry_failed, self.store, dict(self.drawn))
 
 
 def _restore(
     token: str,
     spec: Spec,
     limit: int | None,
-    retry_errors: bool,
+    retry_failed: bool,
     store: Path | None,
     drawn: Mapping[str, tuple[int, int]],
 ) -> Materials:
@@ -165,7 +165,7 @@ def _restore(
         if token not in _RESTORED:
             _RESTORED.clear()
             opened = open_store(store)
-            budget = spec.limits.budget(retry_errors=retry_errors)
+            budget = spec.limits.budget(retry_failed=retry_failed)
             parts = build_parts(spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget)
             for model in parts.asked_models.values():
                 model.prepare()

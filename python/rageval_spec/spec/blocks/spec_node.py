@@ -29,6 +29,7 @@ from rageval_spec.spec.blocks.history_block import HistoryNode, HistoryWord, Spe
 from rageval_spec.spec.blocks.slices import ColumnName, SliceNode
 from rageval_spec.spec.blocks.stopping import StoppingNode
 from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place
+from rageval_spec.wording import DURATION, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import BandScale
@@ -109,6 +110,8 @@ LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list of blocks with `use:` or bare words."""
 SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
+RESUME, NEVER = "12h", "never"
+"""The default of `resume:`, and its word for no time at all."""
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
@@ -278,12 +281,12 @@ class LimitsNode(SpecBlock):
             return CallLimits(self.max_calls.systems, self.max_calls.models)
         return CallLimits(self.max_calls, self.max_calls)
 
-    def budget(self, *, retry_errors: bool = False) -> Budget:
+    def budget(self, *, retry_failed: bool = False) -> Budget:
         """An unspent budget with these limits."""
         errors: int | float | None = (
             float(self.max_errors.rstrip("% ")) / 100 if isinstance(self.max_errors, str) else self.max_errors
         )
-        return Budget(self.call_limits, self.max_cost, errors, retry_errors)
+        return Budget(self.call_limits, self.max_cost, errors, retry_failed)
 
 
 class SpecNode(SpecBlock):
@@ -343,6 +346,13 @@ class SpecNode(SpecBlock):
         description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
     )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
+    resume: str = Field(
+        default=RESUME,
+        json_schema_extra={"pattern": f"^({NEVER}|{DURATION})$"},
+        description="How long after its beginning an evaluation that was interrupted, killed or stopped by a limit is "
+        "continued with the answers that it has, if neither the system's block nor its files nor the commit changed: "
+        "`12h`, `90m`, `2d`. never: every evaluation asks all questions.",
+    )
     samples: SamplesKept = Field(
         default="full",
         description="What the results keep of each question. full: everything; texts: everything but the texts of "
@@ -362,6 +372,13 @@ class SpecNode(SpecBlock):
         default=("terminal",),
         description="How to show the results: blocks with `use:`, or bare names such as `terminal`.",
     )
+
+    @field_validator("resume")
+    @classmethod
+    def _check_resume(cls, value: str) -> str:
+        if value != NEVER and read_duration(value) is None:
+            raise ValueError(f"must be a duration such as 12h, 90m or 2d, or the word {NEVER}")
+        return value
 
 
 @dataclass(frozen=True)
@@ -384,6 +401,7 @@ class Spec:
         stopping: when to stop asking questions; None to ask all of them.
         labels: the blocks of what people judged, by name.
         designs: which questions belong together and how much each counts, for each dataset that says so.
+        resume: how long after its beginning an unfinished evaluation is continued, as it is written.
     """
 
     name: str
@@ -412,6 +430,12 @@ class Spec:
     stopping: StoppingNode | None = None
     labels: Mapping[str, Node] = field(default_factory=dict)
     designs: Mapping[str, QuestionWeightsNode] = field(default_factory=dict)
+    resume: str = RESUME
+
+    @property
+    def longest_resume(self) -> float:
+        """The seconds after its beginning in which an unfinished evaluation is continued; 0 for never."""
+        return read_duration(self.resume) or 0.0
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -4,12 +4,8 @@ An interview asks one system the questions of one collection, with limits on con
 is stored as soon as it arrives, under a digest of everything it depends on: the system's block, its files and the
 text of the question. A query's id is not part of the digest unless the system is told the id.
 
-The store has answers from unfinished and from finished evaluations. A new answer is under the system's key with the
-prefix `unfinished:`. When an evaluation finishes, the answers that it used move to the key without the prefix, each
-with the time when its evaluation began. Unless the system's block says `reuse: always`, only answers with the prefix
-are reused: a system may have changed unnoticed since a finished evaluation. An evaluation that was killed,
-interrupted or stopped by a limit did not finish, so the next one continues with its answers. Older stores do not make
-this distinction: their answers are under the key without the prefix, as if from finished evaluations.
+An evaluation that was killed, interrupted or stopped by a limit is continued by the next one. After one that reached
+its outcome, all questions are asked again: a system may have changed unnoticed. `kept_answers` says what is taken over.
 """
 
 from __future__ import annotations
@@ -18,11 +14,10 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -30,16 +25,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from rageval_spec.data.chat import LimitError
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.outcomes import TakenOver
 from rageval_spec.data.tables import UNFINISHED, Collection
 from rageval_spec.endpoints.pacing import Clock, StoppedError
-from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.endpoints.tries import PATIENCE, BrokenDownError, Limits, Tries
 from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
-from rageval_spec.store.replies import WHEN
+from rageval_spec.store.disk import InputFile
 from rageval_spec.systems.shared import question_templates
+from rageval_spec.systems.shared.kept_answers import AnswerOrigin, KeptAnswer, KeptAnswers
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -52,16 +47,16 @@ class AnsweringNode(GeneratingNode):
     version: str | int = Field(
         default="1",
         description=(
-            "Any word. Change it if the system changes during an evaluation: every question is "
+            "Any word. Change it if the system changes while an evaluation is interrupted: every question is "
             "asked again. A finished evaluation's questions are asked again in any case, unless `reuse` is always."
         ),
     )
     reuse: Literal["unfinished", "always"] = Field(
         default="unfinished",
         description=(
-            "unfinished: ask every question again after a finished evaluation, and only the missing ones after an "
-            "unfinished one. always: keep the answers until `version` changes, which must be written then. Reports say "
-            "how many answers were kept, and when they were asked."
+            "unfinished: ask every question again after an evaluation that reached its outcome, and only the missing "
+            "ones after one that was interrupted or stopped by a limit. always: keep the answers until `version` "
+            "changes, which must be written then. Reports say how many answers were kept, and when they were asked."
         ),
     )
     concurrency: int | None = Field(
@@ -86,9 +81,9 @@ N = TypeVar("N", bound=AnsweringNode)
 
 
 class AnsweringSystem(System[N]):
-    """Asks one question per query, several at once. Answers of an unfinished evaluation are reused.
+    """Asks one question per query, several at once. Answers of an unfinished evaluation are taken over.
 
-    With `reuse: always`, those of finished evaluations are reused too.
+    With `reuse: always`, those of finished evaluations are taken over too.
     """
 
     needs = frozenset({"queries"})
@@ -106,6 +101,7 @@ class AnsweringSystem(System[N]):
         """Store the arguments. Nothing is asked yet."""
         super().__init__(node, context)
         self._interviews: dict[str, Interview] = {}
+        self._known: dict[bytes, AnswerOrigin] = {}
 
     @property
     def reader(self) -> str:
@@ -184,14 +180,26 @@ class AnsweringSystem(System[N]):
         interview = self._interviews[collection.name] = Interview(self, collection, earlier)
         return interview.hold()
 
-    def finish(self, dataset: str) -> bool:
-        """Mark its answers on a dataset as those of a finished evaluation; False if questions are left to ask."""
+    def list_code(self) -> Iterable[Path]:
+        """The files of code, besides `inputs`, that its answers can depend on, as far as its files name them."""
+        return ()
+
+    def digest_code(self) -> dict[str, str]:
+        """The sha256 of each file of `list_code`, by its path."""
+        files = [InputFile(path, ()) for path in self.list_code()]
+        return {str(file.path): self.context.fingerprint(file) for file in files}
+
+    def finish(self, dataset: str) -> None:
+        """Mark its answers on a dataset as those of a finished evaluation."""
         interview = self._interviews.pop(dataset, None)
-        return interview is not None and interview.finish()
+        if interview is not None:
+            interview.finish(is_last=not self._interviews)
 
     def describe_reuse(self, count: int) -> str | None:
-        """A phrase that says where reused answers come from; None if there are none."""
-        return KeptAnswers(self).describe(count) if count else None
+        """A phrase that says where the answers that were found come from; None if there are none."""
+        kept = KeptAnswers(self)
+        taken = kept.sum_up(self._known, len(self._known), 0)
+        return None if taken is None else kept.describe(replace(taken, answers=count))
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
         """The rows that the store has. Asks no questions."""
@@ -204,7 +212,8 @@ class AnsweringSystem(System[N]):
                 if isinstance(question, question_templates.SystemQuestion)
             ]
             found = kept.find([question for _, question in asked])
-            rows.update((name, found[question.digest]) for name, question in asked if question.digest in found)
+            rows.update((name, found[question.digest].row) for name, question in asked if question.digest in found)
+            self._known |= {digest: one.origin for digest, one in found.items()}
         return table_of(rows.items())
 
 
@@ -218,9 +227,6 @@ class Interview:
     """One run of questions from one collection to one system.
 
     An evaluation that asks more and more questions holds several; each takes over what became of the questions before.
-
-    Attributes:
-        is_settled: whether every question was answered, or failed for a reason that another try would not change.
     """
 
     def __init__(self, system: AnsweringSystem[Any], collection: Collection, earlier: Interview | None = None) -> None:
@@ -240,10 +246,9 @@ class Interview:
             patience=getattr(node, "patience", PATIENCE),
         )
         self._tries = Tries(limits, Clock())
-        self.is_settled = False
         self._is_first = earlier is None
         self._rows: dict[bytes, AnswerRow] = {} if earlier is None else dict(earlier._rows)
-        self._unsettled: int = 0 if earlier is None else earlier._unsettled
+        self._origins: dict[bytes, AnswerOrigin] = {} if earlier is None else dict(earlier._origins)
         self._left: set[bytes] = set() if earlier is None else set(earlier._left)
         self._taken_back: dict[bytes, str] = {} if earlier is None else dict(earlier._taken_back)
         self._lock = Lock()
@@ -252,23 +257,33 @@ class Interview:
         """Reuse earlier answers and ask the remaining questions."""
         questions = self._questions()
         unknown = [question for digest, question in questions.items() if digest not in self._rows]
+        ended = self._kept.explain_end() if self._is_first else None
+        self._kept.begin()
         found = self._kept.find(unknown)
-        self._rows.update(found)
+        for digest, one in found.items():
+            self._take_over(digest, one)
         waiting = [question for question in unknown if question.digest not in found]
         total = len(self._rows) + len(waiting)
         self._report(total)
         if self._is_first:
-            self._announce(len(waiting))
+            self._announce(len(waiting), ended)
         if waiting and self._left:  # it broke down before
             self._leave_all(waiting)
         elif waiting:
-            self._kept.begin()
             self._ask_all(waiting, total)
-        self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        days = self._kept.count_days(list(questions.values()))
-        notes = remark_on_age(days, len(questions), self._system.node)
-        return Answering(self._mark_unfinished(table), tuple(notes))
+        return Answering(self._mark_unfinished(table), taken_over=self._sum_up(questions))
+
+    def _take_over(self, digest: bytes, kept: KeptAnswer) -> AnswerRow:
+        self._rows[digest] = kept.row
+        if not self._kept.is_asked_now(digest):
+            self._origins[digest] = kept.origin
+        return kept.row
+
+    def _sum_up(self, questions: Mapping[bytes, question_templates.SystemQuestion]) -> TakenOver | None:
+        taken = {digest: origin for digest, origin in self._origins.items() if digest in questions}
+        answered = sum(self._rows[digest].error is None for digest in questions)
+        return self._kept.sum_up(taken, len(questions), answered - len(taken))
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, with a column that distinguishes queries that were not asked from those that failed."""
@@ -282,11 +297,11 @@ class Interview:
         ]
         return table.with_columns(pl.Series(UNFINISHED, left))
 
-    def finish(self) -> bool:
-        """Mark the answers as those of a finished evaluation; False if questions are left to ask."""
-        if self.is_settled:
-            self._kept.finish(list(self._questions()))
-        return self.is_settled
+    def finish(self, *, is_last: bool) -> None:
+        """Mark the answers as those of a finished evaluation; `is_last` says that no other dataset has answers."""
+        self._kept.finish(list(self._questions()))
+        if is_last:
+            self._kept.end()
 
     def _questions(self) -> dict[bytes, question_templates.SystemQuestion]:
         return {
@@ -295,11 +310,16 @@ class Interview:
             if isinstance(question, question_templates.SystemQuestion)
         }
 
-    def _announce(self, waiting: int) -> None:
-        if self._rows:
-            origin = self._kept.describe(len(self._rows), self._kept.count_days(list(self._questions().values())))
+    def _announce(self, waiting: int, ended: str | None) -> None:
+        place = f"{self._context.name} on {self._dataset}"
+        taken = self._kept.sum_up(self._origins, len(self._rows), 0)
+        if taken is not None:
             rest = f"; asking {count_noun(waiting, 'question')}" if waiting else ""
-            self._context.tell(f"{self._context.name} on {self._dataset}: reusing {origin}{rest}")
+            self._context.tell(f"{place}: taking over {self._kept.describe(taken)}{rest}")
+        elif self._rows:
+            self._context.tell(f"{place}: has the same answers as a system with an equal block")
+        elif ended is not None:
+            self._context.tell(f"{place}: asks all questions; the unfinished evaluation is not continued: {ended}")
 
     def _row(self, question: question_templates.SystemQuestion | AnswerRow) -> AnswerRow:
         return question if isinstance(question, AnswerRow) else self._rows[question.digest]
@@ -374,8 +394,6 @@ class Interview:
         except question_templates.AskError as error:
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
-            with self._lock:
-                self._unsettled += error.is_temporary
             return AnswerRow(error=_describe(error))
         except LimitError as error:
             return self._leave(question, str(error))
@@ -385,7 +403,6 @@ class Interview:
     def _leave(self, question: question_templates.SystemQuestion, reason: str) -> AnswerRow:
         """The row of a question that was not asked. This is not a failure; the next evaluation asks it."""
         with self._lock:
-            self._unsettled += 1
             self._left.add(question.digest)
         return AnswerRow(error=reason)
 
@@ -401,7 +418,7 @@ class Interview:
     def _ask(self, question: question_templates.SystemQuestion) -> AnswerRow:
         """Get and store the answer, timed by the successful try. Another process may have asked it instead."""
         with self._kept.hold(question, self._tries.sleep) as found:
-            return found or self._call(question)
+            return self._call(question) if found is None else self._take_over(question.digest, found)
 
     def _call(self, question: question_templates.SystemQuestion) -> AnswerRow:
         with Reservation(self._context.budget, is_of_system=True) as reservation:
@@ -435,171 +452,3 @@ def _take(results: SimpleQueue[Result]) -> Result:
 
 def _describe(error: question_templates.AskError) -> str:
     return str(error) if error.tries == 1 else f"{error} (after {count_noun(error.tries, 'try', 'tries')})"
-
-
-UNFINISHED_PREFIX = "unfinished:"
-LOOKED_UP_AT_ONCE = 4096
-_NOTHING = b""
-"""Stored in place of an answer that is no longer valid."""
-_START = b"start"
-"""Stands in for a question's digest: its entry says when the unfinished evaluation started asking."""
-
-
-class KeptAnswers:
-    """The stored answers of one system."""
-
-    def __init__(self, system: AnsweringSystem[Any]) -> None:
-        """Prepare the keys. Nothing is looked up yet."""
-        self._system = system
-        self._answers = system.context.answers
-        self._finished = system.key
-        self._unfinished = UNFINISHED_PREFIX + system.key
-
-    @property
-    def includes_finished(self) -> bool:
-        """Whether answers of finished evaluations are reused too: `--retry-errors` repairs the last evaluation."""
-        return self._system.context.budget.retry_errors or self._keeps_all
-
-    @property
-    def _keeps_all(self) -> bool:
-        return bool(self._system.node.reuse == "always")
-
-    def find(self, questions: Sequence[question_templates.SystemQuestion]) -> dict[bytes, AnswerRow]:
-        """The stored answers to questions, by digest. Damaged answers are left out."""
-        rows = self._read(self._unfinished, questions)
-        if self.includes_finished:
-            rows.update(self._read(self._finished, [asked for asked in questions if asked.digest not in rows]))
-        return rows
-
-    def begin(self) -> None:
-        """Record the start time before the first question, unless the evaluation is continuing an earlier one."""
-        if self._read_start() is None:
-            start = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds")}).encode("ascii")
-            self._answers.keep(self._unfinished, {_START: start})
-            self._begun_now.add(self._unfinished)
-
-    def keep(self, digest: bytes, content: bytes) -> None:
-        """Store an answer of the current evaluation."""
-        self._answers.keep(self._unfinished, {digest: content})
-
-    def hold(
-        self, question: question_templates.SystemQuestion, sleep: Callable[[float], None]
-    ) -> AbstractContextManager[AnswerRow | None]:
-        """The answer if another process with the same store got it in the meantime; None if it must be asked now."""
-        digest = question.digest
-        return hold_claim(self._answers, self._unfinished, digest, lambda: self.find([question]).get(digest), sleep)
-
-    def forget(self, digests: Iterable[bytes]) -> None:
-        """Stop using these answers."""
-        self._answers.keep(self._unfinished, dict.fromkeys(digests, _NOTHING))
-
-    def count_days(self, questions: Sequence[question_templates.SystemQuestion]) -> Counter[date | None]:
-        """How many of these questions have an answer only from a finished evaluation, by the day when it was asked.
-
-        The day is in UTC; None if an earlier version stored the answer. Empty unless the system keeps all answers.
-        """
-        if not self._keeps_all:
-            return Counter()
-        asked_now = self._read(self._unfinished, questions)
-        kept = [*self._read(self._finished, [one for one in questions if one.digest not in asked_now])]
-        times: dict[bytes, bytes] = {}
-        for start in range(0, len(kept), LOOKED_UP_AT_ONCE):
-            names = [WHEN + digest for digest in kept[start : start + LOOKED_UP_AT_ONCE]]
-            times.update(self._answers.find(self._finished, names))
-        return Counter(_read_day(times.get(WHEN + digest, _NOTHING)) for digest in kept)
-
-    def finish(self, digests: Sequence[bytes]) -> None:
-        """Move answers to those of finished evaluations.
-
-        They are copied before they are removed: a kill in between leaves the evaluation unfinished but loses nothing.
-        """
-        begun = self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING)
-        for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
-            found = self._answers.find(self._unfinished, digests[start : start + LOOKED_UP_AT_ONCE])
-            answers = {digest: content for digest, content in found.items() if content != _NOTHING}
-            if answers:
-                times = {WHEN + digest: begun for digest in answers}
-                self._answers.keep(self._finished, {**answers, **times})
-        self.forget([*digests, _START])
-
-    def describe(self, count: int, days: Mapping[date | None, int] | None = None) -> str:
-        """Say where `count` answers come from: `120 answers of an unfinished evaluation`, and since when.
-
-        `days` is what `count_days` found.
-        """
-        answers = count_noun(count, "answer")
-        if self._keeps_all:
-            return f"{answers} of earlier evaluations (reuse: always{f'; {describe_days(days)}' if days else ''})"
-        if self.includes_finished:
-            return f"{answers} of the last evaluation (--retry-errors)"
-        if self._unfinished in self._begun_now:
-            return f"{answers} that this evaluation already has"
-        start = self._read_start()
-        since = "" if start is None else f", started {start:%Y-%m-%d %H:%M} UTC"
-        return f"{answers} of an unfinished evaluation{since}"
-
-    @property
-    def _begun_now(self) -> set[str]:
-        """Keys of systems that had no answers before this evaluation. Equal blocks share a key."""
-        return self._system.context.budget.memory.remember(self._answers, set)
-
-    def _read(self, key: str, questions: Sequence[question_templates.SystemQuestion]) -> dict[bytes, AnswerRow]:
-        rows: dict[bytes, AnswerRow] = {}
-        for start in range(0, len(questions), LOOKED_UP_AT_ONCE):
-            told = {question.digest: question.told for question in questions[start : start + LOOKED_UP_AT_ONCE]}
-            found = self._answers.find(key, list(told))
-            unpacked = ((digest, self._system.unpack(content)) for digest, content in found.items())
-            rows.update(
-                (digest, question_templates.complete(row, told[digest])) for digest, row in unpacked if row is not None
-            )
-        return rows
-
-    def _read_start(self) -> datetime | None:
-        return _read_time(self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING))
-
-
-def _read_time(content: bytes) -> datetime | None:
-    try:
-        return datetime.fromisoformat(json.loads(content)["time"]).astimezone(UTC)
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def _read_day(content: bytes) -> date | None:
-    time = _read_time(content)
-    return None if time is None else time.date()
-
-
-_MOST_DAYS = 3
-_UNKNOWN = "an unknown day"
-
-
-def describe_days(days: Mapping[date | None, int]) -> str:
-    """`asked on 2026-03-01`, `3 asked on 2026-03-01, 1 on 2026-03-02`, or the first and the last of many days."""
-    known = sorted(day for day in days if day is not None)
-    if len(days) == 1:
-        return f"asked on {known[0] if known else _UNKNOWN}"
-    if len(days) > _MOST_DAYS:
-        rest = f", {days[None]} on {_UNKNOWN}" if None in days else ""
-        return f"{sum(days[day] for day in known)} asked from {known[0]} to {known[-1]}{rest}"
-    parts = [f"{days[day]} {'asked ' if index == 0 else ''}on {day}" for index, day in enumerate(known)]
-    return ", ".join([*parts, *([f"{days[None]} on {_UNKNOWN}"] if None in days else [])])
-
-
-def remark_on_age(days: Mapping[date | None, int], asked: int, node: AnsweringNode) -> Iterator[Note]:
-    """A note if answers are kept from finished evaluations.
-
-    Args:
-        days: how many answers were asked on each day, in UTC; None stands for an unknown day.
-        asked: how many different questions the system has on the dataset.
-        node: the system's block.
-    """
-    kept = sum(days.values())
-    if not kept:
-        return
-    are = "is" if kept == 1 else "are"
-    message = (
-        f"{kept} of {count_noun(asked, 'answer')} {are} kept from earlier evaluations, {describe_days(days)} "
-        f"(reuse: always, version: {node.version})"
-    )
-    yield Note("kept_answers", message, count=kept)
