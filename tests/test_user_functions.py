@@ -28,6 +28,7 @@ from rageval_spec.user_functions import (
     import_module,
     is_async,
     is_installed,
+    list_imports,
     list_names,
 )
 
@@ -277,3 +278,24 @@ def test_invalid_python_says_where(tmp_path: Path) -> None:
 )
 def test_parameters_are_those_that_accept_a_name(tmp_path: Path, source: str, names: set[str] | None) -> None:
     assert find_parameters(write_source(tmp_path, source), "f") == names
+
+
+def test_the_modules_beside_a_file_that_it_imports_are_found(tmp_path: Path) -> None:
+    for name, text in {
+        "app/__init__.py": "",
+        "app/rag.py": "import json, helpers\nfrom . import steps\nfrom .parts.search import find\n",
+        "app/steps.py": "def run():\n    from app import late\n",
+        "app/late.py": "import app.rag\n",
+        "app/parts/__init__.py": "",
+        "app/parts/search.py": "from ..deep import thing\n",
+        "app/deep.py": "this is no Python\n",
+        "helpers.py": "import not_there\n",
+        "other.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = [path.relative_to(tmp_path).as_posix() for path in list_imports(tmp_path / "app" / "rag.py", tmp_path)]
+    assert found == [
+        "app/__init__.py", "app/deep.py", "app/late.py", "app/parts/__init__.py", "app/parts/search.py", "app/steps.py",
+        "helpers.py",
+    ]  # fmt: skip

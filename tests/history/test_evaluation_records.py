@@ -22,14 +22,10 @@ from rageval_spec.history import evaluation_records
 from rageval_spec.history.backends import SqliteConnection, open_history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.evaluation_records import (
-    Checkout,
     Circumstances,
     build_record,
-    find_checkout,
     find_ci_run,
-    find_commit,
     load_stored,
-    start_finding_checkout,
 )
 from rageval_spec.runner import Options, run
 from tests.history.records import make_id, make_marked_evaluation, make_record, opened
@@ -251,57 +247,6 @@ def test_a_file_that_is_not_a_record_is_an_error(tmp_path: Path, text: str) -> N
     path.write_text(text)
     with pytest.raises(DataError, match="not a record"):
         evaluation_records.read(path)
-
-
-def git(folder: Path, *words: str) -> str:
-    settings = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "-q")
-    (tmp_path / "spec.yaml").write_text("version: 1\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-q", "-m", "first")
-    return tmp_path
-
-
-def test_the_commit_is_the_one_that_is_checked_out(repository: Path) -> None:
-    head = git(repository, "rev-parse", "HEAD").strip()
-    assert len(head) == 40
-    assert find_commit(repository) == head
-    assert find_commit(repository / "not" / "made" / "yet") == head
-    git(repository, "tag", "-a", "v1", "-m", "a tag is no commit")
-    assert find_commit(repository) == head
-
-
-def test_changed_files_make_the_commit_dirty(repository: Path) -> None:
-    (repository / "spec.yaml").write_text("version: 2\n")
-    assert find_commit(repository) == f"{git(repository, 'rev-parse', 'HEAD').strip()}-dirty"
-
-
-def test_no_commit_outside_a_repository_or_before_its_first_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert find_commit(tmp_path) is None
-    git(tmp_path, "init", "-q")
-    assert find_commit(tmp_path) is None
-
-
-def test_no_commit_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(repository))
-    assert find_commit(repository) is None
-
-
-def test_the_branch_is_that_which_is_checked_out(repository: Path) -> None:
-    git(repository, "checkout", "-q", "-b", "topic/a b".replace(" ", "-"))
-    found = find_checkout(repository)
-    assert (found.branch, found.is_dirty) == ("topic/a-b", False)
-    assert start_finding_checkout(repository)() == found
-    git(repository, "checkout", "-q", "--detach")
-    assert find_checkout(repository) == Checkout(found.commit, None, False)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import Result
 
 from rageval_spec.errors import PASSED
 from rageval_spec.runner import Options, RunOutcome, run
@@ -295,3 +296,93 @@ def test_a_number_of_two_commits_says_so_in_its_line(tmp_path: Path) -> None:
     assert content["aggregates"][0]["versions"] == [first, second]
     assert content["taken_over"][0]["commits"] == {first: 2, second: 4}
     assert content["gates"][0]["reason"].endswith(f"; {mixed}")
+
+
+class Remote:
+    """A service with documents, and a spec that asks it ten questions."""
+
+    def __init__(self, folder: Path, **keys: Any) -> None:
+        self.folder, self.keys = folder, keys
+        self.service = Service(lambda call: (200, {"text": "yes", "hits": [{"id": "d1"}, {"id": "d2"}]}))
+        rows = [
+            {"query_id": f"q{row}", "question": f"Is it {row}?", "reference": "yes", "relevant": ["d1"]}
+            for row in range(10)
+        ]
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def run(self, *options: str, sections: Mapping[str, Any] | None = None, **keys: Any) -> Result:
+        block = {"use": "http", "url": self.service.url, "retries": 0, "concurrency": 1, **self.keys, **keys}
+        spec = {
+            "version": 1,
+            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+            "systems": {"app": block},
+            "metrics": ["exact_match"],
+            **(sections or {}),
+        }
+        (self.folder / "spec.yaml").write_text(yaml.safe_dump(spec))
+        return invoke("run", self.folder / "spec.yaml", "-o", self.folder / "out", *options)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Remote]:
+    made = Remote(tmp_path)
+    yield made
+    made.service.close()
+
+
+def test_a_path_that_is_corrected_while_an_evaluation_is_stopped_asks_nothing_twice(remote: Remote) -> None:
+    remote.run(answer="$.txt", sections={"limits": {"max_calls": 4}})
+    assert len(remote.service.calls) == 4
+    result = remote.run(answer="$.text")
+    assert (result.exit_code, len(remote.service.calls)) == (0, 10)
+    assert "app: 4 of 10 answers are taken over from an unfinished evaluation" in result.stdout
+
+
+def test_a_path_that_is_corrected_after_an_outcome_asks_nothing_if_only_what_failed_is_retried(remote: Remote) -> None:
+    wrong = remote.run(answer="$.txt")
+    assert (wrong.exit_code, len(remote.service.calls)) == (4, 10)
+    assert "correct the spec or the system first, then run with --retry-failed to ask only what failed" in wrong.stderr
+    right = remote.run("--retry-failed", answer="$.text")
+    assert (right.exit_code, len(remote.service.calls)) == (0, 10)
+    assert "app: 10 of 10 answers are taken over from the last evaluation (--retry-failed)" in right.stdout
+
+
+def test_a_retriever_is_continued_too(remote: Remote) -> None:
+    found = {"retrieves": "$.hits[*].id", "sections": {"metrics": ["rr"], "limits": {"max_calls": 4}}}
+    remote.run(**found)
+    result = remote.run(**{**found, "sections": {"metrics": ["rr"]}})
+    assert (result.exit_code, len(remote.service.calls)) == (0, 10)
+    assert "app: 4 of 10 answers are taken over from an unfinished evaluation" in result.stdout
+
+
+def test_a_judge_that_fails_leaves_a_finished_evaluation(remote: Remote) -> None:
+    sections = {
+        "models": {"chat": {"use": "chat", "base_url": "http://127.0.0.1:9", "model": "m", "retries": 0}},
+        "judges": {"judge": {"use": "grade", "model": "chat"}},
+        "metrics": ["exact_match", {"use": "conciseness", "judge": "judge"}],
+    }
+    assert remote.run(answer="$.text", sections=sections).exit_code == 3
+    assert remote.run("--retry-failed", answer="$.text", sections=sections).exit_code == 3
+    assert len(remote.service.calls) == 10
+    remote.run(answer="$.text", sections=sections)
+    assert len(remote.service.calls) == 20
+
+
+def test_a_retry_of_two_commits_says_so(tmp_path: Path) -> None:
+    app = App(tmp_path, repository=True)
+    app.block = {"use": "http", "url": "", "retries": 0, "concurrency": 1}
+    failing = [True]
+
+    def answer(call: Call) -> tuple[int, Any]:
+        return (500, {}) if failing[0] and "5" in call.json["question"] else (200, {"answer": "yes"})
+
+    with closing(Service(answer)) as service:
+        app.block["url"] = service.url
+        app.run()
+        failing[0] = False
+        app.commit()
+        result = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "out", "--retry-failed")
+        assert len(service.calls) == 7
+    [one] = json.loads((tmp_path / "out" / "results.json").read_text())["taken_over"]
+    assert sorted(one["commits"].values()) == [1, 5]
+    assert result.exit_code == 0

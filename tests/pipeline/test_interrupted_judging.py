@@ -143,7 +143,7 @@ def test_a_second_run_makes_no_calls_and_retry_failed_only_the_failed_ones(tmp_p
     subprocess.run(command(spec), check=False)
     assert len(server.calls) == asked
     assert read(spec) == first
-    subprocess.run(command(spec, "--retry-errors"), check=False)
+    subprocess.run(command(spec, "--retry-failed"), check=False)
     assert read(spec) == first
     failed = json.loads(first[0])["notes"]
     assert (len(server.calls) > asked) == bool(failed)
@@ -197,14 +197,14 @@ def test_unreadable_replies_are_reported_with_how_to_retry_them_and_the_cost(
 
     first = run("run")
     assert "made " in first
-    hint = re.search(r"run again with --retry-errors to retry (\d+) questions? whose replies could not be read", first)
+    hint = re.search(r"run again with --retry-failed to retry (\d+) questions? whose replies could not be read", first)
     assert hint is not None
     assert hint.group() in run("run")
     assert "no calls" in run("plan")
-    planned = run("plan", "--retry-errors")
+    planned = run("plan", "--retry-failed")
     assert "to ask (judges in steps may ask less; unreadable replies are retried" in planned
     again = re.search(r"chat +(\d+) calls?, about", planned)
     assert again is not None
     assert int(again[1]) >= int(hint[1]) > 0  # calls that depend on future replies are estimated
-    assert "run again" not in run("run", "--retry-errors")
+    assert "run again" not in run("run", "--retry-failed")
     assert "run again" not in run("run", "--no-store")

@@ -107,7 +107,7 @@ def test_questions_after_too_many_failures_do_not_count_as_failures(tmp_path: Pa
     assert outcome.evaluation.gates[0].outcome == "fail"
     assert "only 18 of 36 queries could be scored" in outcome.evaluation.gates[0].reason
     advice = outcome.spent.advise(is_finished=outcome.is_finished)
-    assert (outcome.is_finished, advice) == (False, "run again to retry failed calls")
+    assert (outcome.is_finished, advice) == (True, "run again with --retry-failed to retry failed calls")
 
 
 def test_a_limit_of_no_calls_stops_everything(tmp_path: Path, service: Service) -> None:

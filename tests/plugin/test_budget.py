@@ -186,7 +186,7 @@ def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> No
     assert budget.advise() == "run again to retry failed calls"
     budget.count_unread(b"1")
     budget.count_unread(b"1")
-    assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
+    assert budget.advise() == "run again with --retry-failed to retry 1 question whose replies could not be read"
     budget.retry_failed = True
     assert budget.advise() is None
 

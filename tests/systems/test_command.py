@@ -465,3 +465,13 @@ def test_a_missing_program_is_reported_before_a_run(tmp_path: Path) -> None:
         assert check(gone) is None
         assert [file.path for file in build("command", tmp_path, command=[gone]).inputs()] == [tmp_path / gone]
     assert build("command", tmp_path, command="no-such-program | cat", shell=True).check() is None
+
+
+def test_code_that_a_command_names_without_being_a_word_of_it_is_found(tmp_path: Path) -> None:
+    for name in ("run.py", "steps.py", "prompt.txt", "unused.py"):
+        (tmp_path / name).write_text("import steps\n" if name == "run.py" else "")
+    for command in (["python", "run.py", "--prompt=prompt.txt"], ["python", "-m", "run", "--prompt=prompt.txt"]):
+        system: Any = build("command", tmp_path, command=command)
+        assert {path.name for path in system.list_code()} - {"run.py"} == {"steps.py", "prompt.txt"}
+    shell: Any = build("command", tmp_path, command="python -m run --prompt=prompt.txt > out.txt", shell=True)
+    assert {path.name for path in shell.list_code()} == {"run.py", "steps.py", "prompt.txt"}

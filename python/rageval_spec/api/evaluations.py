@@ -331,6 +331,7 @@ def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable
         spec=json.loads(rename(json.dumps(evaluation.spec))) if evaluation.spec else {},
         notes=tuple(replace(note, message=rename(note.message)) for note in evaluation.notes),
         failures=tuple(map(rename, evaluation.failures)),
+        taken_over=(),
         load_samples=lambda: samples,
         stream_samples=None,
         load_fingerprints=lambda: fingerprints,

@@ -177,7 +177,10 @@ def pruning_options(command: F) -> F:
         "--unused-by", type=click.Path(path_type=Path), multiple=True, metavar="SPEC",
         help="Remove what the evaluation of this spec does not use. If repeated, remove what none of the specs uses.",
     )  # fmt: skip
-    return age(size(specs(command)))
+    answers = click.option(
+        "--answers", is_flag=True, help="Remove all answers of systems. Replies and vectors of models stay."
+    )
+    return age(size(specs(answers(command))))
 
 
 def read_age(text: str) -> float:

@@ -79,6 +79,10 @@ def _show(outcome: RunOutcome, options: Options) -> None:
     for path in outcome.written:
         if path.parent != outcome.folder or path.name not in ALL_FILES:
             console.tell(f"wrote {path}")
+    for timing in outcome.timings:
+        if timing.stored:
+            made = "" if timing.made is None else f", made {timing.made[:10]} {timing.made[11:16]} UTC"
+            console.tell(f"{timing.system} on {timing.dataset}: its run is from the store{made}")
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())
     for asked in outcome.asked:

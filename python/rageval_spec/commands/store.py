@@ -54,6 +54,7 @@ def prune_store(
     max_size: str | None = None,
     unused_by: Sequence[Path] = (),
     *,
+    answers: bool = False,
     dry_run: bool = False,
 ) -> str:
     """Remove from a store what the rules select. Returns one line for each entry removed.
@@ -62,7 +63,8 @@ def prune_store(
         folder: the store.
         older_than: an age such as `30d`: removes what has not been used for that long.
         max_size: a size such as `2GB`: removes the least recently used until the rest is no larger.
-        unused_by: specs: removes runs and replies that none of them uses.
+        unused_by: specs: removes runs, replies and answers that none of them uses.
+        answers: removes all answers of systems.
         dry_run: only list what would be removed.
 
     Raises:
@@ -71,12 +73,13 @@ def prune_store(
     """
     from rageval_spec.store.inventory import Rules, choose, list_entries, remove
 
-    if older_than is None and max_size is None and not unused_by:
-        raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, or --unused-by SPEC")
+    if older_than is None and max_size is None and not unused_by and not answers:
+        raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, --unused-by SPEC, or --answers")
     rules = Rules(
         None if older_than is None else read_age(older_than),
         None if max_size is None else read_size(max_size),
         find_keys(unused_by, folder) if unused_by else None,
+        answers,
     )
     chosen = choose(list_entries(folder), rules)
     removed = chosen if dry_run else remove(folder, chosen)
@@ -141,7 +144,8 @@ def _list_lines(entries: Sequence[StoreEntry]) -> Iterator[str]:
     sizes = [format_size(entry.size) for entry in entries]
     width = max(map(len, sizes), default=0)
     for entry, size in zip(entries, sizes, strict=True):
-        count = f"  {count_noun(entry.count, 'reply', 'replies')}" if entry.kind == "replies" else ""
+        nouns = {"replies": ("reply", "replies"), "answers": ("answer", "answers")}.get(entry.kind)
+        count = f"  {count_noun(entry.count, *nouns)}" if nouns else ""
         title = f"  {make_visible(entry.title)}" if entry.title else ""
         key = make_visible(entry.key)[:_SHOWN_KEY] or KINDS[entry.kind]
         yield f"  {key:<{_SHOWN_KEY}}  {size:>{width}}  last used {_describe_age(entry.used)}{count}{title}"
@@ -184,11 +188,12 @@ def info(folder: Path, form: Any) -> int:
 @shared.pruning_options
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def prune(folder: Path, **rules: Any) -> int:
-    """Remove runs and replies from a store. Evaluations can keep using it meanwhile.
+    """Remove runs, replies and answers from a store. Evaluations can keep using it meanwhile.
 
     \b
     rageval-spec store prune --older-than 30d --dry-run
     rageval-spec store prune --unused-by spec.yaml --unused-by nightly.yaml
+    rageval-spec store prune --answers
     """
     console.write(prune_store(folder, **rules))
     return PASSED

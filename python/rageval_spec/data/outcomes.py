@@ -13,8 +13,9 @@ and `BaselineChange` say what two evaluations have in common, and what else than
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -349,6 +350,14 @@ class TakenOver:
     version: str | None = None
     commits: dict[str, int] = field(default_factory=dict)
     place: str = ""
+
+    @classmethod
+    def of_recording(cls, system: str, place: str, questions: int, times: Sequence[str | None]) -> TakenOver:
+        """Answers that a file or a tool recorded at these times (ISO 8601, in UTC); None for an unknown time."""
+        known = sorted(datetime.fromisoformat(time).astimezone(UTC) for time in times if time is not None)
+        first, last = (one.isoformat(timespec="seconds") for one in (known[0], known[-1])) if known else (None, None)
+        undated = len(times) - len(known)
+        return cls("", system, len(times), questions, ("recorded",), first, last, undated, place=place)
 
     @property
     def versions(self) -> tuple[str, ...]:

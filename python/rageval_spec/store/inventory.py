@@ -23,14 +23,19 @@ from rageval_spec.store import replies
 from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, prepare
 from rageval_spec.store.store import MANIFEST, TABLES_FOLDER
 
-Kind = Literal["run", "replies", "digests", "unfinished", "damaged"]
+Kind = Literal["run", "replies", "answers", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
     "run": "runs of retrievers",
-    "replies": "replies and vectors of models, answers of systems",
+    "replies": "replies and vectors of models",
+    "answers": "answers of systems",
     "digests": "digests of input files",
     "unfinished": "unfinished files of killed processes",
     "damaged": "damaged files that were set aside",
 }
+
+
+_REPLIES: tuple[Kind, ...] = ("replies", "answers")
+"""The kinds that are kept in the file of replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +88,17 @@ def _list_replies(store: Path) -> Iterator[StoreEntry]:
         return
     size = "sum(length(question) + length(answer))"
     count = f"sum(substr(question, 1, {len(replies.WHEN)}) <> x'{replies.WHEN.hex()}')"
-    query = f"SELECT key, {count}, {size} FROM models JOIN answers ON model = id GROUP BY id"
+    query = f"SELECT key, {count}, {size}, count(*) FROM models JOIN answers ON model = id GROUP BY id"
     try:
         with closing(sqlite3.connect(path, timeout=replies.PATIENCE)) as connection:
             rows = connection.execute(query).fetchall()
     except sqlite3.Error:
         yield StoreEntry("damaged", path.name, path.stat().st_size, path.stat().st_mtime)
         return
-    for key, count, size in rows:
-        yield StoreEntry("replies", key, size, replies.last_use(path, key), count)
+    for key, count, size, entries in rows:
+        # Only an answer of a system is stored with the time when it was asked.
+        kind: Kind = "answers" if count < entries or key.startswith(replies.UNFINISHED_PREFIX) else "replies"
+        yield StoreEntry(kind, key, size, replies.last_use(path, key), count)
 
 
 def _list_digests(store: Path) -> Iterator[StoreEntry]:
@@ -140,12 +147,14 @@ class Rules:
     Attributes:
         older_than: remove entries that were not used for this many seconds.
         max_size: remove the least recently used entries until the rest takes at most this many bytes.
-        needed: remove runs and replies whose keys are not in this collection.
+        needed: remove runs, replies and answers whose keys are not in this collection.
+        answers: remove all answers of systems.
     """
 
     older_than: float | None = None
     max_size: int | None = None
     needed: Collection[str] | None = None
+    answers: bool = False
 
 
 def choose(entries: Sequence[StoreEntry], rules: Rules, now: float | None = None) -> list[StoreEntry]:
@@ -170,9 +179,9 @@ def _is_unwanted(entry: StoreEntry, rules: Rules, now: float) -> bool:
     if not _is_removable(entry, now):
         return False
     key = entry.key.rpartition(":")[2]  # a prefix tells the kinds of a system's answers apart
-    is_unneeded = rules.needed is not None and entry.kind in ("run", "replies") and key not in rules.needed
+    is_unneeded = rules.needed is not None and entry.kind in ("run", *_REPLIES) and key not in rules.needed
     is_old = rules.older_than is not None and now - entry.used > rules.older_than
-    return entry.kind == "unfinished" or is_unneeded or is_old
+    return entry.kind == "unfinished" or is_unneeded or is_old or (rules.answers and entry.kind == "answers")
 
 
 def _is_removable(entry: StoreEntry, now: float) -> bool:
@@ -192,10 +201,10 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
         for entry in unused:
             if entry.kind == "run":
                 _remove_run(store, entry.key)
-            elif entry.kind != "replies":
+            elif entry.kind not in _REPLIES:
                 _remove_files(_find_files(store, entry))
         _remove_replies(
-            store / replies.REPLIES_FOLDER / replies.REPLIES_FILE, [e.key for e in unused if e.kind == "replies"]
+            store / replies.REPLIES_FOLDER / replies.REPLIES_FILE, [e.key for e in unused if e.kind in _REPLIES]
         )
     except (OSError, sqlite3.Error) as error:
         raise RagevalError(f"store: cannot remove from {store}: {error}") from error

@@ -42,6 +42,8 @@ PATIENCE = 60.0
 """Seconds to wait while another process writes."""
 WHEN = b"when:"
 """Before a digest: an entry that says when the question was asked. It is not a reply of its own."""
+UNFINISHED_PREFIX = "unfinished:"
+"""Before the key of a system: its answers in an evaluation that has not reached its outcome."""
 _MOST_PARAMETERS = 4096
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
@@ -253,8 +253,10 @@ class File(System[FileNode]):
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))
+        times = [None for _, row in matched.rows if row.error is None]
+        taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, times)
         del answers  # so that each row is freed once it is in the table
-        return Answering(table_of(matched.take_rows()), remarks)
+        return Answering(table_of(matched.take_rows()), remarks, taken_over)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run in the file. Duplicate documents of a query are kept; `ranking.duplicates` decides about them.

@@ -173,14 +173,17 @@ def test_the_same_seed_asks_the_same_questions_and_another_seed_others(app: App)
     content = (app.folder / "out" / "results.json").read_bytes()
     app.run(CLEAR)
     assert app.asked == first
-    assert (app.folder / "out" / "results.json").read_bytes() == content
+    continued = json.loads((app.folder / "out" / "results.json").read_bytes())
+    [taken] = continued.pop("taken_over")
+    assert (taken["answers"], taken["sources"]) == (42, ["unfinished"])
+    assert continued == content
     app.run(CLEAR, statistics={"seed": 7, "resamples": 200, "permutations": 200})
     assert set(app.asked) != set(first)
 
 
 def test_a_killed_evaluation_goes_on_and_ends_the_same(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     app.run(CLEAR)
-    expected, content = app.asked, (app.folder / "out" / "results.json").read_bytes()
+    expected, content = app.asked, json.loads((app.folder / "out" / "results.json").read_bytes())
     spec = app.write_spec(CLEAR)
     command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-o", str(app.folder / "out"), "--quiet"]
     monkeypatch.setenv("KILLED_AT", "43")
@@ -193,7 +196,10 @@ def test_a_killed_evaluation_goes_on_and_ends_the_same(app: App, monkeypatch: py
     after = app.asked
     assert before[-1] == after[0]  # it was killed while this one was answered
     assert [*before, *after[1:]] == expected
-    assert (app.folder / "out" / "results.json").read_bytes() == content
+    continued = json.loads((app.folder / "out" / "results.json").read_bytes())
+    [taken] = continued.pop("taken_over")
+    assert (taken["answers"], taken["sources"]) == (42, ["unfinished"])
+    assert continued == content
 
 
 def test_nothing_is_asked_twice_without_a_store(app: App) -> None:

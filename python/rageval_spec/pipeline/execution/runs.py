@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
@@ -36,6 +37,7 @@ class Timing:
         queries: the number of queries.
         stored: True if the run came from the store; the seconds are then those of its original computation.
         reused: the number of texts whose vectors were in the store; the seconds then say little.
+        made: when it was retrieved, in UTC, as ISO 8601 with seconds; None if an earlier version stored it.
     """
 
     dataset: str
@@ -46,6 +48,7 @@ class Timing:
     queries: int
     stored: bool
     reused: int
+    made: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,7 @@ class RunTables:
             queries=made.queries,
             stored=False,
             reused=sum(share.reused for share in shares.values()),
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         return TimedRun(made.table, self._place(made.notes, step), timing, shares)
 

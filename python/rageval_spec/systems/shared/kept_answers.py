@@ -26,7 +26,7 @@ from uuid import uuid4
 from rageval_spec.data.outcomes import AnswerSource, TakenOver
 from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.store.checkout import CodeState
-from rageval_spec.store.replies import WHEN
+from rageval_spec.store.replies import UNFINISHED_PREFIX, WHEN
 from rageval_spec.systems.shared.question_templates import SystemQuestion, complete
 from rageval_spec.wording import count_noun, describe_asked, describe_sources
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rageval_spec.recorded.answers_and_steps import AnswerRow
     from rageval_spec.systems.shared.answering_system import AnsweringSystem
 
-UNFINISHED_PREFIX = "unfinished:"
 LOOKED_UP_AT_ONCE = 4096
 _NOTHING = b""
 """Stored in place of an answer that is no longer valid."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
@@ -75,7 +77,9 @@ class TraceSystem(System[T]):
             notes.append(Note("traces", f"{count_noun(older, 'older trace')} of the same questions left out"))
         if matched.remark:
             notes.append(Note("differing_questions", matched.remark, count=matched.differing))
-        return Answering(table_of(matched.take_rows()), tuple(notes))
+        times = [_read_time(chosen[query_id]) for query_id, row in matched.rows if row.error is None]
+        taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, times)
+        return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
         """All answers: reading traces costs nothing, and a plan without them would promise that judges cost nothing."""
@@ -134,6 +138,14 @@ def _keep_newer(newest: dict[str, Trace], query_id: str, trace: Trace) -> None:
     """Keep the trace if it began no earlier than the one that is there."""
     if query_id not in newest or _moment_of(trace) >= _moment_of(newest[query_id]):
         newest[query_id] = trace
+
+
+def _read_time(trace: Trace) -> str | None:
+    """When a trace began; None if it has no time that can be read."""
+    with suppress(ValueError, TypeError):
+        time = datetime.fromisoformat(str(trace.started))
+        return time.replace(tzinfo=time.tzinfo or UTC).isoformat()
+    return None
 
 
 def _moment_of(trace: Trace) -> str:
