@@ -28,8 +28,9 @@ from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import StoredRecord
-from rageval_spec.history.evaluation_records import Checkout, Circumstances, build_record
+from rageval_spec.history.evaluation_records import Circumstances, build_record
 from rageval_spec.plugin.budget import Cost
+from rageval_spec.store.checkout import Checkout
 
 BATCH = 500
 START = datetime(2025, 1, 1, tzinfo=UTC)

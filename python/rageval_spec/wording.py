@@ -70,6 +70,14 @@ def mark_versions(aggregate: Aggregate) -> str:
     return f" ({len(aggregate.versions)} versions)" if aggregate.versions else ""
 
 
+def tell_means_apart(first: Aggregate, second: Aggregate) -> tuple[str, str]:
+    """Two means of one metric, with enough digits to tell them apart, as `format_mean` would mark them."""
+    if first.mean is None or second.mean is None or first.statistic == "sum":
+        return format_mean(first), format_mean(second)
+    shown = tell_apart(first.mean, second.mean)
+    return shown[0] + mark_versions(first), shown[1] + mark_versions(second)
+
+
 def _format_aggregate(aggregate: Aggregate, mean: float, digits: int) -> str:
     if aggregate.statistic == "sum" and mean.is_integer():
         return f"{mean:.0f}"

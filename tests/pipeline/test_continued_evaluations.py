@@ -17,6 +17,7 @@ from click.testing import Result
 
 from rageval_spec.errors import PASSED
 from rageval_spec.runner import Options, RunOutcome, run
+from rageval_spec.store.replies import FileAnswers
 from rageval_spec.systems.shared import kept_answers
 from tests.command_line import invoke, start
 from tests.systems.asking import Call, Service
@@ -266,7 +267,7 @@ def test_an_evaluation_that_stopped_because_its_gates_were_decided_is_finished(t
     app = App(tmp_path)
     rows = [{"query_id": f"q{row}", "question": f"Is it {row}?", "reference": "yes"} for row in range(40)]
     app.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    sections = {
+    sections: dict[str, Any] = {
         "stopping": {"first": 5, "batch": 5, "confidence": 0.6},
         "gates": [{"metric": "exact_match", "min": 0.1}],
     }
@@ -348,7 +349,7 @@ def test_a_path_that_is_corrected_after_an_outcome_asks_nothing_if_only_what_fai
 
 
 def test_a_retriever_is_continued_too(remote: Remote) -> None:
-    found = {"retrieves": "$.hits[*].id", "sections": {"metrics": ["rr"], "limits": {"max_calls": 4}}}
+    found: dict[str, Any] = {"retrieves": "$.hits[*].id", "sections": {"metrics": ["rr"], "limits": {"max_calls": 4}}}
     remote.run(**found)
     result = remote.run(**{**found, "sections": {"metrics": ["rr"]}})
     assert (result.exit_code, len(remote.service.calls)) == (0, 10)
@@ -386,3 +387,16 @@ def test_a_retry_of_two_commits_says_so(tmp_path: Path) -> None:
     [one] = json.loads((tmp_path / "out" / "results.json").read_text())["taken_over"]
     assert sorted(one["commits"].values()) == [1, 5]
     assert result.exit_code == 0
+
+
+def test_a_store_without_the_answers_of_systems_keeps_the_replies_of_models(remote: Remote) -> None:
+    store = remote.folder / ".rageval" / "store"
+    remote.run(answer="$.text", sections={"limits": {"max_calls": 4}})
+    FileAnswers(store / "answers", lambda: None).keep("a" * 64, {b"question": b"reply"})
+    told = invoke("store", "info", "--store", store).stdout
+    assert "answers of systems: 4," in told and "replies and vectors of models: 1," in told
+    assert "removed 2 entries" in invoke("store", "prune", "--answers", "--store", store).stdout
+    assert "answers of systems" not in invoke("store", "info", "--store", store).stdout
+    remote.run(answer="$.text")
+    assert len(remote.service.calls) == 14
+    assert FileAnswers(store / "answers", lambda: None).has_any("a" * 64)

@@ -67,6 +67,18 @@ def test_a_later_answer_replaces_an_earlier_one(answers: Answers) -> None:
     assert answers.find(MODEL, [b"q"]) == {b"q": b"new"}
 
 
+def test_dropped_answers_are_gone(answers: Answers) -> None:
+    everything = {number.to_bytes(4, "big"): b"one" for number in range(10_000)}
+    answers.keep(MODEL, everything | {b"kept": b"two"})
+    answers.keep(OTHER, everything)
+    answers.drop(MODEL, [*everything, b"absent"])
+    assert answers.find(MODEL, [*everything, b"kept"]) == {b"kept": b"two"}
+    answers.drop(MODEL, [b"kept"])
+    assert (answers.has_any(MODEL), answers.has_any(OTHER)) == (False, True)
+    answers.keep(MODEL, {b"q": b"again"})
+    assert answers.find(MODEL, [b"q"]) == {b"q": b"again"}
+
+
 def test_more_questions_than_one_query_takes(answers: Answers) -> None:
     everything = {number.to_bytes(4, "big"): str(number).encode() for number in range(10_000)}
     answers.keep(MODEL, everything)

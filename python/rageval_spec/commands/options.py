@@ -78,7 +78,7 @@ def answer_options(command: F) -> F:
         help="Ask again only what failed in the last evaluation: questions to systems, and to judges whose replies "
         "could not be read. All else is taken over from it, and reports say so.",
     )  # fmt: skip
-    old = click.option("--retry-errors", is_flag=True, hidden=True)
+    old = click.option("--retry-errors", is_flag=True, hidden=True, help="The earlier name of --retry-failed.")
     fresh = click.option(
         "--fresh", is_flag=True, help="Ask all questions again, also after an evaluation that was interrupted."
     )

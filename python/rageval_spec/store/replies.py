@@ -130,6 +130,9 @@ class FileAnswers:
             RagevalError: the file cannot be written.
         """
         self._use(lambda connection: _drop(connection, model, questions))
+        if not self.has_any(model):
+            with suppress(OSError):
+                _find_mark(self._path, model).unlink()
 
     def claim(self, model: str, question: bytes) -> bool:
         """Whether this process can ask a question now; False while another, living process is asking it."""

@@ -172,7 +172,7 @@ def test_kept_answers_are_found_until_the_version_changes_unless_the_evaluation_
         each = start(answers)
         ask(each, asked)
         end(each, [asked.digest])
-    always = {"reuse": "always", "version": "1"}
+    always: dict[str, Any] = {"reuse": "always", "version": "1"}
     assert found(start(answers, **always)) == ["a", "b"]
     assert found(start(answers, reuse="always", version="2")) == []
     assert found(start(answers, is_fresh=True, **always)) == []

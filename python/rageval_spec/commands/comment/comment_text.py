@@ -30,8 +30,7 @@ from rageval_spec.wording import (
     format_interval,
     format_mean,
     format_number,
-    mark_versions,
-    tell_apart,
+    tell_means_apart,
 )
 
 if TYPE_CHECKING:
@@ -283,12 +282,7 @@ def _compare(name: str, change: MetricChange) -> CheckRow:
 
 
 def _tell_apart(head: Aggregate, base: Aggregate | None) -> tuple[str, str]:
-    if base is None:
-        return format_mean(head), "–"
-    if head.mean is None or base.mean is None or head.statistic == "sum":
-        return format_mean(head), format_mean(base)
-    shown, before = tell_apart(head.mean, base.mean)
-    return shown + mark_versions(head), before + mark_versions(base)
+    return (format_mean(head), "–") if base is None else tell_means_apart(head, base)
 
 
 def _describe_test(test: Comparison, evaluation: Evaluation) -> str:

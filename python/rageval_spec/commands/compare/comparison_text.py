@@ -23,12 +23,12 @@ from rageval_spec.wording import (
     ADJUSTED,
     count_noun,
     format_interval,
-    format_mean,
     format_number,
     format_percent,
     format_probability,
     list_names,
     tell_apart,
+    tell_means_apart,
 )
 
 if TYPE_CHECKING:
@@ -184,11 +184,7 @@ def describe_p_value(one: MetricChange) -> str:
 
 def show_means(one: MetricChange) -> tuple[str, str]:
     """Both numbers, with enough digits to tell them apart."""
-    if one.before.mean is None or one.after.mean is None:
-        return format_mean(one.before), format_mean(one.after)
-    if one.after.statistic == "sum":
-        return format_mean(one.before), format_mean(one.after)
-    return tell_apart(one.before.mean, one.after.mean)
+    return tell_means_apart(one.before, one.after)
 
 
 def mark_change(one: MetricChange) -> str:

@@ -21,7 +21,7 @@ function formatChange(value, digits = report.digits) {
 function formatMean(aggregate, digits = report.digits) {
   if (aggregate.mean === null) return NONE;
   const isCount = aggregate.statistic === "sum" && Number.isInteger(aggregate.mean);
-  const mixed = aggregate.versions?.length ? ` (${aggregate.versions.length} versions)` : "";
+  const mixed = aggregate.versions ? ` (${aggregate.versions.length} versions)` : "";
   return (isCount ? String(aggregate.mean) : formatNumber(aggregate.mean, digits)) + mixed;
 }
 

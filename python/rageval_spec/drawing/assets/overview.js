@@ -50,8 +50,7 @@ function drawHero() {
     el("div", { class: "seal", "aria-hidden": "true" }, SIGNS[headline.verdict]),
     el("div", {},
       el("h1", {}, `${headline.title}: ${headline.summary}.`),
-      headline.reason && el("p", { class: "lead", dir: "auto" }, headline.reason),
-      headline.taken_over.map((one) => el("p", { class: "taken-over", dir: "auto" }, one)),
+      [headline.reason, ...headline.taken_over].map((one) => one && el("p", { class: "lead", dir: "auto" }, one)),
       el("p", { class: "muted" }, facts.join(" · "), " · ", results.datasets.flatMap((one, at) => [at > 0 && ", ", name(one)])),
       results.failures.length > 1 && el("ul", { class: "failures" }, results.failures.map((one) => el("li", { dir: "auto" }, one)))));
 }

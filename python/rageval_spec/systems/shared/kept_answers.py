@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from rageval_spec.data.outcomes import AnswerSource, TakenOver
@@ -31,13 +31,13 @@ from rageval_spec.systems.shared.question_templates import SystemQuestion, compl
 from rageval_spec.wording import count_noun, describe_asked, describe_sources
 
 if TYPE_CHECKING:
+    from rageval_spec.plugin import Context
     from rageval_spec.recorded.answers_and_steps import AnswerRow
-    from rageval_spec.systems.shared.answering_system import AnsweringSystem
 
 LOOKED_UP_AT_ONCE = 4096
 _NOTHING = b""
 """Stored in place of an answer that is no longer valid."""
-_START = b"start"
+_START = WHEN + b"start"
 """Stands in for a question's digest: its entry is the beginning of the last unfinished evaluation."""
 _LAST = WHEN + b"last"
 """The same for the id of the last evaluation that reached its outcome."""
@@ -46,6 +46,28 @@ _SHOWN = 10
 
 _Content: TypeAlias = tuple[bytes, Mapping[str, Any]]
 """What is stored for a question, and what is known of when it was asked."""
+
+
+class Asked(Protocol):
+    """What is known of a system whose answers are stored."""
+
+    @property
+    def key(self) -> str:
+        """The SHA-256, in hex, of everything that its answers depend on besides the question."""
+
+    @property
+    def context(self) -> Context:
+        """Its surroundings."""
+
+    @property
+    def node(self) -> Any:
+        """Its block, with `reuse` and `version`."""
+
+    def unpack(self, content: bytes) -> AnswerRow | None:
+        """The answer in stored bytes; None if they contain none."""
+
+    def digest_code(self) -> dict[str, str]:
+        """The sha256 of files that the answers can depend on besides those in the key, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +128,7 @@ class KeptAnswer(NamedTuple):
 class KeptAnswers:
     """The stored answers of one system. Make it once for an evaluation of a dataset; see the module."""
 
-    def __init__(self, system: AnsweringSystem[Any]) -> None:
+    def __init__(self, system: Asked) -> None:
         """Prepare the keys. Nothing is looked up yet."""
         self._system = system
         self._answers = system.context.answers
