@@ -252,3 +252,17 @@ def test_keeping_answers_needs_a_version(app: App) -> None:
     spec = app.write_spec(systems={"app": {"use": "python", "function": "finished_app:answer", "reuse": "always"}})
     result = invoke("validate", spec)
     assert result.exit_code == 2 and "write the system's version" in result.stderr
+
+
+def test_recorded_answers_are_told_as_such(app: App) -> None:
+    answers = [{"query_id": f"q{row}", "answer": "yes"} for row in range(4)]
+    (app.folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    spec = app.write_spec(systems={"v1": {"use": "file", "path": "answers.jsonl"}}, reports=["terminal"])
+    assert "v1: 4 of 4 answers are recorded in answers.jsonl." in invoke("run", spec, "-o", app.folder / "out").stdout
+
+
+def test_a_recording_has_the_times_of_its_traces() -> None:
+    times = ["2026-03-01T11:42:00+01:00", None, "2026-03-02T08:00:00Z"]
+    taken = TakenOver.of_recording("bot", "langfuse", 4, times)
+    told = "recorded in langfuse, asked from 2026-03-01 10:42 to 2026-03-02 08:00 UTC (1 at an unknown time)"
+    assert describe_taken_over(taken) == f"3 of 4 answers are {told}"

@@ -66,7 +66,8 @@ class RecordSummary:
             record.
         seconds: how long the evaluation took; None for an imported record that did not say.
         gates: the outcome of each gate with its numeric bounds.
-        meaning: digests of what decides whether its numbers can be compared; see `history.metric_definitions`.
+        meaning: digests of what decides whether its numbers can be compared; see `history.metric_definitions`. Also
+            what it took over of earlier evaluations, as in results.json.
     """
 
     id: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.evaluation import Aggregate, Evaluation
-from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.outcomes import Interval, TakenOver
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.target import (
@@ -274,3 +275,12 @@ def test_gauges_of_one_name_stand_together() -> None:
     assert names == sorted(names, key=names.index) and len(set(names)) >= 3
     changes = sum(before != after for before, after in pairwise(names))
     assert changes == len(set(names)) - 1
+
+
+def test_answers_that_were_taken_over_are_a_gauge() -> None:
+    taken = TakenOver("golden", "bot", 9, 10, ("unfinished",), "2026-03-01T10:42:00+00:00", "2026-03-01T10:43:00+00:00")
+    traces = list(SpanReader("otel").read(record_trace(1)))
+    evaluation = replace(evaluate(traces, aggregates=AGGREGATES), taken_over=(taken,))
+    [gauge] = [one for one in list_gauges(evaluation, 5) if one.name == "rageval.answers.taken_over"]
+    assert gauge.value == 9
+    assert gauge.attributes["system"] == "bot" and gauge.attributes["first"] == taken.first
