@@ -369,6 +369,10 @@ def find_parameters(path: Path, function: str) -> frozenset[str] | None:
     return frozenset(argument.arg for argument in (*arguments.args, *arguments.kwonlyargs))
 
 
+_PARSING = Lock()
+"""CPython 3.11 counts the depth of syntax trees in one place for all threads, and fails if two are built at once."""
+
+
 def parse_module(path: Path) -> ast.Module:
     """Parse a file to a syntax tree.
 
@@ -376,7 +380,8 @@ def parse_module(path: Path) -> ast.Module:
         DataError: the file is not valid Python (with `file:line`) or cannot be read.
     """
     try:
-        return ast.parse(path.read_bytes(), str(path))
+        with _PARSING:
+            return ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise DataError(f"{path}:{error.lineno or 1}: {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:
