@@ -39,6 +39,22 @@ def test_a_scale_knows_a_metric_by_any_of_its_names() -> None:
     assert find_scale("medical", ["ndcg@10"]) is None
 
 
+INDUSTRY = {
+    "ndcg@10": (0.70, 0.80, 0.90),
+    "precision@5": (0.60, 0.75, 0.85),
+    "faithfulness": (0.80, 0.90, 0.95),
+    "answer_relevancy": (0.75, 0.85, 0.92),
+    "context_recall": (0.70, 0.85, 0.95),
+}
+
+
+@pytest.mark.parametrize("metric", INDUSTRY)
+def test_the_bounds_of_industry_are_those_of_the_article(metric: str) -> None:
+    scale = find_scale("industry", [metric])
+    assert scale is not None
+    assert tuple(scale.bound_of(word) for word in ("minimum", "good", "excellent")) == INDUSTRY[metric]
+
+
 @given(
     st.sampled_from([(name, metric) for name, of in SCALES.items() for metric in of]), st.floats(0, 1), st.floats(0, 1)
 )

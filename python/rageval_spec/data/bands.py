@@ -1,9 +1,9 @@
 """Bands: named scales that turn a metric's number into a word, such as "good", and say what to do.
 
-`published` has the scales that guides to faithfulness and answer relevancy print. `industry` has rules of thumb for
-production systems, as vendors' guides gave them in November 2026; no study is behind them. The other scales say how
-faithful answers of one domain must be. Judges differ: a judge's scale should be checked against labels before a gate
-uses it.
+`published` has the scales that guides to faithfulness and answer relevancy print. `industry` has the
+rules of thumb for production systems of the article "RAG evaluation" (2025); no study is behind them. The other scales
+say how faithful answers of one domain must be. Judges differ: a judge's scale should be checked against labels before a
+gate uses it.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def _require(bound: float, domain: str) -> tuple[Level, ...]:
 SCALES: Mapping[str, Mapping[str, tuple[Level, ...]]] = {
     "published": {"faithfulness": _FAITHFULNESS, "answer_relevancy": _RELEVANCY},
     "industry": {
-        "ndcg@10": _rank(0.60, 0.75, 0.85),
-        "precision@5": _rank(0.60, 0.70, 0.85),
+        "ndcg@10": _rank(0.70, 0.80, 0.90),
+        "precision@5": _rank(0.60, 0.75, 0.85),
         "faithfulness": _rank(0.80, 0.90, 0.95),
-        "answer_relevancy": _rank(0.70, 0.80, 0.90),
-        "context_recall": _rank(0.70, 0.80, 0.90),
+        "answer_relevancy": _rank(0.75, 0.85, 0.92),
+        "context_recall": _rank(0.70, 0.85, 0.95),
     },
     "medical": {"faithfulness": _require(0.95, "medical use")},
     "legal": {"faithfulness": _require(0.95, "legal use")},
