@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity
 from rageval_spec.audit.question_set import AuditedQuestion, AuditedQuestions
 from rageval_spec.errors import DataError
+from rageval_spec.reading.question_files import spell_alike
 from rageval_spec.reading.rows import read_rows
 
 if TYPE_CHECKING:
@@ -191,8 +192,9 @@ def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
     """The date under the first of these names that has one; those of `metadata` count too."""
     inner = values.get("metadata")
     for source in (values, inner if isinstance(inner, Mapping) else {}):
+        spelled = spell_alike(source)
         for name in names:
-            value = source.get(name)
+            value = spelled.get(name)
             if isinstance(value, date):
                 return value.date() if isinstance(value, datetime) else value
             if isinstance(value, str) and (found := _parse(value)) is not None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
 from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.reading.question_files import spell_alike
 from rageval_spec.wording import count_noun, format_number, format_percent, list_choices
 
 TYPES: Mapping[str, float] = {"factual": 40, "analytical": 35, "comparative": 15, "procedural": 10}
@@ -43,7 +44,7 @@ class WantedMix(NamedTuple):
     is_default: bool = True
 
 
-TYPE = WantedMix("type", ("type", "question_type", "category"), TYPES, "--types")
+TYPE = WantedMix("type", ("type", "question_type", "query_type", "category"), TYPES, "--types")
 DIFFICULTY = WantedMix("difficulty", ("difficulty", "level"), DIFFICULTIES, "--difficulty")
 
 
@@ -81,7 +82,7 @@ def read_values(questions: AuditedQuestions, columns: Sequence[str]) -> dict[str
     """The value of the first of these columns that any question has, by query id and in lower case."""
     found: dict[str, dict[str, str]] = {}
     for question in questions.questions:
-        row = question.read_columns()
+        row = spell_alike(question.read_columns())
         for column in columns:
             value = row.get(column)
             if isinstance(value, str | int | float) and not isinstance(value, bool) and (text := str(value).strip()):

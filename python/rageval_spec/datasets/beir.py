@@ -22,6 +22,8 @@ from rageval_spec.reading.rows import list_columns
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
+
 
 class BeirNode(DatasetNode):
     """A BEIR folder: `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain, `.gz` or `.zst`.
@@ -80,6 +82,10 @@ class Beir(Dataset[BeirNode]):
     def list_other_columns(self) -> Sequence[str] | None:
         """The keys of the queries besides id and text, including those in `metadata`; None if the file is long."""
         return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
+
+    def find_parts(self) -> frozenset[Part]:
+        """Judgements; such files have no gold answers."""
+        return frozenset({"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place and the values of each line of `queries.jsonl`; None without that file."""

@@ -20,6 +20,8 @@ from rageval_spec.reading.formats.text_files import format_of
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
+
 
 class TrecColumns(BaseModel):
     """The names of the keys in the JSON Lines files, by file."""
@@ -83,6 +85,10 @@ class Trec(FileDataset[TrecNode]):
         queries, corpus = named.pop("queries"), named.pop("corpus")
         former = {"corpus_fields": corpus}
         return former | {"columns": {"queries": queries}} if any(queries.values()) else former
+
+    def find_parts(self) -> frozenset[Part]:
+        """Judgements; such files have no gold answers."""
+        return frozenset({"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place, the id and the text of each query, or the values of its line; None without a file of queries."""

@@ -14,6 +14,7 @@ from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
     from rageval_spec.data.labels import Label, LabelScale
+    from rageval_spec.data.samples import Part
     from rageval_spec.data.tables import Collection
 
 
@@ -62,6 +63,14 @@ class Dataset(Plugin[N]):
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The names of the columns that `Collection.columns` has; None if they cannot be found quickly.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        return None
+
+    def find_parts(self) -> frozenset[Part] | None:
+        """The parts of samples that any question has: "reference", "relevant", ...; None if that is not quickly known.
 
         Raises:
             DataError: the file cannot be read.

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rageval_spec.data.samples import MESSAGES
 from rageval_spec.reading.formats import column_layouts
-from rageval_spec.reading.question_files import REFERENCES, answers_in, contexts_in
+from rageval_spec.reading.question_files import REFERENCES, answers_in, contexts_in, explain_rivals, find_rivals
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "seconds": ("seconds", "latency"),
@@ -111,6 +111,13 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
         numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
         milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
     )
+
+
+def explain_ambiguity(columns: AnswerColumns, present: Sequence[str]) -> tuple[str, str] | None:
+    """Why nobody can tell which column has a system's answers, and what to write; None if it can be told."""
+    if columns.answer is not None or not (rivals := find_rivals(present)):
+        return None
+    return explain_rivals(rivals, "answer")
 
 
 def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:

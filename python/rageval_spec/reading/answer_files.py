@@ -103,6 +103,8 @@ def _choose(path: Path, columns: answer_columns.AnswerColumns, present: Sequence
         DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
     """
     _refuse_absent(path, columns, present)
+    if (unclear := answer_columns.explain_ambiguity(columns, present)) is not None:
+        raise DataError(f"{path}: {'; '.join(unclear)}")
     names = answer_columns.find_answer_names(columns, present, _STEPS)
     if not (names.answer or names.contexts or names.error):
         advice = answer_columns.advise_answers(present)

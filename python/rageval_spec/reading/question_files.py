@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
@@ -20,22 +21,24 @@ from pydantic import Field
 
 from rageval_spec.data.tables import references_of
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import QueryColumns
+from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.rows import parse_list, refuse_absent
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_contexts, read_text
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
+
 
 REFERENCES = (
     "reference", "ground_truth", "ground_truths", "expected_output", "expectedOutput", "reference_answer", "answers",
-    "expected_answer",
+    "expected_answer", "ground_truth_answer", "expected_response",
 )  # fmt: skip
 """And `answer`, unless it is a system's answer."""
 REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
 """And `context`, unless a system retrieved it."""
-RELEVANT = ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels")
+RELEVANT = ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels", "chunk_id")
 ANSWERABLE, UNANSWERABLE = ("answerable", "is_answerable"), ("unanswerable", "is_impossible")
 ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated_answer", "output", "completion")
 """And `answer`."""
@@ -49,7 +52,7 @@ _DEEPEVAL = frozenset({"expected_output", "expectedOutput", "actual_output", "ac
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 
-class QuestionColumns(QueryColumns):
+class QuestionColumns(column_layouts.QueryColumns):
     """The names of the columns of the questions."""
 
     query_id: str | None = Field(
@@ -63,8 +66,8 @@ class QuestionColumns(QueryColumns):
         default=None,
         description=(
             "The gold answer, or a list of alternatives. Default: `reference`, `ground_truth`, `ground_truths`, "
-            "`expected_output`, `expectedOutput`, `reference_answer`, `answers` or `expected_answer`, and `answer` "
-            "unless it is a system's."
+            "`expected_output`, `expectedOutput`, `reference_answer`, `answers`, `expected_answer`, "
+            "`ground_truth_answer` or `expected_response`, and `answer` unless it is a system's."
         ),
     )
     reference_contexts: str | None = Field(
@@ -86,6 +89,71 @@ class QuestionColumns(QueryColumns):
     )
     condition: str | None = Field(
         default=None, description="The condition of a question within its group: clean, noisy. Default: `condition`."
+    )
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def normalise(name: str) -> str:
+    """A name in snake case: `Ground Truth`, `groundTruth` and `ground-truth` are `ground_truth`."""
+    return "_".join(_HUMP.sub(" ", name).casefold().replace("-", " ").replace("_", " ").split())
+
+
+def spell_alike(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with their names in snake case beside their own; a name that is there already keeps its value."""
+    return {**{normalise(name): value for name, value in values.items()}, **values}
+
+
+_GOLD = frozenset({*column_layouts.GOLD_WORDS, "golden", "ideal", "correct", "reply", "response", "output"})
+_SHORT, _LONG = ("|".join(sorted(word for word in _GOLD if (len(word) > 4) == is_long)) for is_long in (False, True))
+_GOLD_NOUN = re.compile(rf"(?:^(?:{_SHORT})|(?:{_LONG}))(?:|s|es|n|en)$")
+"""Long ones may end a compound: `goldanswers`, `Musterantwort`."""
+_NOT_A_KIND = frozenset({"text", "texts", "value", "values", "string", "content", "standard", "label", "field"})
+_ABOUT = frozenset({"is", "has", "num", "n", "no", "by", "at", "id", "nr"})
+"""Words that make a column one about answers, and not one of answers: `has_answer`, `answer_id`."""
+
+
+def may_be_gold(name: str) -> bool:
+    """Whether a column of this name may hold gold answers, by the noun that its name ends in.
+
+    `gold_standard`, `answer2` and `answer_de` may, `answer_start`, `has_answer` and `expected_tools` may not.
+    """
+    words = re.findall(r"[^\W\d_]+", normalise(name))
+    if not words or words[0] in _ABOUT:
+        return False
+    while len(words) > 1 and (words[-1] in _NOT_A_KIND or (len(words[-1]) == 2 and words[-1] not in _ABOUT)):
+        words.pop()
+    return _GOLD_NOUN.search(words[-1]) is not None
+
+
+def find_rivals(present: Collection[str]) -> list[str]:
+    """The columns that may be the gold answers as well as `answer`, which no other column shows to be a system's.
+
+    None of them has a known name. Without rivals, `answer` is the gold answer.
+    """
+    if "answer" not in present or "answer" in answers_in(present) or any(name in present for name in REFERENCES):
+        return []
+    known = {"answer", "context", *ANSWERS, *CONTEXTS, *RELEVANT, *REFERENCE_CONTEXTS, *column_layouts.QUESTIONS}
+    return [name for name in present if normalise(name) not in known and may_be_gold(name)]
+
+
+def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -> tuple[str, str]:
+    """Why a file with rivals of `answer` is refused, and what to write.
+
+    Args:
+        rivals: the columns besides `answer`.
+        part: what is read from the file: the `reference` of a dataset, or the `answer` of a system.
+        setting: the key of the spec that gives names to columns.
+    """
+    says, other = ("gold answers", "a system's") if part == "reference" else ("system's answers", "the gold answer")
+    listed = " or ".join(map(repr, ("answer", *rivals)))
+    rival, own = (
+        column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer")
+    )
+    return (
+        f"the {says} may be in {listed}, and nothing says which",
+        f"write {rival} if 'answer' is {other}, or else {own}",
     )
 
 
@@ -179,6 +247,8 @@ def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
     mapped = {part: name for part in _PARTS if (name := getattr(columns, part)) is not None}
     refuse_absent(path, mapped, present, setting, "")
+    if columns.reference is None and (rivals := find_rivals(present)):
+        raise DataError(f"{path}: {'; '.join(explain_rivals(rivals, 'reference', setting))}")
     return find_question_names(columns, present)
 
 
@@ -189,6 +259,36 @@ def find_question_names(columns: QuestionColumns, present: Collection[str]) -> d
     if columns.answerable is not None and columns.unanswerable is None:
         names["unanswerable"] = ()
     return names
+
+
+_PARTS_OF_SAMPLES: Mapping[str, Part] = {
+    "reference": "reference",
+    "reference_contexts": "reference_contexts",
+    "answerable": "answerable",
+    "unanswerable": "answerable",
+    "group": "group",
+    "condition": "condition",
+    "relevant": "relevant",
+}
+
+
+def find_filled(rows: Iterable[Mapping[str, Any]], names: Mapping[str, Sequence[str]]) -> frozenset[Part]:
+    """The parts of samples that any row has a value for.
+
+    Args:
+        rows: the rows.
+        names: the columns of each part, as `find_question_names` gives them, and those of `relevant`.
+    """
+    wanted = {part: names.get(part, ()) for part in _PARTS_OF_SAMPLES}
+    filled: set[Part] = set()
+    for row in rows:
+        for part, known in [*wanted.items()]:
+            if any(not is_missing(value := row.get(name)) and value not in ([], {}) for name in known):
+                filled.add(_PARTS_OF_SAMPLES[part])
+                del wanted[part]
+        if not wanted:
+            break
+    return frozenset(filled)
 
 
 def _known(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> tuple[Any, ...]:

@@ -6,7 +6,6 @@ The values inside a row's objects become columns: at JSONPaths, and where a tool
 from __future__ import annotations
 
 import json
-import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.delimited import choose_separator, separator_of
 from rageval_spec.reading.formats.json_files import is_list, read_remarks, text_of
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
+from rageval_spec.reading import question_files
 from rageval_spec.reading.question_files import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
-from rageval_spec.reading.rows import RowFormat, first_keys, parse_printed, read_rows, row_format_of
+from rageval_spec.reading.rows import RowFormat, first_keys, open_turns, parse_printed, read_rows, row_format_of
 from rageval_spec.recorded.json_path import JsonPath, PathError, parse_path
 from rageval_spec.recorded.tool_layouts import ToolLayout, find_layout, name_layout
 
@@ -104,6 +104,14 @@ class RowFile:
             return frozenset()
         fields = () if columns is None else type(columns).model_fields
         return list_aliases(self.first_names, {_PARTS.get(f, f) for f in fields if getattr(columns, f) is not None})
+
+    @staticmethod
+    def holds_turns(records: column_layouts.Records) -> bool:
+        """Whether a text may be a conversation, which `rows` replaces by its last turn."""
+        import polars as pl
+
+        texts = records.frame.select(pl.col(pl.String).str.strip_chars_start().str.starts_with("[").any())
+        return any(texts.row(0)) if texts.width else False
 
     def is_direct(self, columns: BaseModel | None) -> bool:
         """Whether a reader of whole columns finds the same as `rows` does."""
@@ -257,7 +265,8 @@ class RowFile:
         if self.form == "yaml":
             return list(read_rows(self.path, self.form))
         found = self._sheet
-        return [(f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows]
+        placed = ((f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
+        return [(place, open_turns(place, row)) for place, row in placed]
 
     @cached_property
     def _sheet(self) -> SheetRows:
@@ -360,13 +369,15 @@ _FOLDED = frozenset(
 _ALIASED: Mapping[str, frozenset[str]] = {
     "query_id": frozenset(column_layouts.QUESTION_IDS),
     "text": frozenset(column_layouts.QUESTIONS),
-    "reference": frozenset({*REFERENCES, "answer"}),
+    "reference": frozenset(REFERENCES),
+    "reference_contexts": frozenset(question_files.REFERENCE_CONTEXTS),
+    "answerable": frozenset(question_files.ANSWERABLE[1:]),
+    "unanswerable": frozenset(question_files.UNANSWERABLE[1:]),
     "relevant": frozenset(RELEVANT),
     "answer": frozenset({*ANSWERS, "answer"}),
     "contexts": frozenset(CONTEXTS),
 }
 """The names of parts that columns in other spellings are read as even beside exact names of other parts."""
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -512,5 +523,5 @@ def open_text(value: Any) -> Any:
 def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:
     if name in _FOLDED or name in kept:
         return name
-    folded = "_".join(_HUMP.sub(" ", name).casefold().replace("-", " ").replace("_", " ").split())
+    folded = question_files.normalise(name)
     return folded if folded in _FOLDED and folded not in row else name

@@ -17,12 +17,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from rageval_spec.data.samples import MESSAGES, read_turns
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import text_files
 from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
 from rageval_spec.reading.formats.json_files import is_list, json_objects, merge_variables
 from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
+from rageval_spec.reading.formats.column_layouts import QUESTIONS
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
@@ -33,7 +35,10 @@ _SUFFIXES: Mapping[str, RowFormat] = {
     "parquet": "parquet",
 }
 _JSON = ("json", "jsonl", "ndjson")
-_BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]")
+_BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]", "array([", "[array(")
+_TABLES = ("text", "sentences", "contexts")
+"""The columns of a data frame in one cell, as `{'text': array(['Paris']), ...}`, whose values are the texts."""
+_CONVERSATION = re.compile(r"""\s*\[\s*\{\s*['"](?:role|type|content|metadata)['"]\s*:""")
 
 
 def row_format_of(path: Path) -> RowFormat:
@@ -78,12 +83,13 @@ def read_rows(
         yield from ((f"{path}: row {number}", row) for number, row in parquet_objects(path))
     elif form == "csv":
         rows = delimited_objects(path, separator or choose_separator(path))
-        yield from ((f"{path}:{line}", dict(row)) for line, row in rows)
+        yield from ((place, open_turns(place, row)) for place, row in ((f"{path}:{line}", row) for line, row in rows))
     elif form == "xlsx":
         from rageval_spec.reading.formats.workbooks import read_workbook_rows
 
         found = read_workbook_rows(path, sheet)
-        yield from ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
+        placed = ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
+        yield from ((place, open_turns(place, row)) for place, row in placed)
     elif form == "yaml":
         from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
@@ -118,27 +124,83 @@ def parse_list(place: str, what: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
+    if text.startswith(("{'", '{"')):
+        found = _parse_any(text)
+        if isinstance(found, dict) and any(isinstance(found.get(name), list) for name in _TABLES):
+            return found
+        if found is not None or "array(" not in text:
+            return value
+        raise DataError(f"{place}: {what} is printed by a program and cannot be read; write it as JSON: {text[:60]}")
     if not text.startswith(_BEGINNINGS_OF_LISTS):
         return value
-    for parse in (json.loads, parse_printed):
-        try:
-            found = parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
-            continue
-        if isinstance(found, list):
-            return found
+    if isinstance(found := _parse_any(text), list):
+        return found
     raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
 
 
+def _parse_any(text: str) -> Any:
+    """The object or list that a text holds as JSON or as Python prints it; None if it holds none."""
+    for parse in (json.loads, parse_printed):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
+            continue
+    return None
+
+
+def open_turns(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table whose question is the last turn of the conversation that a cell holds as text, if one does.
+
+    ragas writes conversations so, in `user_input`.
+
+    Raises:
+        DataError: a cell begins like a conversation but cannot be read, for instance because it is cut off.
+    """
+    found = dict(row)
+    for name in (*QUESTIONS, MESSAGES):
+        value = row.get(name)
+        if isinstance(value, str) and _CONVERSATION.match(value):
+            turns = parse_list(place, f"'{name}'", value)
+            found[name] = value if read_turns(turns) is None else turns
+    return ask_last_turn(found)
+
+
 def parse_printed(text: str) -> Any:
-    """Parse a printed list. numpy omits the commas, and Python would join the items into one long text."""
+    """Parse a printed list or object.
+
+    numpy omits the commas, and Python would join the items into one long text. Within others, its arrays are calls of
+    `array`; they are lists here.
+
+    Raises:
+        ValueError: it is neither; it was cut for printing (`...`).
+        SyntaxError: it is neither.
+    """
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     kept = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)]
     if kept and all(token.type == tokenize.STRING or token.string in ("[", "]", ",") for token in kept):
         flat = "".join(token.string for token in kept if token.string in ("[", "]"))
         if flat == "[]":
             return [ast.literal_eval(token.string) for token in kept if token.type == tokenize.STRING]
-    return ast.literal_eval(text)
+    parsed = _Arrays().visit(ast.parse(text.strip(), mode="eval"))
+    return ast.literal_eval(parsed)
+
+
+class _Arrays(ast.NodeTransformer):
+    """Replaces `array([...], dtype=object)` and numpy's scalars by what is in them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The first argument."""
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        if not node.args or not re.fullmatch(r"array|str_|bool_?|u?int\d+|float\d+", name):
+            raise ValueError(f"{name} cannot be read")
+        found: ast.AST = self.visit(node.args[0])
+        return found
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """The value; `...` stands for values that were not printed."""
+        if node.value is ...:
+            raise ValueError("the text was cut when it was printed")
+        return node
 
 
 _BETWEEN_IDS = ("\n", ";", "|", ",")

@@ -19,7 +19,13 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.inputs import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.plugin.plugin import FileReading
-from rageval_spec.reading.answer_columns import AnswerColumns, advise_answers, find_answer_names, holds_answers
+from rageval_spec.reading.answer_columns import (
+    AnswerColumns,
+    advise_answers,
+    explain_ambiguity,
+    find_answer_names,
+    holds_answers,
+)
 from rageval_spec.reading.formats.column_layouts import RUN, Records, list_names, run_table
 from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
 from rageval_spec.reading.formats.json_files import read_json_lines
@@ -161,6 +167,9 @@ class File(System[FileNode]):
             yield from faults
             if present is not None and not faults and self.node.holds == "auto":
                 yield from self._check_content(file)
+            columns = self._source(file.path).resolve(self.node.columns, _MOST_DESCRIBED) if present else None
+            if columns is not None and (unclear := explain_ambiguity(columns, present or ())) is not None:
+                yield FileFault(file.key, f"{file.path.name}: {unclear[0]}", unclear[1])
 
     def _check_content(self, file: InputFile) -> Iterator[FileFault]:
         try:

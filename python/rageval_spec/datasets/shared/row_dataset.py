@@ -33,6 +33,8 @@ from rageval_spec.recorded.tool_layouts import Layout
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
+
 
 N = TypeVar("N", bound=DatasetNode)
 
@@ -85,6 +87,22 @@ class FileDataset(Dataset[N]):
         if absent:
             taken = {name for column in required for name in column.known}
             message, hint = column_layouts.explain_absent(absent, present, taken)
+            yield FileFault((key,), f"{file}: {message}", hint)
+
+    def check_rivals(
+        self, key: str, file: str, columns: question_files.QuestionColumns, present: Sequence[str]
+    ) -> Iterator[FileFault]:
+        """Report a file of questions in which `answer` or another column may have the gold answers.
+
+        Args:
+            key: the node's key that names the file.
+            file: its name, as written in the node.
+            columns: the names of its columns, with those that the layout of a tool gives.
+            present: the names of its columns.
+        """
+        if columns.reference is None and (rivals := question_files.find_rivals(present)):
+            setting = "columns.queries" if key == "queries" else "columns"
+            message, hint = question_files.explain_rivals(rivals, "reference", setting)
             yield FileFault((key,), f"{file}: {message}", hint)
 
     def has_columns(self, key: str) -> bool:  # noqa: ARG002
@@ -249,6 +267,8 @@ class QuestionsDataset(FileDataset[Q]):
         for fault in super().check_columns(key, file, present):
             is_about_text = is_unknown and len(wanted) == 1 and fault.key == (key,) and not self._wanted[1].mapped
             yield fault._replace(hint=self._guess_columns(present) or fault.hint) if is_about_text else fault
+        if key == "path":
+            yield from self.check_rivals(key, file, self.columns, present)
 
     def _guess_columns(self, present: Sequence[str]) -> str | None:
         rows = [row for _, row in islice(self._rows(), _ROWS_LOOKED_AT)]
@@ -290,7 +310,8 @@ class QuestionsDataset(FileDataset[Q]):
         }
         details = [*source.list_details(), *(("ids are row numbers",) if is_numbered else ())]
         remarks = {} if source.is_long else source.remarks
-        details += [f"{key} {value}" for key, value in remarks.items() if key in ("version", "created")]
+        said = {question_files.normalise(key).removesuffix("_at"): value for key, value in remarks.items()}
+        details += [f"{key} {said[key]}" for key in ("version", "created") if key in said]
         others = question_files.list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
         kept = (name for name in others if name and name not in originals.values())
@@ -300,6 +321,17 @@ class QuestionsDataset(FileDataset[Q]):
         """The columns that no part is read from; None if the file is too long to find them quickly."""
         present = self.list_columns(self.source.path)
         return None if present is None else self._other_names(present)
+
+    def find_parts(self) -> frozenset[Part] | None:
+        """The parts that any row has a value for; None for a long or missing file."""
+        if self.source.is_long or not self.source.path.is_file():
+            return None
+        names = {
+            **question_files.find_question_names(self.columns, list(self.source.list_names(self.columns) or ())),
+            "relevant": self._wanted[2].known,
+        }
+        filled = question_files.find_filled((row for _, row in self._rows()), names)
+        return filled if self.node.qrels is None else filled | {"relevant"}
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The place and the values of each row."""
@@ -334,7 +366,8 @@ class QuestionsDataset(FileDataset[Q]):
         if source.form == "json" and source.is_direct(self.columns):
             return read_json_lines(source.path, wanted)
         if source.form == "csv" and source.is_direct(self.columns):
-            return read_delimited(source.path, wanted, source.separator or choose_separator(source.path))
+            found = read_delimited(source.path, wanted, source.separator or choose_separator(source.path))
+            return source.records(self.columns, wanted) if source.holds_turns(found) else found
         return source.records(self.columns, wanted)
 
     def _load_references(self) -> pl.DataFrame | None:

@@ -26,8 +26,11 @@ from rageval_spec.recorded.tool_layouts import Layout
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
+
 T = TypeVar("T", bound="TabularNode")
 _ROWS_LOOKED_AT = 20
+_JUDGED: frozenset[Part] = frozenset({"relevant"})
 
 
 class TabularColumns(question_files.QuestionColumns):
@@ -100,7 +103,8 @@ class TabularDataset(FileDataset[T]):
     def read(self, path: Path, columns: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """The columns of a file."""
         source, named = self.source(path), self.named(path)
-        return self.read_whole(path, columns) if source.is_direct(named) else source.records(named, columns)
+        found = self.read_whole(path, columns) if source.is_direct(named) else None
+        return source.records(named, columns) if found is None or source.holds_turns(found) else found
 
     def header(self, path: Path) -> Sequence[str]:
         """The names of a file's columns, with those that its layout and JSONPaths in the spec add."""
@@ -188,6 +192,8 @@ class TabularDataset(FileDataset[T]):
         else:
             told = {("columns", part) for part, _ in misplaced}
             yield from (f for f in super().check_columns(key, file, present) if f.key not in told)
+        if (found := self._question_file()) is not None and found[0] == self.context.resolve(file):
+            yield from self.check_rivals(key, file, found[1], present)
 
     def _find_misplaced(self, present: Sequence[str]) -> list[tuple[str, str]]:
         parts = [part for part in question_files.QuestionColumns.model_fields if part != "query_id"]
@@ -282,6 +288,17 @@ class TabularDataset(FileDataset[T]):
         details = (*source.list_details(), *(() if "query_id" in wanted else ("ids are row numbers",)))
         others = tuple(name for name in self._other_names(path, columns, read) if name not in originals.values())
         yield FileReading(str(self.node.queries or self.node.path), details, shown, others)
+
+    def find_parts(self) -> frozenset[Part] | None:
+        """The parts that any row of the questions has, with the judgements; None for a long or missing file."""
+        judged: frozenset[Part] = frozenset() if self.node.queries is None and self._holds_questions else _JUDGED
+        if (found := self._question_file()) is None:
+            return judged if self._path.is_file() else None
+        path, columns, _ = found
+        if not path.is_file() or self.source(path).is_long:
+            return None
+        names = question_files.find_question_names(columns, self.header(path))
+        return question_files.find_filled((row for _, row in self.rows(path)), names) | judged
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place and the values of each row of the question file; None without one."""

@@ -19,7 +19,8 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Metric, Plugin
 from rageval_spec.plugin.block_names import names_in
-from rageval_spec.reading.formats.column_layouts import MOST_SHOWN
+from rageval_spec.reading.formats.column_layouts import MOST_SHOWN, write_mapping
+from rageval_spec.reading.question_files import may_be_gold
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, find_key
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
@@ -30,6 +31,7 @@ from rageval_spec.wording import count_noun, list_choices, list_names
 if TYPE_CHECKING:
     from rageval_spec.data.chat import Kinship
     from rageval_spec.data.labels import Label, LabelScale
+    from rageval_spec.data.samples import Part
     from rageval_spec.plugin.plugin import FileReading
     from rageval_spec.reading.production_mix import ProductionMix
 
@@ -95,6 +97,8 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_asked_sources(spec, parts)
+    yield from _find_unmet_needs(spec, parts)
+    yield from _find_own_answers(spec, parts)
     mixes, faults = _read_mixes(spec)
     yield from faults
     yield from _find_unknown_columns(spec, parts)
@@ -160,6 +164,85 @@ def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "wiring", hint)
+
+
+_OF_QUESTIONS: Mapping[Part, str] = {
+    "reference": "a gold answer",
+    "reference_contexts": "reference contexts",
+    "relevant": "relevant documents",
+    "answerable": "a value that says whether it can be answered",
+    "group": "a group of questions that ask the same",
+    "condition": "a condition",
+}
+"""The parts of samples that come from the questions, and what a question has then."""
+
+
+def _find_unmet_needs(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each metric that needs what no question of any dataset has."""
+    needed = {name: _list_needs(metric) for name, metric in parts.metrics.items()}
+    if not any(needed.values()):
+        return
+    try:
+        found = {name: dataset.find_parts() for name, dataset in parts.datasets.items()}
+    except DataError:
+        return  # a diagnostic of its own
+    if not found or any(filled is None for filled in found.values()):
+        return
+    filled = {part for one in found.values() for part in one or ()}
+    whose = f"of '{next(iter(found))}'" if len(found) == 1 else "of any dataset"
+    for index, (name, needs) in enumerate(needed.items()):
+        lacking = next((part for part in needs if part not in filled), None)
+        if lacking is not None:
+            has = "has any" if lacking in ("relevant", "reference_contexts") else "has one"
+            message = f"{name} needs {_OF_QUESTIONS[lacking]}, and no question {whose} {has}"
+            yield spec.diagnose(("metrics", index), message, "columns", _advise_need(parts, lacking))
+
+
+def _list_needs(metric: Metric[Any]) -> list[Part]:
+    if isinstance(metric, AnswerMetric):
+        return [part for part in _OF_QUESTIONS if part in metric.needs]
+    return ["relevant"] if metric.group == "ranking" else []
+
+
+def _advise_need(parts: SpecPlugins, lacking: Part) -> str:
+    """What to write where a part is missing: the column that may have it, if its name says so."""
+    name, dataset = next(iter(parts.datasets.items()))
+    present = _list_columns(dataset) or ()
+    likely = next((column for column in present if may_be_gold(column)), None) if lacking == "reference" else None
+    if likely is not None:
+        return f"under 'datasets.{name}' write {write_mapping(('columns',), {'reference': likely})}"
+    return f"name the column in 'datasets.{name}.columns.{lacking}', or remove the metric"
+
+
+def _find_own_answers(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A diagnostic for each system whose answers are read from the column that has the gold answers of a dataset.
+
+    A spec that names the column in both places means it.
+    """
+    files = {file.path for dataset in parts.datasets.values() for file in dataset.inputs()}
+    for name, system in parts.systems.items():
+        for dataset_name, dataset in parts.datasets.items():
+            if not files & {file.path for file in system.inputs_for(dataset_name)}:
+                continue
+            gold = {(_place_of(dataset, one), one.columns.get("reference")) for one in _describe_files(dataset)}
+            said = {(_place_of(system, one), one.columns.get("answer")) for one in _describe_files(system)}
+            for path, column in gold & said:
+                is_meant = all(getattr(plugin.node.columns, part, None) for plugin, part in (
+                    (dataset, "reference"), (system, "answer")
+                ))
+                if column is not None and not is_meant:
+                    message = (
+                        f"the answers are read from '{column}' of {path.name}, which '{dataset_name}' takes for the "
+                        "gold answers: every answer would be right"
+                    )
+                    hint = "name the column of the gold answers in 'columns.reference' of the dataset, or the column "
+                    yield spec.diagnose(
+                        ("systems", name), message, "columns", f"{hint}of the answers in 'columns.answer' of the system"
+                    )
+
+
+def _place_of(plugin: Plugin[Any], reading: FileReading) -> Path:
+    return plugin.context.resolve(reading.file)
 
 
 def _find_asked_sources(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:

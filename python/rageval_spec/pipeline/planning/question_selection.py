@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data import tables
     from rageval_spec.data.findings import Estimate
+    from rageval_spec.data.samples import Part
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 
 
@@ -44,6 +45,10 @@ class PartOfDataset(Dataset[Any]):
     def list_other_columns(self) -> Sequence[str] | None:
         """The columns of the whole dataset."""
         return self._whole.list_other_columns()
+
+    def find_parts(self) -> frozenset[Part] | None:
+        """The parts that any question of the whole dataset has."""
+        return self._whole.find_parts()
 
     def inputs(self) -> Sequence[InputFile]:
         """The files of the whole dataset."""

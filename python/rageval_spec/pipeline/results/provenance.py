@@ -20,6 +20,7 @@ from rageval_spec.pipeline.planning.preflight import find_self_judging, list_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin import ChatModel, DatasetNode, Metric
 from rageval_spec.plugin.secrets import is_credential
+from rageval_spec.reading.question_files import spell_alike
 from rageval_spec.spec.blocks.question_weights import KEYS
 from rageval_spec.wording import count_noun
 
@@ -138,7 +139,7 @@ _VERSION = ("version", "dataset_version", "revision")
 _CREATED = ("created", "created_at", "creation_date", "date")
 _MADE = ("made", "made_by", "generated_by", "generator", "method")
 _AUDITED = ("audited", "audited_at")
-_REVIEWED = ("reviewed", "reviewed_by", "human_reviewed", "reviewed_at")
+_REVIEWED = ("reviewed", "reviewed_by", "human_reviewed", "reviewed_at", "human_reviewed_count")
 _DOCUMENTS = ("documents", "source_documents", "sources", "corpus_version")
 _OF_ROWS = (*_MADE[:3], *_REVIEWED, "sources")
 _OF_ONE_QUESTION = frozenset({"slot", "attempt", "overlap"})
@@ -185,10 +186,11 @@ def _read_rows(collection: Collection) -> list[dict[str, Any]]:
     table = collection.columns
     if table is None or not table.height:
         return []
-    named = pl.any_horizontal(pl.col("columns").str.contains(f'"{name}":', literal=True) for name in _OF_ROWS)
+    anyhow = "|".join(name.replace("_", "[_ -]?") for name in _OF_ROWS)
+    named = pl.col("columns").str.contains(f'(?i)"(?:{anyhow})":')
     if not table.select(named.any()).item():
         return []
-    return [json.loads(text) for text in table["columns"]]
+    return [spell_alike(json.loads(text)) for text in table["columns"]]
 
 
 def _count_questions(collection: Collection) -> int | None:
@@ -200,7 +202,8 @@ def _count_questions(collection: Collection) -> int | None:
 def _first(remarks: Iterable[Mapping[str, Any]], names: Iterable[str]) -> Any:
     """The first value under any of the names."""
     names = tuple(names)
-    return next((one[name] for one in remarks for name in names if one.get(name) not in (None, "")), None)
+    spelled = map(spell_alike, remarks)
+    return next((one[name] for one in spelled for name in names if one.get(name) not in (None, "")), None)
 
 
 def _count_made(rows: Iterable[Mapping[str, Any]]) -> str | None:

@@ -348,6 +348,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Words that column names often contain, by the content of the column."""
+GOLD_WORDS = _WORDS["reference"]
 _LIKE = 0.6
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 

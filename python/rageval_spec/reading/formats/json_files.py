@@ -6,7 +6,8 @@ A document's rows are read with their lines, and with what the document says abo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -128,7 +129,20 @@ def _scan(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
         frame = pl.scan_ndjson(path, schema=schema).select(chosen).collect()
     except (pl.exceptions.PolarsError, OSError):
         return None
-    return None if any(_doubtful(frame[column.name], column) for column in keys) else frame
+    is_doubtful = any(_doubtful(frame[column.name], column) for column in keys) or _may_repeat(path, keys.values())
+    return None if is_doubtful else frame
+
+
+def _may_repeat(path: Path, keys: Iterable[str]) -> bool:
+    """Whether a key may be twice in the object of a line, or in an object inside it: polars would take the first."""
+    import polars as pl
+
+    lines = pl.scan_csv(path, has_header=False, new_columns=["line"], separator="\0", quote_char=None)
+    again = [pl.col("line").str.count_matches(f"{re.escape(json.dumps(key))}\\s*:") > 1 for key in keys]
+    try:
+        return bool(lines.select(pl.any_horizontal(again).any()).collect().item())
+    except pl.exceptions.PolarsError:
+        return True
 
 
 def _doubtful(values: pl.Series, column: RecordColumn) -> bool:
@@ -165,11 +179,13 @@ def _parse(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame:
 
 def _json_object(place: str, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_twice)
     except json.JSONDecodeError as error:
         raise DataError(f"{place}:{error.colno}: not JSON: {error.msg}") from error
     except RecursionError as error:
         raise DataError(f"{place}: the JSON has too many lists and objects inside one another") from error
+    except RepeatedKeyError as error:
+        raise DataError(f"{place}: {error}") from error
     except ValueError as error:
         raise DataError(f"{place}: not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -227,13 +243,15 @@ def read_document(path: Path) -> JsonDocument:
     """
     text = "\n".join(line for _, line in text_lines(path, longest=None))
     try:
-        whole = json.loads(text, parse_constant=refuse_constant)
+        whole = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_twice)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{"):
             raise NotOneDocumentError(f"{path}: one JSON object per line") from error
         raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
     except RecursionError as error:
         raise DataError(f"{path}: the JSON has too many lists and objects inside one another") from error
+    except RepeatedKeyError as error:
+        raise DataError(f"{path}:{_line_of_key(text, error.key)}: {error}") from error
     except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from error
     try:
@@ -241,6 +259,46 @@ def read_document(path: Path) -> JsonDocument:
     except row_shapes.ShapeError as error:
         raise DataError(f"{path}:1: {error}") from error
     return JsonDocument(_place_rows(path, text, whole, shape), row_shapes.find_remarks(shape, whole))
+
+
+class RepeatedKeyError(ValueError):
+    """An object has a key twice. Which of the two values counts differs from program to program."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"the key {key!r} is there twice in one object; keep one")
+
+
+def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys and values.
+
+    Raises:
+        RepeatedKeyError: a key is there twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in found if keys.count(key) > 1))
+    return found
+
+
+def _line_of_key(text: str, key: str) -> int:
+    """The line on which an object of valid JSON has the key for the second time."""
+    open_objects: list[set[str]] = []
+    for found in _TOKENS.finditer(text):
+        token = found.group()
+        if token in "{[":
+            open_objects.append(set())
+        elif token in "}]":
+            open_objects.pop()
+        elif found["colon"] is not None and json.loads(found["string"]) == key:
+            if key in open_objects[-1]:
+                return text.count("\n", 0, found.start()) + 1
+            open_objects[-1].add(key)
+    return 1
+
+
+_TOKENS = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
 
 
 def refuse_constant(word: str) -> NoReturn:

@@ -15,7 +15,7 @@ from rageval_spec.data.samples import MESSAGES, find_question, read_turns
 from rageval_spec.reading.formats.column_layouts import QUESTIONS
 from rageval_spec.wording import count_noun
 
-LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
+LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "queries", "rows", "data", "tests", "results")
 """Keys under which a document that is an object may keep its rows."""
 _CONFIGURED = frozenset({"tests", "results"})
 """Keys of files that also hold a tool's configuration, in which there can be credentials."""
