@@ -182,12 +182,11 @@ def test_a_metric_is_broken_if_most_of_its_queries_fail(tmp_path: Path) -> None:
 def test_a_part_that_all_queries_lack_is_named_with_its_key(tmp_path: Path) -> None:
     systems = {"bot": {"use": "canned", "answers": dict.fromkeys(("q1", "q2", "q3", "q4"), "yes")}}
     metric = {"use": "brevity", "judge": "briefly", "needs_reference": True}
-    outcome = evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
-    (note,) = [note for note in outcome.evaluation.notes if note.code == "unscorable_queries"]
-    assert note.message == (
-        "brevity: 4 of 4 queries could not be scored: the query has no reference (q1, q2, q3, ...); "
-        "name the gold answers in 'columns.reference' of the dataset"
-    )
+    with pytest.raises(SpecError) as raised:
+        evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.message == "brevity needs a gold answer, and no question of 'fruit' has one"
+    assert diagnostic.hint == "name the column in 'datasets.fruit.columns.reference', or remove the metric"
 
 
 def test_queries_that_cannot_have_a_value_do_not_fail_a_gate(tmp_path: Path) -> None:

@@ -24,10 +24,14 @@ from rageval_spec.reading.question_files import (
     answers_in,
     contexts_in,
     dump_columns,
+    find_rivals,
     find_twice,
+    may_be_gold,
+    normalise,
     other_columns_table,
     references_table,
 )
+from rageval_spec.reading.row_sources import list_aliases
 
 FILE = Path("golden.jsonl")
 
@@ -250,3 +254,111 @@ def test_a_damaged_file_is_left_to_whoever_reads_it() -> None:
         raise DataError("f:2: not JSON")
 
     assert find_twice(HERE, damaged(), ["id"]) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "ground_truth_answer",
+            "groundTruth",
+            "goldAnswer",
+            "gold_standard",
+            "golden",
+            "gold_label",
+            "answer2",
+            "answer_de",
+            "answer_1",
+            "best_answers",
+            "correct_answer",
+            "model_answer",
+            "bot_reply",
+            "target",
+            "solution",
+            "expected",
+            "reference_text",
+            "ideal",
+            "Antwort",
+            "Musterantwort",
+            "respuesta",
+            "human-answer",
+            "expert_response",
+            "answer_text",
+        ),
+    ],
+)
+def test_a_column_that_may_be_gold_beside_answer_is_a_question_to_the_user(name: str) -> None:
+    assert may_be_gold(name)
+    if name not in REFERENCES:
+        assert find_rivals(["question", "answer", name]) == [name]
+        with pytest.raises(DataError, match="nothing says which"):
+            read({"question": "?", "answer": "x", name: "y"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "answer_start",
+            "answer_type",
+            "has_answer",
+            "is_correct",
+            "answer_id",
+            "answerable",
+            "num_answers",
+            "expected_tools",
+            "reference_url",
+            "label",
+            "category",
+            "difficulty",
+            "explanation",
+            "source",
+            "title",
+            "chunk_id",
+            "gold_doc_ids",
+            "reference_contexts",
+            "language",
+            "answered_at",
+        ),
+    ],
+)
+def test_a_column_about_answers_is_no_rival(name: str) -> None:
+    assert not may_be_gold(name)
+    assert find_rivals(["question", "answer", name]) == []
+
+
+def test_rivals_are_refused_with_what_to_write_and_a_named_column_settles_it() -> None:
+    row = {"question": "?", "answer": "x", "solution": "y"}
+    with pytest.raises(DataError) as raised:
+        read(row)
+    assert str(raised.value) == (
+        "golden.jsonl: the gold answers may be in 'answer' or 'solution', and nothing says which; write columns: "
+        "{reference: solution} if 'answer' is a system's, or else columns: {reference: answer}"
+    )
+    assert read(row, reference="solution") == [{"references": ["y"]}]
+    assert read(row, reference="answer") == [{"references": ["x"]}]
+
+
+@pytest.mark.parametrize("name", ["ground_truth_answer", "expected_response"])
+def test_a_known_gold_answer_makes_answer_a_systems(name: str) -> None:
+    assert read({"question": "?", "answer": "x", name: "y"}) == [{"references": ["y"]}]
+
+
+@given(st.sampled_from(sorted({*REFERENCES, *CONTEXTS, *ANSWERS, *REFERENCE_CONTEXTS} - {"expectedOutput"})))
+def test_names_are_the_same_in_snake_case_and_camel_case(name: str) -> None:
+    words = normalise(name).split("_")
+    camel = words[0] + "".join(word.capitalize() for word in words[1:])
+    for spelled in (camel, " ".join(words), "-".join(words), " ".join(words).title(), normalise(name)):
+        assert normalise(spelled) == normalise(name)
+        assert spelled == name or list_aliases(["question", spelled]) <= {normalise(name)}
+
+
+def test_a_data_frame_in_a_cell_is_read_as_its_texts() -> None:
+    cell = "{'text': array(['Paris', \"l'Ile\"], dtype=object), 'answer_start': array([3, 9], dtype=int32)}"
+    assert read({"answers": cell}) == [{"references": ["Paris", "l'Ile"]}]
+    assert read({"answers": '{"text": ["Paris"]}'}) == [{"references": ["Paris"]}]
+    assert read({"answers": "array(['a', 'b'], dtype=object)"}) == [{"references": ["a", "b"]}]
+    assert read({"answers": "{'text': array([], dtype=object), 'answer_start': array([], dtype=int32)}"}) == [{}]
+    assert read({"answers": '{"a": 1}'}) == [{"references": ['{"a": 1}']}]
+    with pytest.raises(DataError, match=r"golden\.jsonl:1: 'answers' is printed by a program and cannot be read"):
+        read({"answers": "{'text': array(['a', ..., 'z'], dtype=object)}"})

@@ -148,9 +148,7 @@ def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -
     """
     says, other = ("gold answers", "a system's") if part == "reference" else ("system's answers", "the gold answer")
     listed = " or ".join(map(repr, ("answer", *rivals)))
-    rival, own = (
-        column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer")
-    )
+    rival, own = (column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer"))
     return (
         f"the {says} may be in {listed}, and nothing says which",
         f"write {rival} if 'answer' is {other}, or else {own}",

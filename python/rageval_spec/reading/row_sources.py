@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading import question_files, rows
 from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.formats.delimited import choose_separator, separator_of
 from rageval_spec.reading.formats.json_files import is_list, read_remarks, text_of
+from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
-from rageval_spec.reading import question_files
 from rageval_spec.reading.question_files import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
-from rageval_spec.reading.rows import RowFormat, first_keys, open_turns, parse_printed, read_rows, row_format_of
+from rageval_spec.reading.rows import RowFormat, parse_printed
 from rageval_spec.recorded.json_path import JsonPath, PathError, parse_path
 from rageval_spec.recorded.tool_layouts import ToolLayout, find_layout, name_layout
 
@@ -55,6 +56,7 @@ class RowFile:
         separator: what separates the fields of CSV.
         sheet: the sheet of a workbook.
         layout: the word of the tool whose layout the file has, `none`, or `auto` to recognise it by its columns.
+        opens_files: whether values that are in other files (promptfoo's `file://`) are read from there.
     """
 
     def __init__(
@@ -64,9 +66,11 @@ class RowFile:
         separator: str | None = None,
         sheet: str | None = None,
         layout: str = "auto",
+        *,
+        opens_files: bool = True,
     ) -> None:
-        self.path = path
-        self.form: RowFormat = form or row_format_of(path)
+        self.path, self.opens_files = path, opens_files
+        self.form: RowFormat = form or rows.row_format_of(path)
         self.separator, self.sheet, self.layout = separator, sheet, layout
 
     def read(self) -> Iterator[Row]:
@@ -75,9 +79,31 @@ class RowFile:
         Raises:
             DataError: the file has no rows, or rows that cannot be read.
         """
+        if not self._names_files:
+            return self._read_plainly()
+        return ((place, rows.open_named_texts(place, _folder_of(place), row)) for place, row in self._read_plainly())
+
+    @cached_property
+    def further_files(self) -> tuple[Path, ...]:
+        """The files that the rows, or values in rows, are in besides this one; none if they cannot be read."""
+        found: dict[Path, None] = {}
+        try:
+            for place, row in self._read_plainly() if self._names_files else ():
+                found[Path(place.rpartition(":")[0])] = None
+                for _, name in rows.list_named_texts(row):
+                    found[rows.find_below(place, _folder_of(place), name)] = None
+        except DataError:
+            return ()  # told when the file is read
+        return tuple(path for path in found if path != self.path)
+
+    @property
+    def _names_files(self) -> bool:
+        return self.opens_files and self.tool is not None and self.tool.word == "promptfoo"
+
+    def _read_plainly(self) -> Iterator[Row]:
         if self.form in ("xlsx", "yaml"):
             return iter(self._kept)
-        return read_rows(self.path, self.form, self.separator)
+        return rows.read_rows(self.path, self.form, self.separator)
 
     def rows(self, columns: BaseModel | None = None) -> Iterator[Row]:
         """As `read`, with the columns that the tool's layout and JSONPaths among the names of columns add.
@@ -177,9 +203,9 @@ class RowFile:
         """
         unfolding = self.unfolding(columns)
         if self.form in ("csv", "parquet") and unfolding.is_empty:
-            return first_keys(self.path, self.form, self.separator)
-        rows = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
-        return list(dict.fromkeys(name for _, row in rows for name in row))
+            return rows.first_keys(self.path, self.form, self.separator)
+        first = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
+        return list(dict.fromkeys(name for _, row in first for name in row))
 
     def records(self, columns: BaseModel, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
         """Columns of all rows, as text.
@@ -189,16 +215,16 @@ class RowFile:
         """
         import polars as pl
 
-        rows = list(self.rows(columns))
+        read = list(self.rows(columns))
         keys = column_layouts.choose_keys(
-            str(self.path), wanted, list(dict.fromkeys(name for _, row in rows for name in row))
+            str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row))
         )
         values = {
-            column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in rows]
+            column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in read]
             for column, key in keys.items()
         }
         frame = pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
-        return column_layouts.Records(column_layouts.with_absent(frame, wanted), lambda number: rows[number][0])
+        return column_layouts.Records(column_layouts.with_absent(frame, wanted), lambda number: read[number][0])
 
     @cached_property
     def tool(self) -> ToolLayout | None:
@@ -213,7 +239,7 @@ class RowFile:
         """The names of the columns of the first rows; none if the file cannot be read."""
         try:
             if self.form in ("csv", "parquet"):
-                return [name for name in first_keys(self.path, self.form, self.separator) if name]
+                return [name for name in rows.first_keys(self.path, self.form, self.separator) if name]
             return list(dict.fromkeys(name for _, row in self._first for name in row))
         except DataError:
             return []
@@ -256,17 +282,20 @@ class RowFile:
         if self.form == "yaml":
             from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
-            return read_yaml_document(self.path).remarks
+            try:
+                return read_yaml_document(self.path).remarks
+            except OtherFilesError:
+                return {}
         return read_remarks(self.path) if self.form == "json" else {}
 
     @cached_property
     def _kept(self) -> list[Row]:
         """The rows of a format that is slow to read."""
         if self.form == "yaml":
-            return list(read_rows(self.path, self.form))
+            return list(rows.read_rows(self.path, self.form))
         found = self._sheet
         placed = ((f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
-        return [(place, open_turns(place, row)) for place, row in placed]
+        return [(place, rows.open_turns(place, row)) for place, row in placed]
 
     @cached_property
     def _sheet(self) -> SheetRows:
@@ -276,7 +305,7 @@ class RowFile:
 
     @property
     def _first(self) -> list[Row]:
-        return list(islice(self.read(), FIRST_ROWS))
+        return list(islice(self._read_plainly(), FIRST_ROWS))
 
     def _search(self, known: Mapping[str, Sequence[str]], most: int | None) -> dict[str, str]:
         """For each part, the best of its places that has a value in any row."""
@@ -308,6 +337,11 @@ class RowFile:
     def _unfold_plainly(self, most: int | None) -> Iterator[dict[str, Any]]:
         unfolding = Unfolding(self.tool)
         return (unfolding.apply(place, row) for place, row in islice(self.read(), most))
+
+
+def _folder_of(place: str) -> Path:
+    """The folder of the file that a row is in, by the row's place: `tests/a.yaml:7`."""
+    return Path(place.rpartition(":")[0]).parent
 
 
 Place = tuple[str, str | None, JsonPath | None]

@@ -21,11 +21,11 @@ from rageval_spec.data.samples import MESSAGES, read_turns
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import text_files
-from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
-from rageval_spec.reading.formats.json_files import is_list, json_objects, merge_variables
-from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
 from rageval_spec.reading.formats.column_layouts import QUESTIONS
-from rageval_spec.reading.formats.row_shapes import ask_last_turn
+from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
+from rageval_spec.reading.formats.json_files import VARIABLES, is_list, json_objects, merge_variables
+from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
+from rageval_spec.reading.formats.row_shapes import OtherFilesError, RowShape, ask_last_turn, complete_row
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
 _SUFFIXES: Mapping[str, RowFormat] = {
@@ -35,6 +35,11 @@ _SUFFIXES: Mapping[str, RowFormat] = {
     "parquet": "parquet",
 }
 _JSON = ("json", "jsonl", "ndjson")
+FILE = "file://"
+"""Begins a value of promptfoo that names a file."""
+_TESTS = RowShape("list", ("tests",))
+_OF_TESTS = ("csv", "tsv", "json", "jsonl", "yaml", "yml")
+_OF_TEXTS = frozenset({"", ".txt", ".md", ".markdown", ".html", ".json"})
 _BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]", "array([", "[array(")
 _TABLES = ("text", "sentences", "contexts")
 """The columns of a data frame in one cell, as `{'text': array(['Paris']), ...}`, whose values are the texts."""
@@ -73,11 +78,87 @@ def read_rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`file:line`, or `file: row 7`) and the named values of each row. CSV values are all text.
 
-    An object's `vars` (promptfoo) in JSON or YAML are merged into its row; its own keys win.
+    An object's `vars` (promptfoo) in JSON or YAML are merged into its row; its own keys win. The tests that a
+    configuration of promptfoo names are read from their files.
 
     Raises:
         DataError: no rows, or rows that cannot be read.
     """
+    try:
+        yield from _read_own_rows(path, form, separator, sheet)
+    except OtherFilesError as elsewhere:
+        for other in find_other_files(path, elsewhere.names):
+            for place, row in _read_own_rows(other, None, None, None):
+                yield place, merge_variables(complete_row(_TESTS, elsewhere.document, row))
+
+
+def find_other_files(path: Path, names: Sequence[str]) -> list[Path]:
+    """The files that a file names, as `file://docs/tests.csv` or `docs/*.yaml`, in order.
+
+    Raises:
+        DataError: a name is an address, or of a format that holds no rows; a file is not there, or not below the folder
+            of the file that names it.
+    """
+    found: list[Path] = []
+    for name in names:
+        plain = name.removeprefix(FILE)
+        if Path(plain).suffix[1:].lower() not in _OF_TESTS:
+            raise DataError(f"{path}: the tests in {name} cannot be read; write them as CSV, JSON or YAML")
+        listed = sorted(path.parent.glob(plain)) if "*" in plain else [path.parent / plain]
+        found += [find_below(str(path), path.parent, str(one.relative_to(path.parent))) for one in listed]
+        if not listed:
+            raise DataError(f"{path}: no file is called {name}")
+    return found
+
+
+def find_below(place: str, folder: Path, name: str) -> Path:
+    """The file of this name in a folder or below it; `place` begins messages.
+
+    Raises:
+        DataError: there is none, or it lies elsewhere.
+    """
+    path = folder / name.removeprefix(FILE)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{place}: {name} is not in {folder} or below it; copy the file there")
+    if not path.is_file():
+        raise DataError(f"{place}: {name}: no such file")
+    return path
+
+
+def list_named_texts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The variables of a test, and the texts in what it asserts, whose value is in a file (`file://context.txt`)."""
+    variables = row.get(VARIABLES)
+    both = {**(variables if isinstance(variables, Mapping) else {}), **row}
+    yield from ((name, value) for name, value in both.items() if isinstance(value, str) and value.startswith(FILE))
+
+
+def open_named_texts(place: str, folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a test with the texts of the files that its variables name.
+
+    Raises:
+        DataError: a file cannot be read, or is no text.
+    """
+    texts: dict[str, str] = {}
+    for name, value in list_named_texts(row):
+        if Path(value).suffix.lower() not in _OF_TEXTS:
+            kinds = ", ".join(sorted(filter(None, _OF_TEXTS)))
+            message = f"the variable '{name}' is in {value}, and only text ({kinds}) is read; write its text here"
+            raise DataError(f"{place}: {message}")
+        texts[name] = "\n".join(
+            line for _, line in text_files.text_lines(find_below(place, folder, value), longest=None)
+        )
+    variables = row.get(VARIABLES)
+    inner = (
+        {VARIABLES: {**variables, **{k: v for k, v in texts.items() if k in variables}}}
+        if isinstance(variables, Mapping)
+        else {}
+    )
+    return {**row, **inner, **{name: text for name, text in texts.items() if name in row}}
+
+
+def _read_own_rows(
+    path: Path, form: RowFormat | None, separator: str | None, sheet: str | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     form = form or row_format_of(path)
     if form == "parquet":
         yield from ((f"{path}: row {number}", row) for number, row in parquet_objects(path))
@@ -110,8 +191,6 @@ def first_keys(path: Path, form: RowFormat | None = None, separator: str | None 
         return parquet_columns(path)
     if form == "csv":
         return header_of(path, separator or choose_separator(path))
-    if form == "json":
-        return list(next(json_objects(path))[1])
     return list(next(read_rows(path, form))[1])
 
 

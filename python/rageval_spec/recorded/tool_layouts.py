@@ -24,9 +24,12 @@ _CONTEXTS = (
     "documents",
     "sources",
 )
-_GOLD_CHECKS = frozenset(
-    {"equals", "similar", "factuality", "model-graded-factuality", "levenshtein", "rouge-n", "bleu", "gleu", "meteor"}
+_GOLD_CHECKS = (
+    *("equals", "similar", "factuality", "model-graded-factuality", "levenshtein", "rouge-n", "bleu", "gleu", "meteor"),
+    *("context-recall", "contains", "icontains", "contains-any", "icontains-any"),
 )
+_PARTIAL_CHECKS = frozenset({"contains", "icontains", "contains-any", "icontains-any"})
+"""Checks whose value is a part of a right answer: the gold answer, if no other check has a whole one."""
 _CHECK = re.compile(r"\s*(?P<kind>[a-z][a-z-]*)(?:\([^)]*\))?\s*:\s*(?P<value>.*)", re.DOTALL)
 _GIVEN = "assert.value"
 _ELSEWHERE = "file://"
@@ -109,27 +112,34 @@ def _derive_promptfoo(row: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in (row.get("vars") if isinstance(row.get("vars"), Mapping) else {}).items():  # type: ignore[union-attr]
         if isinstance(value, str) and value.startswith(_ELSEWHERE):
             raise ValueError(f"the variable '{name}' is in another file, {value}; write its text here")
-    given = [*_list_asserted(row.get("assert")), *_list_expected(row)]
+    checks = [*_list_asserted(row.get("assert")), *_list_expected(row)]
+    given = [value for kind, value in checks if kind not in _PARTIAL_CHECKS] or [value for _, value in checks]
+    for value in given:
+        if value.startswith(_ELSEWHERE):
+            raise ValueError(f"the value of a check is in another file, {value}; write its text here")
     return {_GIVEN: given} if given else {}
 
 
-def _list_asserted(checks: Any) -> Iterator[str]:
+def _list_asserted(checks: Any) -> Iterator[tuple[str, str]]:
+    """The kind and each value of the checks that have a gold answer."""
     for check in checks if isinstance(checks, list) else ():
         if isinstance(check, Mapping) and check.get("type") == "assert-set":
             yield from _list_asserted(check.get("assert"))
         elif isinstance(check, Mapping) and check.get("type") in _GOLD_CHECKS and check.get("value") is not None:
             value = check["value"]
-            yield from (str(item) for item in (value if isinstance(value, list) else [value]))
+            yield from ((check["type"], str(item)) for item in (value if isinstance(value, list) else [value]))
 
 
-def _list_expected(row: Mapping[str, Any]) -> Iterator[str]:
+def _list_expected(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Gold answers in the columns `__expected`, `__expected1`, ... of a CSV file. Text without a type must be equal."""
     for name, value in row.items():
         if not name.startswith("__expected") or not isinstance(value, str) or not value.strip():
             continue
         check = _CHECK.fullmatch(value)
         if check is None or check["kind"] in _GOLD_CHECKS:
-            yield value if check is None else check["value"]
+            kind, text = ("equals", value) if check is None else (check["kind"], check["value"])
+            several = text.split(",") if kind.endswith("-any") else [text]
+            yield from ((kind, one.strip() if kind.endswith("-any") else one) for one in several)
 
 
 _RETRIEVED = "expected_retrieved_context[*]"

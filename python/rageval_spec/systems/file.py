@@ -212,7 +212,7 @@ class File(System[FileNode]):
         node = self.node
         if path not in self._sources:
             form = _ROWS.get(self._format(path), "json")
-            self._sources[path] = RowFile(path, form, node.separator, node.sheet, node.layout)
+            self._sources[path] = RowFile(path, form, node.separator, node.sheet, node.layout, opens_files=False)
         return self._sources[path]
 
     @cached_property

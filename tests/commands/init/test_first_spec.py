@@ -101,7 +101,8 @@ def test_a_collection_for_retrieval_gets_a_baseline_and_no_metrics_of_answers() 
 def test_every_metric_that_is_offered_exists(tmp_path: Path) -> None:
     judged = [offer.line.replace("strict}", f"strict, as: judged{place}}}") for place, offer in enumerate(JUDGED)]
     metrics = ", ".join([*(offer.line for offer in OFFERS), *judged])
-    path = write_rows(tmp_path / "answers.jsonl", ANSWERS)
+    rows = [{**row, "relevant": ["d1"], "answerable": True} for row in ANSWERS]
+    path = write_rows(tmp_path / "answers.jsonl", rows)
     (tmp_path / "spec.yaml").write_text(
         "version: 1\nname: x\ndatasets: {g: {use: jsonl, path: answers.jsonl}}\n"
         f"systems: {{s: {{use: file, path: {path.name}}}}}\n"

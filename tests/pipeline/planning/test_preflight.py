@@ -14,7 +14,7 @@ import pytest
 
 from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.planning.preflight import choose_labels, validate
+from rageval_spec.pipeline.planning.preflight import choose_labels, inspect, validate
 from tests.command_line import invoke
 from tests.pipeline.labelling import write
 from tests.tiny import write_spec
@@ -143,7 +143,10 @@ UNKNOWN = "golden.csv has neither questions nor judgements under a known name; i
 )
 def test_validate_names_the_columns_to_write(tmp_path: Path, content: str, message: str, hint: str) -> None:
     (tmp_path / "golden.csv").write_text(content)
-    path = write_spec(tmp_path, datasets={"golden": {"use": "csv", "path": "golden.csv"}}, gates=[])
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "1", "answer": "red"}\n')
+    bot = {"use": "file", "path": "answers.jsonl"}
+    golden = {"use": "csv", "path": "golden.csv"}
+    path = write_spec(tmp_path, datasets={"golden": golden}, systems={"bot": bot}, metrics=["error_rate"], gates=[])
     assert diagnose(path) == [(f"golden.csv: {message}", hint)]
     overrides = [f"datasets.golden.{hint.partition('write ')[2].replace(': ', '=', 1)}"]
     if "write" in hint:
@@ -170,7 +173,7 @@ def test_columns_of_questions_belong_to_their_file(tmp_path: Path) -> None:
 
 def test_long_or_damaged_files_are_not_checked(tmp_path: Path) -> None:
     bot = {"use": "file", "path": "answers.jsonl", "columns": {"error": "why"}}
-    path = write_spec(tmp_path, systems={"bot": bot}, metrics=["exact_match"], gates=[])
+    path = write_spec(tmp_path, systems={"bot": bot}, metrics=["error_rate"], gates=[])
     answers = tmp_path / "answers.jsonl"
     for content in ('{"query_id": "q1", "answer": "red"}\n' * 40_000, '{"query_id": '):
         answers.write_text(content)
@@ -470,3 +473,87 @@ def test_what_cannot_be_corrected_shows_before_anything_runs(
     assert done.exit_code == 2, done.output
     assert message in done.output and hint in done.output
     assert "spec.yaml:" in done.output and "^" in done.output
+
+
+LAYOUT = "question,{},chunk_id,answer\nWhat is it?,Paris,c1,Lyon\nHow long?,30 days,c2,14 days\n"
+
+
+def told(folder: Path, content: str, metrics: list[Any], name: str = "golden.csv", **columns: str) -> list[str]:
+    """What is wrong with a spec whose dataset and system are one file, without advice; [] if it is valid."""
+    (folder / name).write_text(content)
+    file = {"path": name, **({"columns": columns} if columns else {})}
+    systems = {"bot": {"use": "file", "path": name}}
+    path = write_spec(
+        folder, datasets={"golden": {"use": "golden", **file}}, systems=systems, metrics=metrics, gates=[]
+    )
+    try:
+        validate(path)
+    except SpecError as error:
+        return [diagnostic.message for diagnostic in error.diagnostics]
+    return []
+
+
+@pytest.mark.parametrize(
+    "name", ["ground_truth_answer", "groundTruthAnswer", "Ground Truth Answer", "expected_response"]
+)
+def test_the_gold_answer_of_the_articles_layout_is_known_in_any_spelling(tmp_path: Path, name: str) -> None:
+    assert told(tmp_path, LAYOUT.format(name), ["exact_match", "ndcg@10"]) == []
+    path = tmp_path / "spec.yaml"
+    _, readings = inspect(path)
+    assert readings["datasets.golden"][0].columns == {"text": "question", "reference": name, "relevant": "chunk_id"}
+    assert readings["systems.bot"][0].columns["answer"] == "answer"
+
+
+def test_a_second_column_that_may_be_gold_is_a_question_with_its_position(tmp_path: Path) -> None:
+    content = LAYOUT.format("solution")
+    assert told(tmp_path, content, ["exact_match"]) == [
+        "golden.csv: the gold answers may be in 'answer' or 'solution', and nothing says which",
+        "golden.csv: the system's answers may be in 'answer' or 'solution', and nothing says which",
+    ]
+
+
+def test_answers_are_never_compared_with_themselves(tmp_path: Path) -> None:
+    content = "question,answer\nWhat is it?,Paris\n"
+    (message,) = told(tmp_path, content, ["exact_match"])
+    assert message == (
+        "the answers are read from 'answer' of golden.csv, which 'golden' takes for the gold answers: every answer "
+        "would be right"
+    )
+    assert told(tmp_path, content, ["error_rate"]) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "needs"),
+    [
+        ("exact_match", "a gold answer, and no question of 'golden' has one"),
+        ("ndcg@10", "relevant documents, and no question of 'golden' has any"),
+        ({"use": "context_recall", "by": "ids"}, "relevant documents, and no question of 'golden' has any"),
+        ({"use": "answerability", "by": "phrases"}, "a value that says whether it can be answered, and no question"),
+    ],
+)
+@pytest.mark.parametrize(
+    "extra", ["", ',"reference":null,"relevant":[],"answerable":null', ',"ground_truth":"","relevant":{}']
+)
+def test_what_no_question_has_is_told_before_anything_runs(tmp_path: Path, metric: Any, needs: str, extra: str) -> None:
+    content = f'{{"question":"Who?","answer":"A","contexts":["d"],"context_ids":["d"]{extra}}}\n'
+    (message,) = told(tmp_path, content, [metric], "golden.jsonl")
+    assert needs in message
+
+
+def test_a_layout_with_its_questions_under_queries(tmp_path: Path) -> None:
+    rows = '{"id":"q1","query":"Who?","queryType":"factual","expectedResponse":"A","answer":"B","relevantDocIds":["d"]}'
+    content = f'{{"version":"1.2","createdAt":"2026-03-01","humanReviewedCount":1,"queries":[{rows}]}}'
+    assert told(tmp_path, content, ["exact_match", "ndcg@10"], "golden.json") == []
+    (reading,) = inspect(tmp_path / "spec.yaml")[1]["datasets.golden"]
+    assert reading.details == ("version 1.2", "created 2026-03-01")
+    assert reading.columns["reference"] == "expectedResponse"
+    assert reading.others == ("queryType",)
+
+
+@pytest.mark.parametrize("name", ["golden.jsonl", "golden.json"])
+def test_a_key_that_is_there_twice_is_an_error_with_its_line(tmp_path: Path, name: str) -> None:
+    row = '{"question":"Who?","reference":"A",\n"reference":"B"}'
+    content = f"[{row}]" if name.endswith(".json") else row.replace("\n", "")
+    (message, *_) = told(tmp_path, content, ["error_rate"], name)
+    line = 2 if name.endswith(".json") else 1
+    assert f"{name}:{line}: the key 'reference' is there twice in one object; keep one" in message

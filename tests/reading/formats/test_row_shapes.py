@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.reading.formats.row_shapes import (
+    OtherFilesError,
     RowShape,
     ShapeError,
     ask_last_turn,
@@ -93,8 +94,14 @@ def test_remarks_are_what_is_beside_the_rows_and_short() -> None:
 
 @pytest.mark.parametrize("tests", ["file://tests.csv", ["file://tests.csv", "file://more.yaml"]])
 def test_tests_in_another_file_are_named(tests: object) -> None:
-    with pytest.raises(ShapeError, match=r"the tests are in another file, file://tests\.csv; name that one in 'path'"):
+    with pytest.raises(OtherFilesError) as raised:
         find_shape({"prompts": ["{{q}}"], "tests": tests})
+    assert raised.value.names == tuple([tests] if isinstance(tests, str) else tests)  # type: ignore[arg-type]
+
+
+def test_tests_here_and_elsewhere_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"some tests are in other files, such as file://a\.csv, and some are here"):
+        find_shape({"tests": ["file://a.csv", {"vars": {"question": "?"}}]})
 
 
 CHAT = [{"role": "user", "content": "Rome?"}, {"role": "assistant", "content": "Yes"}]

@@ -209,6 +209,10 @@ class QuestionsDataset(FileDataset[Q]):
     file_keys = ("path", "qrels", "corpus")
     later_keys = frozenset({"layout"})
 
+    def inputs(self) -> Sequence[InputFile]:
+        """Also the files that the rows, or values in them, are in."""
+        return [*super().inputs(), *(InputFile(path, ("path",)) for path in self.source.further_files)]
+
     def find_source(self, path: Path) -> RowFile:
         """The file with its format."""
         return RowFile(path, layout=self.node.layout)

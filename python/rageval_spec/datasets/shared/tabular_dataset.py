@@ -15,7 +15,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.plugin import DatasetNode
+from rageval_spec.plugin import DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading import question_files
 from rageval_spec.reading.formats import column_layouts
@@ -91,6 +91,12 @@ class TabularDataset(FileDataset[T]):
     file_keys = ("path", "queries", "corpus")
 
     later_keys = frozenset({"layout"})
+
+    def inputs(self) -> Sequence[InputFile]:
+        """Also the files that values in the rows are in."""
+        found = self._question_file()
+        further = () if found is None else self.source(found[0]).further_files
+        return [*super().inputs(), *(InputFile(path, ("path",)) for path in further)]
 
     @abstractmethod
     def find_source(self, path: Path) -> RowFile:

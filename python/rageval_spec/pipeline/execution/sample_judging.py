@@ -47,7 +47,7 @@ def open_parts(
     with closing(open_store(store)) as opened:
         budget = spec.limits.budget() if budget is None else budget
         parts = build_parts(spec, display.counting, opened.answers, opened.fingerprint, budget, display.tell)
-        check_wiring(spec, parts)
+        check_wiring(spec, parts, asks_questions=False)
         prepare_models(parts, display)
         with stop_calls(parts):
             yield parts

@@ -65,15 +65,24 @@ def _describe_files(plugin: Plugin[Any]) -> list[FileReading]:
         return []  # told when the file is read
 
 
-def check_wiring(spec: Spec, parts: SpecPlugins) -> tuple[Diagnostic, ...]:
-    """Let every plugin check the blocks and files that it names. Reads only as much of a file as shows its columns.
+def check_wiring(spec: Spec, parts: SpecPlugins, *, asks_questions: bool = True) -> tuple[Diagnostic, ...]:
+    """Let every plugin check the blocks and files that it names. Of long files, it reads what shows their columns.
 
     Returns the warnings, in the order of the spec.
+
+    Args:
+        spec: the spec.
+        parts: its plugins.
+        asks_questions: whether the questions of its datasets are evaluated, which must then have what metrics need.
 
     Raises:
         SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
     """
-    diagnostics = sorted(_find_faults(spec, parts), key=lambda fault: (fault.path, fault.position, fault.message))
+    faults = [*_find_faults(spec, parts)]
+    is_unclear = any(fault.severity == "error" and fault.code in ("columns", "data") for fault in faults)
+    if asks_questions and not is_unclear:
+        faults += [*_find_unmet_needs(spec, parts), *_find_own_answers(spec, parts)]
+    diagnostics = sorted(faults, key=lambda fault: (fault.path, fault.position, fault.message))
     if any(fault.severity == "error" for fault in diagnostics):
         raise SpecError(diagnostics)
     return tuple(diagnostics)
@@ -97,8 +106,6 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     yield from _find_self_judging(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_asked_sources(spec, parts)
-    yield from _find_unmet_needs(spec, parts)
-    yield from _find_own_answers(spec, parts)
     mixes, faults = _read_mixes(spec)
     yield from faults
     yield from _find_unknown_columns(spec, parts)
@@ -217,8 +224,10 @@ def _advise_need(parts: SpecPlugins, lacking: Part) -> str:
 def _find_own_answers(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     """A diagnostic for each system whose answers are read from the column that has the gold answers of a dataset.
 
-    A spec that names the column in both places means it.
+    A system that names the column means it.
     """
+    if not any("reference" in _list_needs(metric) for metric in parts.metrics.values()):
+        return
     files = {file.path for dataset in parts.datasets.values() for file in dataset.inputs()}
     for name, system in parts.systems.items():
         for dataset_name, dataset in parts.datasets.items():
@@ -227,10 +236,7 @@ def _find_own_answers(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             gold = {(_place_of(dataset, one), one.columns.get("reference")) for one in _describe_files(dataset)}
             said = {(_place_of(system, one), one.columns.get("answer")) for one in _describe_files(system)}
             for path, column in gold & said:
-                is_meant = all(getattr(plugin.node.columns, part, None) for plugin, part in (
-                    (dataset, "reference"), (system, "answer")
-                ))
-                if column is not None and not is_meant:
+                if column is not None and system.node.columns.answer is None:
                     message = (
                         f"the answers are read from '{column}' of {path.name}, which '{dataset_name}' takes for the "
                         "gold answers: every answer would be right"

@@ -64,7 +64,7 @@ def read_remarks(path: Path) -> dict[str, Any]:
         return {}
     try:
         return read_document(path).remarks
-    except NotOneDocumentError:
+    except (NotOneDocumentError, row_shapes.OtherFilesError):
         return {}
 
 

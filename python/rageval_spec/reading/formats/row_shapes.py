@@ -7,16 +7,19 @@ conversation.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rageval_spec.data.samples import MESSAGES, find_question, read_turns
+from rageval_spec.errors import DataError
 from rageval_spec.reading.formats.column_layouts import QUESTIONS
 from rageval_spec.wording import count_noun
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "queries", "rows", "data", "tests", "results")
 """Keys under which a document that is an object may keep its rows."""
+_FILE = re.compile(r"file://|[^\s:]+\.(?:csv|tsv|json|jsonl|yaml|yml)$")
 _CONFIGURED = frozenset({"tests", "results"})
 """Keys of files that also hold a tool's configuration, in which there can be credentials."""
 _DESCRIPTIVE = frozenset({"version", "created", "createdAt", "created_at", "name", "description", "metadata", "tags"})
@@ -26,6 +29,20 @@ LONGEST_REMARK = 10_000
 
 class ShapeError(ValueError):
     """A document has rows that do not fit together. The message says why."""
+
+
+class OtherFilesError(DataError):
+    """The rows of a promptfoo configuration are in other files.
+
+    Attributes:
+        names: the files, as the document names them; `*` stands for any characters.
+        document: what the configuration says besides.
+    """
+
+    def __init__(self, names: Sequence[str], document: Mapping[str, Any]) -> None:
+        """`names` and `document` are as the attributes."""
+        self.names, self.document = tuple(names), document
+        super().__init__(f"the tests are in other files: {', '.join(names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +65,9 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> RowShape:
     """The shape of a parsed document.
 
     Raises:
-        ShapeError: it is neither an object nor a list of objects; its columns have different lengths.
+        ShapeError: it is neither an object nor a list of objects; its columns have different lengths; some of its
+            tests are in other files.
+        OtherFilesError: all of its tests are in other files.
     """
     if isinstance(value, list):
         return RowShape("list", path)
@@ -62,8 +81,8 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> RowShape:
             return find_shape(inner, (*path, key))
     if (column := _find_column(value)) is not None:
         return RowShape("columns", path, column)
-    if (elsewhere := _find_elsewhere(value)) is not None:
-        raise ShapeError(f"the tests are in another file, {elsewhere}; name that one in 'path'")
+    if elsewhere := _list_elsewhere(value):
+        raise OtherFilesError(elsewhere, value)
     return RowShape("single", path)
 
 
@@ -116,11 +135,14 @@ def find_remarks(shape: RowShape, document: Any) -> dict[str, Any]:
     }
 
 
-def _find_elsewhere(value: Mapping[str, Any]) -> str | None:
-    """The file that holds the tests of a promptfoo configuration, or the first of several."""
+def _list_elsewhere(value: Mapping[str, Any]) -> list[str]:
+    """The files that hold the tests of a promptfoo configuration."""
     tests = value.get("tests")
-    first = tests[0] if isinstance(tests, list) and tests else tests
-    return first if isinstance(first, str) and first.startswith("file://") else None
+    listed = tests if isinstance(tests, list) else [tests]
+    named = [one for one in listed if isinstance(one, str) and _FILE.match(one)]
+    if named and len(named) < len(listed):
+        raise ShapeError(f"some tests are in other files, such as {named[0]}, and some are here; put all in files")
+    return named
 
 
 def _is_split(value: Mapping[str, Any]) -> bool:
