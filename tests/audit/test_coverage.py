@@ -6,8 +6,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from rageval_spec.audit.audit_findings import AuditCheck
-from rageval_spec.audit.coverage import check_age, check_judgements, check_questions, check_references, read_date
+from rageval_spec.audit.coverage import (
+    check_age,
+    check_gold,
+    check_judgements,
+    check_questions,
+    check_references,
+    find_mojibake,
+    read_date,
+)
 from rageval_spec.audit.question_set import AuditedQuestion
 from rageval_spec.generation.documents import read_documents
 from tests.plugins import build_dataset
@@ -115,3 +125,79 @@ def test_a_generated_question_is_outdated_once_its_document_has_another_version(
     ]  # fmt: skip
     assert found[0].message == "its document 'a.md' has changed since the question was made"
     assert found[2].message.endswith(f": version 2025-01-01 then, {versions['b.md']} now")
+
+
+def codes(*questions: AuditedQuestion) -> list[str]:
+    return [found.code for found in check_gold(wrap(list(questions))).findings]
+
+
+@pytest.mark.parametrize(
+    "text", ["TODO", "TODO: ask Ann", "tbd", "TBD.", "N/A", "n/a", "???", "...", "-", "<answer>", "{{ answer }}", "[?]"]
+)
+def test_a_reference_that_is_still_to_be_written_is_an_error(text: str) -> None:
+    assert codes(AuditedQuestion("q1", "Who?", "", (text,))) == ["placeholder"]
+
+
+@pytest.mark.parametrize(
+    "text", ["42", "None", "Paris", "the null hypothesis", "Todo lists", "Nan Goldin", "C", "TODO is an app", "5 [kg]"]
+)
+def test_short_and_odd_references_are_no_placeholders(text: str) -> None:
+    assert codes(AuditedQuestion("q1", "Who?", "", (text,))) == []
+
+
+def test_a_refusal_is_a_reference_only_of_an_unanswerable_question() -> None:
+    text = "I'm sorry, but I don't know."
+    assert codes(AuditedQuestion("q1", "Who?", "", (text,))) == ["refusal"]
+    assert codes(AuditedQuestion("q1", "Who?", "", (text,), answerable=False)) == []
+    assert codes(AuditedQuestion("q1", "Who?", "", ("He said that he did not know the king.",))) == []
+
+
+WORDS = [
+    "caf\u00e9",
+    "\u00fcber",
+    "don\u2019t",
+    "5 \u20ac",
+    "\u041f\u0440\u0438\u0432\u0435\u0442",
+    "\u65e5\u672c\u8a9e",
+]
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1251"])
+def test_text_read_in_a_wrong_encoding_is_found_and_right_text_is_not(word: str, encoding: str) -> None:
+    assert find_mojibake(word) is None
+    try:
+        wrong = word.encode().decode(encoding)
+    except UnicodeDecodeError:
+        return
+    assert find_mojibake(f"a {wrong} b") is not None
+    assert codes(AuditedQuestion("q1", "Who?", "", (wrong,)))[:1] == ["mojibake"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_double"),
+    [
+        ("Who wrote the book? When did it appear?", True),
+        ("When and where was it built?", True),
+        ("Who wrote it, and when did it appear?", True),
+        (
+            "\u8c01\u5199\u4e86\u8fd9\u672c\u4e66\uff1f\u5b83\u662f\u4ec0\u4e48\u65f6\u5019\u51fa\u7248\u7684\uff1f",
+            True,
+        ),
+        ("Who wrote the book that appeared in 1900 and won a prize?", False),
+        ("Really? Who wrote the book?", False),
+        ("Tell me who wrote it.", False),
+    ],
+)
+def test_two_questions_in_one(text: str, is_double: bool) -> None:
+    assert codes(AuditedQuestion("q1", text, "", ("Ann",))) == (["two_questions"] if is_double else [])
+
+
+def test_a_reference_that_its_document_lacks_is_found_where_the_others_stand_there() -> None:
+    document = ("The notice period is 14 days. Ann wrote it in 1900.",)
+    right = [AuditedQuestion(f"q{n}", "When?", "", (text,), reference_contexts=document)
+             for n, text in enumerate(["14 days", "Ann", "in 1900", "It is 14 days.", "Yes, it is."])]  # fmt: skip
+    wrong = [AuditedQuestion(f"w{n}", "When?", "", (text,), reference_contexts=document)
+             for n, text in enumerate(["30 days"])]  # fmt: skip
+    assert codes(*right, *wrong) == ["unfounded"]
+    assert codes(*right[:1], *wrong) == []  # the references of this set are not taken from documents

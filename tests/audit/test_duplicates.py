@@ -211,6 +211,17 @@ def test_words_with_an_ending_or_a_slip_are_the_same(one: str, other: str, expec
         (["Paris", "Lyon"], ["Lyon"], False),
         (["a refund takes 14 days"], ["Refunds take 14 days"], False),
         ([], ["14 days"], False),
+        (["14 days from the start of the term in 2025"], ["30 days in 2025"], True),
+        (["The notice period of 2025 is 14 days."], ["In 2025, it is 30 days."], True),
+        (["It took 14 days in 2024"], ["It took 14 days in 2025"], True),
+        (["On 14 March 2025"], ["On 15 March 2025"], True),
+        (["March 14, 2025"], ["March 15, 2025"], True),
+        (["5% of 1,200 euros"], ["7% of 1,200 euros"], False),
+        (["14 days"], ["14 days in 2025"], False),
+        (["14 days, or 30 days for companies"], ["30 days"], False),
+        (["5 km (3.1 miles)"], ["5 kilometres"], False),
+        (["two weeks in 2025"], ["three weeks in 2025"], True),
+        (["Super Bowl 50 in 2016"], ["Super Bowl 49 in 2016"], True),
     ],
 )
 def test_gold_answers_contradict_if_none_is_like_another(one: list[str], other: list[str], expected: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit import item_analysis, mix_and_size
 from rageval_spec.audit.audit_findings import AuditCheck, DatasetAudit
-from rageval_spec.audit.coverage import check_age, check_judgements, check_questions, check_references
+from rageval_spec.audit.coverage import check_age, check_gold, check_judgements, check_questions, check_references
 from rageval_spec.audit.duplicates import Embed, check_leaks, check_overlap, check_repeats
 from rageval_spec.audit.question_set import AuditedQuestions, MetricValues, Outputs
 from rageval_spec.audit.unjudged_documents import TITLE as UNJUDGED
@@ -60,6 +60,7 @@ def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: 
         check_questions(questions),
         *check_repeats(questions, material.embed, material.compared),
         check_references(questions),
+        check_gold(questions),
         check_judgements(questions),
         check_leaks(questions),
         check_overlap(questions, train and train[0], train[1] if train else ""),

@@ -5,14 +5,24 @@ Nothing can score a question without text, gold answer or relevant document.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity
-from rageval_spec.audit.question_set import AuditedQuestion, AuditedQuestions
+from rageval_spec.audit.question_set import (
+    AuditedQuestion,
+    AuditedQuestions,
+    drop_fillers,
+    find_numbers,
+    is_yes_or_no,
+    split_compared_words,
+    write_digits,
+)
 from rageval_spec.errors import DataError
+from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.reading.question_files import spell_alike
 from rageval_spec.reading.rows import read_rows
 
@@ -65,6 +75,121 @@ def check_references(questions: AuditedQuestions) -> AuditCheck:
         for one in lacking
     ]
     return AuditCheck("references", title, tuple(findings))
+
+
+_PLACEHOLDER = re.compile(
+    r"\W*(?:TODO|TBD|TBC|FIXME|XXX+|tbd|todo|xxx+|[nN]/[aA]|NA|null|nan|lorem ipsum)\b"
+    r"(?!\s+(?:app|list|is|was|are)\b).*"
+    r"|\s*(?:<[^<>]*>|\{\{?[^{}]*\}?\}|\[[^\[\]]*\])\s*|\W*",
+    re.DOTALL,
+)
+"""A mark that the answer is still to be written, brackets around all of it, or no letter and no digit."""
+_MARKS = "?\uff1f\u061f"
+_QUESTION = re.compile(rf"[^{_MARKS}]+[{_MARKS}]+")
+_ASKING = "what|when|where|who|whom|whose|why|how|which"
+_SECOND = re.compile(rf"\b(?:{_ASKING})\b.*\b(?:and|or)\s+(?:{_ASKING})\b", re.IGNORECASE | re.DOTALL)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]{2,}")
+_LEAST_FOUND = 0.5
+"""The share of a reference's words that its documents have at least."""
+_USUALLY_FOUND = 0.8
+"""The share of references that stand in their documents in a set that takes its references from there."""
+
+
+def check_gold(questions: AuditedQuestions) -> AuditCheck:
+    """The check `gold`: references that cannot be right, and questions that no single reference answers.
+
+    They are placeholders, refusals of questions that have an answer, texts in a wrong encoding, references that do not
+    stand in their documents, and two questions in one.
+    """
+    findings = [
+        found
+        for question in questions.questions
+        for found in (*_find_placeholders(question), *_find_mojibake(question), *_find_two_questions(question))
+    ]
+    return AuditCheck("gold", "Doubtful questions and references", (*findings, *_find_unfounded(questions)))
+
+
+def _find_placeholders(question: AuditedQuestion) -> Iterator[AuditFinding]:
+    for text in question.references:
+        if _PLACEHOLDER.fullmatch(text):
+            message = f"the reference {_quote(text)} is a placeholder"
+            advice = "write the gold answer; every answer is compared with the placeholder now"
+            yield AuditFinding("placeholder", "error", message, advice, (question.row,))
+        elif question.answerable is not False and find_bare_refusal(text) is not None:
+            message = f"the reference declines to answer: {_quote(text)}"
+            advice = "set 'answerable' to false, or write the gold answer"
+            yield AuditFinding("refusal", "warning", message, advice, (question.row,))
+
+
+def _find_mojibake(question: AuditedQuestion) -> Iterator[AuditFinding]:
+    named = [("question", question.text), *(("reference", text) for text in question.references)]
+    for what, text in (*named, *(("reference context", text) for text in question.reference_contexts)):
+        if (wrong := find_mojibake(text)) is not None:
+            message = f"the {what} was read in a wrong encoding: it has {_quote(wrong)}"
+            advice = "write the file anew from its source, as UTF-8"
+            yield AuditFinding("mojibake", "warning", message, advice, (question.row,))
+            return
+
+
+def find_mojibake(text: str) -> str | None:
+    """The first signs of a text that are UTF-8 read in another encoding, or that were lost; None without any.
+
+    Letters of one script are no valid UTF-8 when they are written in the encodings of Windows, so that signs which are
+    valid have come about by reading UTF-8 in the wrong one.
+    """
+    if "\ufffd" in text:
+        return "\ufffd"
+    for found in _NOT_ASCII.finditer(text):
+        for encoding in ("cp1252", "latin-1", "cp1251"):
+            try:
+                found.group().encode(encoding).decode("utf-8")
+            except UnicodeError:
+                continue
+            return found.group()
+    return None
+
+
+def _find_two_questions(question: AuditedQuestion) -> Iterator[AuditFinding]:
+    asked = [part for part in _QUESTION.findall(question.text) if len(split_compared_words(part)) > 2]
+    if len(asked) > 1 or (asked and _SECOND.search(asked[-1])):
+        message = "asks two things in one"
+        advice = "make two questions of it: an answer to one of them is neither right nor wrong"
+        yield AuditFinding("two_questions", "info", message, advice, (question.row,))
+
+
+def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
+    """References whose words or numbers their documents lack, in a set whose references mostly stand there."""
+    wanted = {doc_id for question in questions.questions for doc_id in question.relevant_ids}
+    corpus = questions.collection.corpus if wanted else None
+    texts: dict[str, str] = {}
+    for doc_id, title, text in () if corpus is None else corpus.iter_rows():
+        if doc_id in wanted:
+            texts[doc_id] = f"{title or ''} {text}"
+    judged, unfounded = 0, []
+    for question in questions.questions:
+        own = [*(texts[doc_id] for doc_id in question.relevant_ids if doc_id in texts), *question.reference_contexts]
+        split = [drop_fillers(split_compared_words(text)) for text in question.references]
+        if not own or question.answerable is False or not any(split) or any(map(is_yes_or_no, split)):
+            continue
+        judged += 1
+        known = {word for text in own for word in write_digits(split_compared_words(text))}
+        if not any(_is_founded(write_digits(words), known) for words in split if words):
+            unfounded.append(question)
+    if judged - len(unfounded) < _USUALLY_FOUND * judged:
+        return
+    for question in unfounded:
+        message = f"the reference {_quote(question.references[0])} does not stand in its documents"
+        advice = "correct the reference, or the documents that are named for it"
+        yield AuditFinding("unfounded", "warning", message, advice, (question.row,))
+
+
+def _is_founded(words: Sequence[str], known: set[str]) -> bool:
+    is_there = all(number in known for number in find_numbers(words))
+    return is_there and sum(word in known for word in words) >= _LEAST_FOUND * len(words)
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
 
 
 def check_judgements(questions: AuditedQuestions) -> AuditCheck:

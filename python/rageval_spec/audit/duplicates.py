@@ -446,10 +446,33 @@ def _differs(one: Sequence[str], other: Sequence[str]) -> bool:
     numbers = question_set.find_numbers(one), question_set.find_numbers(other)
     if all(numbers) and not numbers[0] & numbers[1]:
         return True
+    if _differ_in_a_number(one, other) or _differ_in_a_number(other, one):
+        return True
     joined = "".join(one), "".join(other)
     return question_set.find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
 
 
+def _differ_in_a_number(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether both say a number of the same thing, and each says one that the other does not: 14 days and 30 days."""
+    shared = question_set.find_numbers(one) & question_set.find_numbers(other)
+    own, theirs = (
+        [(word, _find_unit(side, at)) for at, word in enumerate(side) if word[0].isdigit() and word not in shared]
+        for side in (one, other)
+    )
+    return any(unit & another for _, unit in own for _, another in theirs)
+
+
+def _find_unit(words: Sequence[str], at: int) -> frozenset[str]:
+    """What a number counts or belongs to: the words after it, and the one before; a year without others is one."""
+    after = [word for word in words[at + 1 : at + 3] if not word[0].isdigit()]
+    near = [*after, *(word for word in words[max(at - 1, 0) : at] if len(word) > 3)]
+    unit = {word.removesuffix("s") for word in near if word.isalpha() and len(word) > 1 and word not in _LINKS}
+    is_year = len(words[at]) == 4 and words[at].isdigit() and words[at][:2] in ("17", "18", "19", "20")
+    return frozenset({*unit, *({"year"} if is_year else ())})
+
+
+_LINK_WORDS = "in on at of by to and or from for since until im am und en et du au al del dal il"
+_LINKS = frozenset(_LINK_WORDS.split())
 _SIZE = 4
 _BANDS, _ROWS = 16, 4
 _HASHES = _BANDS * _ROWS
