@@ -380,6 +380,8 @@ Cause = Literal["retrieval", "generation", "both", "lucky", "fine", "undecided"]
 
 
 JUDGED_DOCUMENTS = "judged documents"
+NOT_MEASURED = "not measured"
+"""What `Diagnosis.retrieval` says where nothing measures retrieval."""
 """What decided about retrieval if no metric did: whether any relevant document is among the contexts."""
 
 
@@ -414,8 +416,10 @@ class Diagnosis:
     """The causes of all questions, counted.
 
     Attributes:
-        retrieval: the metric that decided whether the contexts have what was needed, or `JUDGED_DOCUMENTS`.
-        correctness: the metric that decided whether the answer is right.
+        retrieval: the metric that decided whether the contexts have what was needed, or `JUDGED_DOCUMENTS`, or
+            `NOT_MEASURED`: then a wrong answer that is faithful had a wrong context, and one that is not is invented.
+        correctness: the metric that decided whether the answer is right. For `token_f1`, the words of short gold
+            answers that the answer has, and the numbers and names of longer ones, decide as well.
         faithfulness: the metric that decided whether it is faithful to its contexts; None if the spec has none.
         wrong_below, right_from: the thresholds between which nothing is decided.
         counts: for each dataset and system, one for each cause that occurs, then the same for each slice.
@@ -449,8 +453,8 @@ _NEEDED: Mapping[Cause, str] = {
 
 
 def _quote(name: str, values: Mapping[str, float | None], judged: str) -> str:
-    if name == JUDGED_DOCUMENTS:
-        return judged
+    if name in (JUDGED_DOCUMENTS, NOT_MEASURED):
+        return judged if name == JUDGED_DOCUMENTS else ""
     value = values.get(name)
     return f"{name} has no value" if value is None else f"{name} is {value:.2f}"
 

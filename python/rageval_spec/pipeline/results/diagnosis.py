@@ -10,8 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, Advice, Cause, CauseCount, Diagnosis, Interval
-from rageval_spec.statistics.intervals import find_wilson_interval
+from rageval_spec.data.outcomes import (
+    JUDGED_DOCUMENTS,
+    NOT_MEASURED,
+    Advice,
+    Cause,
+    CauseCount,
+    Diagnosis,
+    Interval,
+    Note,
+)
+from rageval_spec.pipeline.results.answer_words import decide_by_words
+from rageval_spec.statistics.intervals import find_exact_interval, find_wilson_interval
 from rageval_spec.statistics.weighted_clusters import find_share, lay_out
 
 if TYPE_CHECKING:
@@ -20,16 +30,18 @@ if TYPE_CHECKING:
     from rageval_spec.data.datasets import Design
     from rageval_spec.data.evaluation import Aggregate
     from rageval_spec.pipeline.execution.execution import Execution
+    from rageval_spec.pipeline.values.sample_tables import SampleParts
     from rageval_spec.spec.blocks.gates import NamedMetric
     from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """A diagnosis (None if there can be none), and the causes by dataset and system: `query_id, cause`."""
+    """A diagnosis (None if there can be none), the causes by dataset and system (`query_id, cause`), and notes."""
 
     diagnosis: Diagnosis | None = None
     causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
 
 def diagnose(
@@ -42,7 +54,7 @@ def diagnose(
     """Sort the questions of all systems that answer.
 
     There is no diagnosis if no metric of the spec says whether answers are right, or if neither a metric nor judged
-    documents say whether contexts have what was needed.
+    documents say whether contexts have what was needed, nor a metric whether answers are faithful to them.
 
     Args:
         spec: its `diagnosis:` names metrics and thresholds.
@@ -57,19 +69,47 @@ def diagnose(
     if choice is None or not answered:
         return Diagnosed()
 
+    words = {metric.name: metric.node.use for metric in spec.metrics}
+    right = (
+        _read_words(list(answered.values()), spec.diagnosis) if words.get(choice.correctness) == "token_f1" else None
+    )
     needs_judged = choice.retrieval == JUDGED_DOCUMENTS
     judged = {cell: find_judged_contexts(part.answers, part.qrels) for cell, part in answered.items() if needs_judged}
-    causes = find_causes(execution.values, choice, spec.diagnosis, judged)
+    causes = find_causes(execution.values, choice, spec.diagnosis, judged, right)
     counts = list(count_causes(causes, spec.statistics.confidence, designs=designs))
     for name, rows in _split_by_slice(causes, slices):
         counts += count_causes(rows, spec.statistics.confidence, name, designs)
-    words = {metric.name: metric.node.use for metric in spec.metrics}
-    advice = tuple(advise(causes, aggregates, words))
+    advice = tuple(advise(causes, aggregates, words, spec.statistics.confidence))
     of_cells = causes.partition_by("dataset", "system", as_dict=True, maintain_order=True)
     labels = {
         (str(dataset), str(system)): rows.select("query_id", "cause") for (dataset, system), rows in of_cells.items()
     }
-    return Diagnosed(_describe(spec, choice, tuple(counts), advice), labels)
+    lacks = choice.retrieval == NOT_MEASURED
+    return Diagnosed(_describe(spec, choice, tuple(counts), advice), labels, (_NO_RETRIEVAL,) if lacks else ())
+
+
+_NO_RETRIEVAL = Note(
+    "diagnosis",
+    "nothing measures retrieval, so the diagnosis takes a wrong answer that is faithful to its contexts for a fault of "
+    "retrieval, and one that is not for an invented answer; add context_recall, or judged documents, to know",
+)
+
+
+def _read_words(parts: Sequence[SampleParts], node: DiagnosisNode) -> pl.DataFrame:
+    """`dataset, system, query_id, decided`: whether each answer has what its gold answers say, by their words."""
+    import polars as pl
+
+    rows: list[tuple[str, str, str, bool | None]] = []
+    for part in parts:
+        if part.references is None:
+            continue
+        asked = part.answers.select("query_id", "answer").join(part.references, on="query_id", how="inner")
+        asked = asked.join(part.queries.select("query_id", "text"), on="query_id", how="left")
+        for query_id, answer, references, text in asked.select("query_id", "answer", "references", "text").iter_rows():
+            if answer is not None and references:
+                decided = decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
+                rows.append((part.dataset, part.system, query_id, decided))
+    return pl.DataFrame(rows, schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean}, orient="row")
 
 
 def _describe(
@@ -93,7 +133,11 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 def find_causes(
-    values: pl.DataFrame, choice: DecidingMetrics, node: DiagnosisNode, judged: Mapping[tuple[str, str], pl.DataFrame]
+    values: pl.DataFrame,
+    choice: DecidingMetrics,
+    node: DiagnosisNode,
+    judged: Mapping[tuple[str, str], pl.DataFrame],
+    right: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The cause of each question of each system that has the metric of correctness.
 
@@ -102,6 +146,8 @@ def find_causes(
         choice: the metrics that decide.
         node: the thresholds.
         judged: for each dataset and system, `find_judged_contexts`; read if `choice.retrieval` says so.
+        right: `dataset, system, query_id, decided`, which decide in the place of the metric of correctness; None to
+            let its values decide.
 
     Returns:
         `dataset, system, query_id, cause, is_refusal`, in the order of `values`. `is_refusal` says that the answer has
@@ -110,13 +156,16 @@ def find_causes(
     import polars as pl
 
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
+    if right is not None:
+        table = table.drop("right").join(right, on=_KEY, how="left", maintain_order="left").rename({"decided": "right"})
     found = (
         _read_judged(judged) if choice.retrieval == JUDGED_DOCUMENTS else _read_metric(values, choice.retrieval, node)
     )
     faithful = _read_metric(values, choice.faithfulness, node, with_status=True)
     table = table.join(found.rename({"decided": "found"}), on=_KEY, how="left", maintain_order="left")
     table = table.join(faithful.rename({"decided": "faithful"}), on=_KEY, how="left", maintain_order="left")
-    return table.select(*_KEY, cause=_name_cause(), is_refusal=(pl.col("status") == "unscorable").fill_null(False))
+    cause = _name_cause_without_retrieval() if choice.retrieval == NOT_MEASURED else _name_cause()
+    return table.select(*_KEY, cause=cause, is_refusal=(pl.col("status") == "unscorable").fill_null(False))
 
 
 def _decide(node: DiagnosisNode) -> pl.Expr:
@@ -161,6 +210,19 @@ def _name_cause() -> pl.Expr:
     return cause.otherwise(pl.lit("undecided"))
 
 
+def _name_cause_without_retrieval() -> pl.Expr:
+    """The likeliest cause where nothing measures retrieval: faithful but wrong means wrong contexts."""
+    import polars as pl
+
+    right, faithful = pl.col("right"), pl.col("faithful")
+    cause = (
+        pl.when(~right & faithful).then(pl.lit("retrieval"))
+        .when(~right & ~faithful).then(pl.lit("generation"))
+        .when(right & faithful).then(pl.lit("fine"))
+    )  # fmt: skip
+    return cause.otherwise(pl.lit("undecided"))
+
+
 def count_causes(
     causes: pl.DataFrame,
     confidence: float,
@@ -196,7 +258,7 @@ FAITHFULNESS = ("faithfulness",)
 
 
 class DecidingMetrics(NamedTuple):
-    """The names of the metrics that decide; `retrieval` can be `JUDGED_DOCUMENTS`, `faithfulness` None."""
+    """The metrics that decide; `retrieval` can be `JUDGED_DOCUMENTS` or `NOT_MEASURED`, `faithfulness` None."""
 
     retrieval: str
     correctness: str
@@ -213,9 +275,10 @@ def choose_metrics(
     """
     retrieval = node.retrieval or _find(metrics, RETRIEVAL) or (JUDGED_DOCUMENTS if has_judgements else None)
     correctness = node.correctness or _find(metrics, CORRECTNESS)
-    if retrieval is None or correctness is None:
+    faithfulness = node.faithfulness or _find(metrics, FAITHFULNESS)
+    if correctness is None or (retrieval is None and faithfulness is None):
         return None
-    return DecidingMetrics(retrieval, correctness, node.faithfulness or _find(metrics, FAITHFULNESS))
+    return DecidingMetrics(retrieval or NOT_MEASURED, correctness, faithfulness)
 
 
 def _find(metrics: Sequence[NamedMetric], words: Sequence[str]) -> str | None:
@@ -245,34 +308,51 @@ def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> p
 
 
 _HIGH, _LOW = 0.7, 0.5
-_OFTEN = 0.2
+_OFTEN, _HALF = 0.2, 0.5
 """The share of questions from which luck is worth a remark."""
 
 
-def advise(causes: pl.DataFrame, aggregates: Sequence[Aggregate], words: Mapping[str, str]) -> Iterator[Advice]:
+def advise(
+    causes: pl.DataFrame, aggregates: Sequence[Aggregate], words: Mapping[str, str], confidence: float = 0.95
+) -> Iterator[Advice]:
     """At most one sentence for each dataset and system.
+
+    It says what to improve first only if an exact test says that this is the cause of more than half of the wrong
+    answers.
 
     Args:
         causes: the table from `find_causes`.
         aggregates: the means of all metrics.
         words: the word of each metric (`conciseness`), by its name.
+        confidence: that of the test.
     """
     means = {(a.dataset, a.system, words.get(a.metric, "")): a.mean for a in aggregates if a.mean is not None}
     for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):
         of_system = {word: mean for (d, s, word), mean in means.items() if (d, s) == (dataset, system)}
-        sentence = _choose(rows, of_system)
+        sentence = _choose(rows, of_system, confidence)
         if sentence is not None:
             yield Advice(str(dataset), str(system), sentence)
 
 
-def _choose(rows: pl.DataFrame, means: Mapping[str, float]) -> str | None:
+def _choose(rows: pl.DataFrame, means: Mapping[str, float], confidence: float) -> str | None:
     found = dict(rows["cause"].value_counts().iter_rows())
     lacking, generated = found.get("retrieval", 0) + found.get("both", 0), found.get("generation", 0)
     wrong = lacking + generated
-    if wrong and lacking >= generated:
+    share = find_exact_interval(lacking, wrong, confidence)
+    if share is not None and share.low > _HALF:
         return _blame_retrieval(lacking, wrong, means)
-    if wrong:
+    if share is not None and share.high < _HALF:
         return _blame_generation(rows, generated, wrong, means)
+    if wrong == 1:
+        which = "did not get what it needed" if lacking else "had what it needed in its contexts"
+        return f"the one wrong answer {which}: too few to say what to improve first"
+    if wrong:
+        every = find_exact_interval(wrong, wrong, confidence)
+        why = "too even" if every is not None and every.low > _HALF else "too few"
+        return (
+            f"{lacking} of {wrong} wrong answers did not get what they needed, and {generated} had it: {why} to say "
+            "what to improve first"
+        )
     lucky = found.get("lucky", 0)
     if lucky >= _OFTEN * rows.height:
         are, their = ("is", "its") if lucky == 1 else ("are", "their")
@@ -284,7 +364,7 @@ def _choose(rows: pl.DataFrame, means: Mapping[str, float]) -> str | None:
 
 
 def _blame_retrieval(lacking: int, wrong: int, means: Mapping[str, float]) -> str:
-    start = f"{_count(lacking, wrong)} did not get what {'they' if wrong > 1 else 'it'} needed"
+    start = f"{lacking} of {wrong} wrong answers did not get what they needed"
     if means.get("context_precision", 1.0) < _LOW:
         return f"{start}, and few contexts are useful: try a reranker or a better retriever first"
     return f"{start}: improve retrieval first, with more documents, a hybrid of retrievers or a reranker"
@@ -293,16 +373,10 @@ def _blame_retrieval(lacking: int, wrong: int, means: Mapping[str, float]) -> st
 def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Mapping[str, float]) -> str:
     import polars as pl
 
-    they, their = ("they", "their") if wrong > 1 else ("it", "its")
-    start = f"{_count(generated, wrong)} had what {they} needed in {their} contexts"
+    start = f"{generated} of {wrong} wrong answers had what they needed in their contexts"
     refused = rows.filter((pl.col("cause") == "generation") & pl.col("is_refusal")).height
     if 2 * refused > generated:
-        which = "it refuses" if generated == 1 else f"{refused} of them refuse"
-        return f"{start}, and {which}: loosen the prompt first"
+        return f"{start}, and {refused} of them refuse: loosen the prompt first"
     if means.get("completeness", 0.0) >= _HIGH and means.get("conciseness", 1.0) < _LOW:
         return f"{start}, and answers say more than was asked: retrieve fewer documents first"
     return f"{start}: tighten the prompt or try a stronger model first"
-
-
-def _count(part: int, wrong: int) -> str:
-    return f"{part} of {wrong} wrong answers" if wrong > 1 else "the one wrong answer"

@@ -114,6 +114,7 @@ def judge_values(
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
     )
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
+    found += diagnosed.notes
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
