@@ -122,7 +122,7 @@ def make_case(form: str, kind: str, one: Question, questions: Sequence[Question]
     }
     answer = next(text for word, text in said.items() if word in kind)
     missing = (other.document, drawn.choice(apart).document)
-    contexts = (one.document, other.document) if EXPECTED[kind] in ("fine", "generation") else missing
+    contexts: tuple[str, ...] = (one.document, other.document) if EXPECTED[kind] in ("fine", "generation") else missing
     if kind == "fact swapped":
         contexts = (one.document, drawn.choice([q for q in apart if other.gold not in q.document]).document)
     if kind == "nothing found, invented":
@@ -221,11 +221,11 @@ def main() -> None:
     print(
         f"Answers called right or wrong, on the half that sets the bounds and on the other ({len(cases) // 2} each).\n"
     )
-    rows = set_bounds(cases)
-    chosen = next(row for row in rows if row[:3] == (SHORT, 0.5, 0.7))
-    header = ("words of a short gold answer", "wrong below", "right from")
-    header += ("wrongly", "undecided", "rightly", "the other half: wrongly", "undecided", "rightly")
-    print_table(header, [*rows[:5], *([] if chosen in rows[:5] else [chosen])])
+    bounds = set_bounds(cases)
+    chosen = next(row for row in bounds if row[:3] == (SHORT, 0.5, 0.7))
+    header = ("words of a short gold answer", "wrong below", "right from", *("wrongly", "undecided", "rightly"))
+    of_other_half = ("the other half: wrongly", "undecided", "rightly")
+    print_table((*header, *of_other_half), [*bounds[:5], *([] if chosen in bounds[:5] else [chosen])])
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_what_promptfoo_says_of_all_tests_counts_for_each(tmp_path: Path) -> Non
 
 def test_a_variable_in_another_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "golden.yaml").write_text("tests:\n- vars: {question: file://q.txt}\n")
-    with pytest.raises(DataError, match=r"golden\.yaml:2: the variable 'question' is in another file, file://q\.txt"):
+    with pytest.raises(DataError, match=r"golden\.yaml:2: file://q\.txt: no such file"):
         assert build_dataset("yaml", tmp_path, path="golden.yaml").open().queries is not None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from rageval_spec.data.traces import Document, TraceLink
 from rageval_spec.exchange.shared.row_files import build_trace
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError
+from tests.command_line import invoke
 
 
 def build(**row: Any) -> Any:
@@ -49,3 +52,12 @@ def test_without_an_id_the_number_of_the_row_is_the_id() -> None:
 def test_what_cannot_be_read_is_named(row: dict[str, Any], message: str) -> None:
     with pytest.raises(UnusableReplyError, match=message):
         build(**row)
+
+
+@pytest.mark.parametrize("gold", ["groundTruthAnswer", "Ground Truth", "expected_response"])
+def test_the_gold_answer_of_a_row_is_known_in_any_spelling_and_answer_is_the_systems(tmp_path: Path, gold: str) -> None:
+    row = {"question": "Who?", gold: "A", "answer": "X", "retrievedContexts": ["c"]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
+    assert invoke("import", "huggingface", tmp_path / "log.jsonl", "-o", tmp_path / "out.jsonl").exit_code == 0
+    found = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (found["answer"], found["contexts"], found["reference"]) == ("X", ["c"], "A")

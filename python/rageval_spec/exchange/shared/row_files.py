@@ -17,7 +17,8 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
 from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
-from rageval_spec.reading.question_files import REFERENCE_CONTEXTS, REFERENCES, answers_in, contexts_in
+from rageval_spec.reading.question_files import REFERENCE_CONTEXTS, REFERENCES, answers_in, contexts_in, normalise
+from rageval_spec.reading.row_sources import list_aliases
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
@@ -78,7 +79,9 @@ class RowFileSource(TraceSource[RowsNode]):
         """
         is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
-            filled = _fill(place, row) if is_table else row
+            spelled = list_aliases(row)
+            named = {(known if (known := normalise(name)) in spelled else name): row[name] for name in row}
+            filled = _fill(place, named) if is_table else named
             try:
                 yield build_trace(self.tool, place, str(number), self.translate(ask_last_turn(dict(filled))))
             except NoQuestionError as error:
