@@ -60,4 +60,4 @@ def test_the_gold_answer_of_a_row_is_known_in_any_spelling_and_answer_is_the_sys
     (tmp_path / "log.jsonl").write_text(json.dumps(row) + "\n")
     assert invoke("import", "huggingface", tmp_path / "log.jsonl", "-o", tmp_path / "out.jsonl").exit_code == 0
     found = json.loads((tmp_path / "out.jsonl").read_text())
-    assert (found["answer"], found["contexts"], found["reference"]) == ("X", ["c"], "A")
+    assert (found["answer"], found["contexts"], found["reference"]) == ("X", [{"text": "c"}], "A")
