@@ -10,6 +10,7 @@ as `predict: {document}</s>{claim}`, says how a model reads a pair of texts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,20 @@ def find_task(architectures: object) -> Task | None:
     """The task of the first class in `architectures` of config.json that has a known head; None if there is none."""
     names = architectures if isinstance(architectures, (list, tuple)) else ()
     return next((task for name in names for ending, task in _HEADS if str(name).endswith(ending)), None)
+
+
+_HEAD = re.compile(r"For[A-Z]\w*$")
+"""Where the name of a class with a head says what the head is for: `BertForMaskedLM`."""
+
+
+def find_other_head(architectures: object) -> str | None:
+    """The first class in `architectures` of config.json whose head gives none of the tasks; None if one gives a task,
+    or if all are encoders without a head.
+    """
+    names = architectures if isinstance(architectures, (list, tuple)) else ()
+    if find_task(architectures) is not None or any(not _HEAD.search(str(name)) for name in names):
+        return None
+    return next((str(name) for name in names), None)
 
 
 _FOUND: Mapping[Task, str] = {
@@ -168,7 +183,8 @@ ENCODER_FILES = tuple(
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 """Files in which sentence-transformers stores the maximum length; the first that exists counts."""
-CONFIGURATION_FILES = ("config.json", "modules.json", "config_sentence_transformers.json", *ENCODER_FILES)
+MODULES = "modules.json"
+CONFIGURATION_FILES = ("config.json", MODULES, "config_sentence_transformers.json", *ENCODER_FILES)
 """The files of a model's root folder that are read, if they exist."""
 OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm"})
 """Model types whose first positions belong to padding: `pad_token_id` + 1 of them hold no text."""
@@ -240,6 +256,11 @@ class Configuration:
     files: tuple[Path, ...] = ()
 
     @property
+    def says_pooling(self) -> bool:
+        """Whether sentence-transformers files say how the encoder's tokens become a vector, whatever head it had."""
+        return any(path.name == MODULES for path in self.files)
+
+    @property
     def query_prefix(self) -> str:
         """The prefix that the model needs before a query; see `find_prefix`."""
         return find_prefix(self.prompts, self.default_prompt, "query")
@@ -283,7 +304,7 @@ def read_configuration(folder: Path) -> Configuration:
     reader = _Reader(folder)
     config = reader.read("config.json")
     sentence = reader.read("config_sentence_transformers.json")
-    modules = reader.read_list("modules.json")
+    modules = reader.read_list(MODULES)
     encoder = reader.read_first(ENCODER_FILES)
     task = _find_task(config, sentence, modules)
     tokenizer = reader.read("tokenizer_config.json", counted=False)

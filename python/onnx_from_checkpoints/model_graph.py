@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from onnx_from_checkpoints import architectures
 from onnx_from_checkpoints.architectures.shared.contract import Architecture, WantedGraph
-from onnx_from_checkpoints.configuration import Task, find_task
+from onnx_from_checkpoints.configuration import Task, find_other_head, find_task
 from onnx_from_checkpoints.errors import UnsupportedModel
 
 if TYPE_CHECKING:
@@ -19,13 +18,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@cache
+_MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"), "bert"),
+        "deberta-v2": "deberta",
+        "eurobert": "eurobert",
+        "modernbert": "modernbert",
+        "nomic_bert": "nomic_bert",
+        **dict.fromkeys(("mt5", "t5", "umt5", "HHEMv2", "HHEMv2Config"), "t5"),
+    }
+)
+"""The module in `architectures` that builds each `model_type`. It is written here because `check_buildable` may import
+none of them."""
+_PUBLISHED_AS_CODE = frozenset({"eurobert", "nomic_bert", "HHEMv2", "HHEMv2Config"})
+"""Architectures whose models come with code in their repositories, from which the modules here were made."""
+
+
 def list_architectures() -> Mapping[str, Architecture]:
     """The modules in `architectures`, by each `model_type` that they build, sorted."""
-    names = (module.name for module in pkgutil.iter_modules(architectures.__path__) if not module.ispkg)
-    modules = [cast("Architecture", import_module(f"{architectures.__name__}.{name}")) for name in names]
-    found = {model_type: module for module in modules for model_type in module.MODEL_TYPES}
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType({model_type: _load(_MODULES[model_type]) for model_type in sorted(_MODULES)})
 
 
 def find_architecture(config: Mapping[str, Any]) -> Architecture:
@@ -34,13 +45,63 @@ def find_architecture(config: Mapping[str, Any]) -> Architecture:
     Raises:
         UnsupportedModel: there is none; the message names the supported model types.
     """
-    model_type, known = config.get("model_type"), list_architectures()
-    if not isinstance(model_type, str) or model_type not in known:
+    return _load(_find_module(config))
+
+
+def check_buildable(config: Mapping[str, Any], *, bare: bool = False) -> None:
+    """Refuse what config.json alone shows not to be buildable: another architecture, or a head that no graph has.
+
+    Imports nothing heavy. What only the tensors show, `build_graph` finds.
+
+    Args:
+        config: config.json.
+        bare: as of `build_graph`. The class that the encoder was taken from then does not count.
+
+    Raises:
+        UnsupportedModel: a graph cannot be built; the message says what to name or write instead.
+    """
+    _find_module(config)
+    head = None if bare else find_other_head(config.get("architectures"))
+    if head is not None:
+        raise UnsupportedModel(
+            f"is a {head}, whose head gives neither vectors, nor logits of pairs or tokens; name a model that was "
+            f"trained for that{_OR_CODE}"
+        )
+
+
+def has_foreign_code(config: Mapping[str, Any]) -> bool:
+    """Whether config.json names code of the repository (`auto_map`) for an architecture that transformers has itself.
+
+    Then `model_type` does not say for certain what the model computes.
+    """
+    return bool(find_code(config)) and config.get("model_type") not in _PUBLISHED_AS_CODE
+
+
+def find_code(config: Mapping[str, Any]) -> str:
+    """The class that `auto_map` of config.json names for the model, such as `modeling.NewBert`; "" if it names none."""
+    named = config.get("auto_map")
+    classes = {} if not isinstance(named, Mapping) else {key: name for key, name in named.items() if key in _LOADERS}
+    return next((str(classes[key]) for key in _LOADERS if classes.get(key)), "")
+
+
+_LOADERS = ("AutoModel", "AutoModelForSequenceClassification", "AutoModelForTokenClassification")
+_OR_CODE = ", or an .onnx file, or write `use: sentence_transformers` if sentence-transformers can read it"
+
+
+@cache
+def _load(module: str) -> Architecture:
+    return cast("Architecture", import_module(f"{architectures.__name__}.{module}"))
+
+
+def _find_module(config: Mapping[str, Any]) -> str:
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in _MODULES:
         found = "has no model_type" if model_type is None else f"is not an encoder that can be built: {model_type}"
         raise UnsupportedModel(
-            f"{found}; use a model with an .onnx file, or whose model_type is one of {', '.join(known)}"
+            f"{found}; use a model with an .onnx file, or `use: sentence_transformers` (torch), or a model whose "
+            f"model_type is one of {', '.join(sorted(_MODULES))}"
         )
-    return known[model_type]
+    return _MODULES[model_type]
 
 
 def build_graph(
@@ -51,6 +112,7 @@ def build_graph(
     padded: bool = False,
     tabled: bool = False,
     replies: Sequence[int] = (),
+    bare: bool = False,
 ) -> onnx.ModelProto:
     """Build the graph of an encoder, a sequence classifier or a token classifier.
 
@@ -69,15 +131,26 @@ def build_graph(
         tabled: whether to look up the first layer's queries, keys and values in precomputed tables, if the
             architecture can do so and they are small enough.
         replies: for a text generator that classifies by its first word: the ids of the words that stand for its labels.
+        bare: whether other files, such as those of sentence-transformers, say that only the encoder is meant. The
+            weights may then have a head, which does not count.
 
     Raises:
         UnsupportedModel: the model type is not supported; the message names the supported ones.
-        DamagedFile: a tensor is missing, or its shape does not match the configuration.
+        DamagedFile: a tensor is missing, its shape does not match the configuration, or nothing reads it.
     """
-    wanted = WantedGraph(task or find_task(config.get("architectures")) or "embedding", padded, tabled, tuple(replies))
+    wanted = WantedGraph(
+        task or find_task(config.get("architectures")) or "embedding", padded, tabled, tuple(replies), bare
+    )
+    from onnx_from_checkpoints.weights import Weights
+
     architecture = find_architecture(config)
     if wanted.replies and not getattr(architecture, "WRITES_TEXT", False):
         raise UnsupportedModel(
             f"replies: a {config.get('model_type')} model writes no text, so it cannot classify by replies"
         )
-    return architecture.build(config, weights, wanted)
+    found = Weights(weights, architecture.KNOWN)
+    if bare:
+        found.pass_over_heads()
+    model = architecture.build(config, found, wanted)
+    found.refuse_unread()
+    return model

@@ -11,7 +11,7 @@ import json
 import math
 import mmap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -36,6 +36,12 @@ class Weights:
         found = sorted(name.removesuffix(known) for name in tensors if name.endswith(known))
         self._prefix = found[0] if found else ""
         self._read_names: set[str] = set()
+        self._passed_over: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> Collection[str]:
+        """The full names of all tensors."""
+        return self._tensors.keys()
 
     def read(self, name: str, *shape: int | None) -> Array:
         """A tensor of the encoder as float32; None in `shape` allows any size.
@@ -78,22 +84,38 @@ class Weights:
         """Whether the encoder has a tensor of this name."""
         return self._prefix + name in self._tensors
 
-    def refuse_unread(self, *starts: str, heads: tuple[str, ...] = ()) -> None:
-        """Refuse tensors that nothing has read: the model would run without them.
+    def pass_over(self, *starts: str) -> None:
+        """Say that the tensors of the encoder whose names begin so cannot change what the graph gives."""
+        self._passed_over += tuple(self._prefix + start for start in starts)
 
-        Args:
-            starts: the beginnings of the names of the encoder's tensors that count.
-            heads: the same for a classifier's, whose names have no prefix.
+    def pass_over_heads(self) -> None:
+        """Say that tensors beside the encoder do not count; where its names have no prefix, there are none beside it."""
+        if self._prefix:
+            self._passed_over += tuple(name for name in self._tensors if not name.startswith(self._prefix))
+
+    def refuse_unread(self) -> None:
+        """Refuse tensors that nothing has read or passed over: the model would run without them.
+
+        So a head or a layer of the repository's own code is never left out without a word. Tensors that hold no floats
+        do not count, nor do the frequencies of rotary positions (`inv_freq`), which are computed.
 
         Raises:
-            DamagedFile: there is such a tensor; buffers that are computed or hold no floats do not count.
+            DamagedFile: there is such a tensor; the message names the first ones.
         """
-        counted = (*(self._prefix + start for start in starts), *heads)
-        for name in sorted(self._tensors.keys() - self._read_names):
-            if not name.startswith(counted) or name.endswith("inv_freq"):
-                continue
-            if self._tensors[name].dtype.kind == "f":
-                raise DamagedFile(f"the weights have a tensor '{name}', but a model with this config.json has none")
+        unread = [
+            name
+            for name in sorted(self._tensors.keys() - self._read_names)
+            if not name.startswith(self._passed_over)
+            and not name.endswith("inv_freq")
+            and self._tensors[name].dtype.kind == "f"
+        ]
+        if unread:
+            shown = ", ".join(f"'{name}'" for name in unread[:_MOST_NAMED])
+            more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
+            raise DamagedFile(
+                f"the weights have {shown}{more}, which nothing in a model with this config.json reads; without "
+                f"{'it' if len(unread) == 1 else 'them'}, its numbers would be those of another model"
+            )
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, whose names have no prefix; otherwise like `read`."""
@@ -133,6 +155,8 @@ class Weights:
         return next((other for other in others if other in self._tensors), name)
 
 
+_MOST_NAMED = 3
+"""How many tensors a message names."""
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 _KINDS |= {"BF16": "<u2", "BOOL": "?"}
 _POINTER = b"version "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -82,23 +83,33 @@ def test_a_linear_layer_is_transposed_to_multiply_from_the_right() -> None:
 class TestTensorsThatNothingReads:
     tensors: ClassVar = {f"model.{name}": np.ones(2) for name in ("words", "layers.0.norm", "layers.0.rotary.inv_freq")}
 
+    def read(self, *names: str, more: Mapping[str, NDArray[Any]] | None = None) -> Weights:
+        weights = Weights({**self.tensors, **(more or {})}, "words")
+        for name in names:
+            weights.read(name, 2)
+        return weights
+
     def test_an_unread_tensor_of_a_layer_is_named(self) -> None:
         with pytest.raises(
-            DamagedFile, match=r"the weights have a tensor 'model\.layers\.0\.norm', but a model with this"
+            DamagedFile, match=r"the weights have 'model\.layers\.0\.norm', which nothing in a model with this"
         ):
-            Weights(self.tensors, "words").refuse_unread("layers.")
+            self.read("words").refuse_unread()
 
     def test_an_unread_tensor_of_a_head_is_named(self) -> None:
-        weights = Weights(self.tensors | {"head.bias": np.ones(2)}, "words")
-        weights.refuse_unread("embeddings.")
-        with pytest.raises(DamagedFile, match=r"the weights have a tensor 'head\.bias', but a model with this config"):
-            weights.refuse_unread("embeddings.", heads=("head.",))
+        weights = self.read("words", "layers.0.norm", more={"head.bias": np.ones(2)})
+        with pytest.raises(
+            DamagedFile, match=r"the weights have 'head\.bias', which nothing .* without it, its numbers"
+        ):
+            weights.refuse_unread()
+
+    def test_of_many_the_first_are_named(self) -> None:
+        weights = self.read("words", "layers.0.norm", more={f"cls.{name}": np.ones(2) for name in "edcba"})
+        with pytest.raises(DamagedFile, match=r"have 'cls\.a', 'cls\.b', 'cls\.c' and 2 more, which .* without them"):
+            weights.refuse_unread()
 
     def test_what_is_read_and_computed_angles_are_not_refused(self) -> None:
-        weights = Weights(self.tensors, "words")
-        weights.read("layers.0.norm", 2)
-        weights.refuse_unread("layers.")
-        Weights(self.tensors | {"model.layers.0.places": np.arange(2)}, "words").refuse_unread("embeddings.")
+        weights = self.read("words", "layers.0.norm", more={"model.layers.0.places": np.arange(2)})
+        weights.refuse_unread()
         assert weights.has("layers.0.norm")
         assert not weights.has("layers.1.norm")
 
@@ -109,17 +120,20 @@ def test_a_tensor_that_an_adapter_added_to_a_layer_is_refused(kind: str) -> None
     weights = make_weights(config)
     query = next(name for name in weights if "layer.1." in name and name.endswith(".weight"))
     added = query.replace(".weight", ".lora_A.weight")
-    with pytest.raises(DamagedFile, match=re.escape(f"the weights have a tensor '{added}', but a model with this")):
+    with pytest.raises(DamagedFile, match=re.escape(f"the weights have '{added}', which nothing in a model with this")):
         build_graph(config, weights | {added: np.ones((2, HIDDEN), np.float32)})
 
 
-def test_a_tensor_that_does_not_count_is_not_opened() -> None:
+def test_a_tensor_that_is_passed_over_is_not_opened() -> None:
     class Opened(dict[str, NDArray[Any]]):
         def __getitem__(self, name: str) -> NDArray[Any]:
-            assert name != "lm_head.weight"
+            assert name != "model.pooler.weight"
             return super().__getitem__(name)
 
-    Weights(Opened({"words": np.ones(2), "lm_head.weight": np.ones(2)}), "words").refuse_unread("layers.")
+    weights = Weights(Opened({"model.words": np.ones(2), "model.pooler.weight": np.ones(2)}), "words")
+    weights.read("words", 2)
+    weights.pass_over("pooler.")
+    weights.refuse_unread()
 
 
 def test_sizes_and_layers_can_be_read_from_the_tensors() -> None:

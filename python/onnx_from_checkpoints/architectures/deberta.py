@@ -123,8 +123,8 @@ def read_shape(config: Mapping[str, Any]) -> DebertaShape:
         else 0,
         types=_read_whole(config, "type_vocab_size", 0, least=0),
         epsilon=contract.read_number(config, "layer_norm_eps", 1e-7),
-        activation=contract.read_choice(config, "hidden_act", "gelu", ACTIVATIONS),
-        pooled=contract.read_choice(config, "pooler_hidden_act", "gelu", ACTIVATIONS),
+        activation=contract.read_activation(config, "hidden_act", "gelu", ACTIVATIONS),
+        pooled=contract.read_activation(config, "pooler_hidden_act", "gelu", ACTIVATIONS),
         # Terms count even if relative_attention is false, so that they add nothing.
         scale=1 / math.sqrt(hidden // heads * (1 + len(terms))),
         distances=_read_distances(config, terms)
@@ -228,7 +228,7 @@ def _read_convolution(config: Mapping[str, Any], hidden: int) -> Convolution | N
     groups = contract.read_size(config, "conv_groups", 1)
     if hidden % groups:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of conv_groups {groups}")
-    return Convolution(size, groups, contract.read_choice(config, "conv_act", "tanh", ACTIVATIONS))
+    return Convolution(size, groups, contract.read_activation(config, "conv_act", "tanh", ACTIVATIONS))
 
 
 def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | None = None) -> int:
@@ -240,31 +240,24 @@ def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | 
 
 
 MODEL_TYPES = ("deberta-v2",)
-VERSION = "1"
+VERSION = "2"
+KNOWN = "embeddings.word_embeddings.weight"
 _LAYER = "encoder.layer.{}."
-_WITH_BIAS: Mapping[str, str] = {
-    "gelu": "BiasGelu",
-    "gelu_fast": "FastGelu",
-    "gelu_new": "FastGelu",
-    "gelu_pytorch_tanh": "FastGelu",
-}
-"""Operators that add a bias and apply an activation."""
 
 
-def build(
-    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
-) -> onnx.ModelProto:
+def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`.
 
     Without absolute positions (`position_biased_input: false`), a text may be longer than `max_position_embeddings`.
     The hidden states and logits of padding mean nothing.
     """
     shape = read_shape(config)
-    found = Weights(weights)
-    found.refuse_layers(_LAYER, shape.layers)
-    model = _Builder(shape, found, padded=wanted.padded).build(wanted.task)
-    found.refuse_unread("encoder." if shape.distances else "encoder.layer.")
-    return model
+    weights.refuse_layers(_LAYER, shape.layers)
+    if not shape.distances:
+        weights.pass_over("encoder.rel_embeddings.", "encoder.LayerNorm.")
+    if not shape.positions:
+        weights.pass_over("embeddings.position_embeddings.")
+    return _Builder(shape, weights, padded=wanted.padded).build(wanted.task)
 
 
 class _Between(NamedTuple):
@@ -497,7 +490,7 @@ class _Builder:
         name = "encoder.conv.conv"
         product = self._layers.multiply(together, name, self._read_kernel(f"{name}.weight", convolution))
         bias = self._weights.read(f"{name}.bias", shape.hidden)
-        added = nodes.add("Add", hidden, self._activate(product, name, bias, convolution.activation))
+        added = nodes.add("Add", hidden, self._layers.activate(product, name, bias, convolution.activation))
         return self._normalize(added, "encoder.conv.LayerNorm")
 
     def _read_kernel(self, name: str, convolution: Convolution) -> Array:
@@ -514,15 +507,7 @@ class _Builder:
     def _widen(self, hidden: str, name: str) -> str:
         """The inner layer of the feed-forward network, including its activation."""
         weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.inner)
-        return self._activate(self._layers.multiply(hidden, name, weight), name, bias, self._shape.activation)
-
-    def _activate(self, product: str, name: str, bias: Array, activation: str) -> str:
-        """Add the bias, which is stored as `<name>.bias`, and apply the activation."""
-        nodes = self._nodes
-        held = nodes.hold(f"{name}.bias", bias)
-        if activation in _WITH_BIAS:
-            return nodes.add(_WITH_BIAS[activation], product, held, domain=MICROSOFT)
-        return ACTIVATIONS[activation](nodes, nodes.add("Add", product, held))
+        return self._layers.activate(self._layers.multiply(hidden, name, weight), name, bias, self._shape.activation)
 
     def _normalize(self, source: str, name: str) -> str:
         return self._layers.normalize(source, name, self._shape.hidden, self._shape.epsilon)

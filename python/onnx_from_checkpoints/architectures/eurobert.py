@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,12 +18,9 @@ from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICRO
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MODEL_TYPES = ("eurobert",)
-VERSION = "1"
-_WORDS = "embed_tokens.weight"
+VERSION = "2"
+KNOWN = "embed_tokens.weight"
 _POOLINGS = ("bos", "mean", "late")
 
 
@@ -53,16 +50,11 @@ class EuroBertShape:
     pooling: str
 
 
-def build(
-    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
-) -> onnx.ModelProto:
+def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
-    found = Weights(weights, _WORDS)
-    found.refuse_layers("layers.{}.", shape.layers)
-    model = contract.build_for(wanted.task, _Builder(shape, found, wanted.padded))
-    found.refuse_unread("layers.")
-    return model
+    weights.refuse_layers("layers.{}.", shape.layers)
+    return contract.build_for(wanted.task, _Builder(shape, weights, wanted.padded))
 
 
 def read_shape(config: Mapping[str, Any]) -> EuroBertShape:
@@ -95,7 +87,7 @@ def read_shape(config: Mapping[str, Any]) -> EuroBertShape:
         vocabulary=contract.read_size(config, "vocab_size"),
         theta=_read_theta(config),
         epsilon=contract.read_number(config, "rms_norm_eps", 1e-5),
-        activation=contract.read_choice(config, "hidden_act", "silu", ACTIVATIONS),
+        activation=contract.read_activation(config, "hidden_act", "silu", ACTIVATIONS),
         attention_bias=contract.read_flag(config, "attention_bias", False),
         inner_bias=contract.read_flag(config, "mlp_bias", False),
         pooling=_read_pooling(config),
@@ -175,7 +167,7 @@ class _Builder:
         return ACTIVATIONS["gelu"](self._nodes, dense)
 
     def _run_layers(self) -> str:
-        words = self._nodes.hold(_WORDS, self._weights.read(_WORDS, self._shape.vocabulary, self._shape.hidden))
+        words = self._nodes.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._shape.hidden))
         hidden = self._nodes.add("Gather", words, "input_ids")
         for number in range(self._shape.layers):
             layer = f"layers.{number}."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
@@ -25,12 +25,9 @@ from onnx_from_checkpoints.architectures.shared.layers import (
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MODEL_TYPES = ("modernbert",)
-VERSION = "1"
-_WORDS = "embeddings.tok_embeddings.weight"
+VERSION = "2"
+KNOWN = "embeddings.tok_embeddings.weight"
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 _OLD_THETA = {_FULL: ("global_rope_theta", 160_000.0), _SLIDING: ("local_rope_theta", 10_000.0)}
 """The key of `theta` before transformers 5, and its default."""
@@ -63,17 +60,11 @@ class ModernBertShape:
     pooling: str
 
 
-def build(
-    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
-) -> onnx.ModelProto:
+def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
-    found = Weights(weights, _WORDS)
-    found.refuse_layers("layers.{}.", len(shape.kinds))
-    model = contract.build_for(wanted.task, _Builder(shape, found, wanted.padded))
-    heads = () if wanted.task == "embedding" else ("head.", "classifier.")
-    found.refuse_unread("embeddings.", "layers.", "final_norm.", heads=heads)
-    return model
+    weights.refuse_layers("layers.{}.", len(shape.kinds))
+    return contract.build_for(wanted.task, _Builder(shape, weights, wanted.padded))
 
 
 def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
@@ -100,12 +91,12 @@ def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
         reach=contract.read_size(config, "local_attention", 128) // 2,
         thetas={kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)},
         epsilon=contract.read_number(config, "norm_eps", 1e-5),
-        activation=contract.read_choice(config, "hidden_activation", "gelu", ACTIVATIONS),
+        activation=contract.read_activation(config, "hidden_activation", "gelu", ACTIVATIONS),
         norm_bias=contract.read_flag(config, "norm_bias", False),
         attention_bias=contract.read_flag(config, "attention_bias", False),
         inner_bias=contract.read_flag(config, "mlp_bias", False),
         head_bias=contract.read_flag(config, "classifier_bias", False),
-        head_activation=contract.read_choice(config, "classifier_activation", "gelu", ACTIVATIONS),
+        head_activation=contract.read_activation(config, "classifier_activation", "gelu", ACTIVATIONS),
         pooling=contract.read_choice(config, "classifier_pooling", "cls", ("cls", "mean")),
     )
 
@@ -202,7 +193,7 @@ class _Builder:
         )
 
     def _run_layers(self, *, first_only: bool) -> str:
-        words = self._nodes.hold(_WORDS, self._weights.read(_WORDS, self._shape.vocabulary, self._shape.hidden))
+        words = self._nodes.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._shape.hidden))
         hidden = self._normalize(self._nodes.add("Gather", words, "input_ids"), "embeddings.norm")
         last = len(self._shape.kinds) - 1
         for number in range(last + 1):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 MODEL_TYPES = ("nomic_bert",)
-VERSION = "1"
+VERSION = "2"
+KNOWN = "embeddings.word_embeddings.weight"
 _OWN_KEYS = ("n_embd", "n_layer", "rotary_emb_fraction", "activation_function")
 """Keys of Nomic's own code. With any of them, settings that are not in the file have its defaults."""
 _OLD_NAMES = {
@@ -99,18 +100,14 @@ class NomicBertShape:
     output_bias: bool
 
 
-def build(
-    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: contract.WantedGraph
-) -> onnx.ModelProto:
+def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
-    found = Weights(weights)
-    names = _NOMIC if found.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
-    found.refuse_layers(names.layer, shape.layers)
-    model = contract.build_for(wanted.task, _Builder(shape, names, found, wanted.padded))
-    starts = ("embeddings.", f"{names.embedding_norm}.", names.layer.partition("{}")[0])
-    found.refuse_unread(*starts, heads=() if wanted.task == "embedding" else ("classifier.",))
-    return model
+    names = _NOMIC if weights.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
+    weights.refuse_layers(names.layer, shape.layers)
+    if wanted.task != "classification":
+        weights.pass_over("pooler.")
+    return contract.build_for(wanted.task, _Builder(shape, names, weights, wanted.padded))
 
 
 def read_shape(config: Mapping[str, Any]) -> NomicBertShape:
@@ -179,11 +176,11 @@ def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float
 
 def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
     """The activation of the gate."""
-    stated = contract.read_choice(config, "hidden_act", "silu", ACTIVATIONS)
+    stated = contract.read_activation(config, "hidden_act", "silu", ACTIVATIONS)
     if not is_own:
         return stated
     gate = _GATES[contract.read_choice(config, "activation_function", "gelu_new", _GATES)]
-    if "hidden_act" in config and stated.replace("swish", "silu") != gate:
+    if "hidden_act" in config and stated != gate:
         raise DamagedFile(
             f"config.json: 'hidden_act' {stated!r} contradicts 'activation_function' "
             f"{config['activation_function']!r}; remove one"

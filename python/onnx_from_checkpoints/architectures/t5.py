@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_size
+from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_activation, read_size
 from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Layers, Nodes, find_buckets
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
@@ -45,10 +45,8 @@ _ACTIVATIONS: Mapping[str, Operator] = MappingProxyType(
     {
         "gelu": ("Gelu", "", {}),
         "gelu_new": _TANH_GELU,
-        "gelu_pytorch_tanh": _TANH_GELU,
         "relu": ("Relu", "", {}),
         "silu": ("QuickGelu", MICROSOFT, {"alpha": 1.0}),
-        "swish": ("QuickGelu", MICROSOFT, {"alpha": 1.0}),
     }
 )
 
@@ -169,11 +167,8 @@ def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator,
         raise DamagedFile(f"config.json: 'feed_forward_proj' must be like 'relu' or 'gated-gelu', but is {stated!r}")
     name = config.get("dense_act_fn", "gelu_new" if stated == "gated-gelu" else parts[-1])
     gated = config.get("is_gated_act", len(parts) == 2)
-    if not isinstance(name, str) or name not in _ACTIVATIONS:
-        raise UnsupportedModel(
-            f"config.json: 'feed_forward_proj' or 'dense_act_fn': the activation {name!r} is not supported; supported "
-            f"are: {', '.join(sorted(_ACTIVATIONS))}"
-        )
+    key = "dense_act_fn" if "dense_act_fn" in config else "feed_forward_proj"
+    name = read_activation({key: name}, key, "relu", _ACTIVATIONS)
     if not isinstance(gated, bool):
         raise DamagedFile(f"config.json: 'is_gated_act' must be true or false, but is {gated!r}")
     return _ACTIVATIONS[name], gated
@@ -207,26 +202,22 @@ def _scales_output(config: Mapping[str, Any]) -> bool:
 
 
 MODEL_TYPES = (*TYPES, *HHEM)
-VERSION = "1"
+VERSION = "2"
 WRITES_TEXT = True
-_KNOWN = "encoder.block.0.layer.0.SelfAttention.q.weight"
+KNOWN = "encoder.block.0.layer.0.SelfAttention.q.weight"
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def build(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph) -> onnx.ModelProto:
+def build(config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`."""
-    found = Weights(weights, _KNOWN)
     is_hhem = config.get("model_type") in HHEM
-    shape = read_hhem_shape(config, found) if is_hhem else read_t5_shape(config)
-    found.refuse_layers("encoder.block.{}.", shape.layers)
-    model = _build(config, weights, wanted, _Builder(shape, found, wanted.padded))
-    found.refuse_unread("encoder.block.")
-    return model
-
-
-def _build(
-    config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph, builder: _Builder
-) -> onnx.ModelProto:
+    shape = read_hhem_shape(config, weights) if is_hhem else read_t5_shape(config)
+    weights.refuse_layers("encoder.block.{}.", shape.layers)
+    # The encoder, the decoder and some heads share the embeddings of words; a file may hold them several times.
+    weights.pass_over("shared.", "encoder.embed_tokens.", "decoder.embed_tokens.")
+    if wanted.bare:
+        weights.pass_over("decoder.", "lm_head.")
+    builder = _Builder(shape, weights, wanted.padded)
     if wanted.replies:
         if config.get("model_type") != "t5":
             raise UnsupportedModel(f"replies: are not supported for {config.get('model_type')}, only for t5")
@@ -234,24 +225,24 @@ def _build(
     if wanted.task == "token_classification":
         return builder.build_token_classifier(_find_classifier(weights))
     if wanted.task == "classification":
-        _refuse_other_heads(weights, config.get("model_type") in HHEM)
+        _refuse_other_heads(weights, is_hhem)
         return builder.build_first_token_classifier(_find_classifier(weights))
     return builder.build_encoder()
 
 
-def _refuse_other_heads(weights: Mapping[str, Any], is_hhem: bool) -> None:
+def _refuse_other_heads(weights: Weights, is_hhem: bool) -> None:
     """Refuse the heads that transformers puts on a T5 decoder."""
     if not is_hhem:
-        head = "T5ForSequenceClassification" if "classification_head.dense.weight" in weights else "its head"
+        head = "T5ForSequenceClassification" if "classification_head.dense.weight" in weights.names else "its head"
         raise UnsupportedModel(
             f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
             "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
         )
 
 
-def _find_classifier(weights: Mapping[str, Any]) -> str:
+def _find_classifier(weights: Weights) -> str:
     """The full name of the linear layer over tokens, without `.weight`."""
-    found = sorted(name for name in weights if f".{name}".endswith(".classifier.weight"))
+    found = sorted(name for name in weights.names if f".{name}".endswith(".classifier.weight"))
     return found[0].removesuffix(".weight") if found else "classifier"
 
 
@@ -286,6 +277,8 @@ class _Builder:
         """Build the encoder and the decoder's first step, which gives the logits of the tokens `replies`."""
         shape, weights, nodes = self._shape, self._weights, self._nodes
         weights.refuse_layers("decoder.block.{}.", shape.decoder_layers)
+        # transformers 3 wrote it, and never added it to a score.
+        weights.pass_over("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.")
         hidden = self._encode(first_only=False)
         last = self._decode(hidden)
         name = "lm_head.weight" if weights.has("lm_head.weight") else "shared.weight"
@@ -351,6 +344,7 @@ class _Builder:
 
     def _attend_to_itself(self, name: str, normed: str) -> str:
         """Attention of the only token: all of it is on itself, so only the values count."""
+        self._weights.pass_over(*(f"{name}{part}." for part in ("q", "k", "relative_attention_bias")))
         values = self._read_projection(f"{name}v").astype(np.float64)
         both = (values @ self._read_output(name)).astype(np.float32)
         return self._multiply(normed, f"{name}vo", both)

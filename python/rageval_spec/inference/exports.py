@@ -214,10 +214,11 @@ def _build(
     with translated():
         weights = read_weights(files, index)
     beside = target.with_name(DATA) if weights.count_bytes() > single_up_to else None
-    task = configuration.task
+    task, bare = configuration.task, configuration.task == "embedding" and configuration.says_pooling
     with _named(source), translated(), written_beside(beside):
         replies = _find_replies(source, configuration)
-        model = build_graph(configuration.encoder, weights, task=task, padded=padded, tabled=tabled, replies=replies)
+        wanted = {"task": task, "padded": padded, "tabled": tabled, "replies": replies, "bare": bare}
+        model = build_graph(configuration.encoder, weights, **wanted)
     onnx.save_model(model, target)
 
 

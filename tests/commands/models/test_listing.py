@@ -177,7 +177,10 @@ def test_the_precision_is_that_of_most_weights(caches: Path) -> None:
 def test_an_unknown_architecture_says_what_to_use(caches: Path) -> None:
     found = look(write_model(caches, {"model_type": "llama", "architectures": ["LlamaModel"]}))
     assert found.architecture == "llama"
-    assert "llama; use a model with an .onnx file, or whose model_type is one of" in found.problem
+    assert (
+        "llama; use a model with an .onnx file, or `use: sentence_transformers` (torch), or a model whose"
+        in found.problem
+    )
     assert ", bert," in found.problem
 
 

@@ -30,6 +30,10 @@ class Case(NamedTuple):
     output: NDArray[np.float32]
 
 
+REPLIES = {"t5-reply": (3, 20), "t5-tied-reply": (20, 3, 5)}
+"""The ids of the words that stand for the labels, of models that write text."""
+
+
 def list_goldens(*starts: str) -> list[str]:
     """The names of the models whose names begin with one of `starts`."""
     return sorted(path.name for path in FOLDER.iterdir() if path.name.startswith(starts))

@@ -64,8 +64,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_weights(config: dict[str, Any], seed: int = 0) -> dict[str, NDArray[Any]]:
-    """All tensors that config.json asks for, and both heads."""
+TENSORS_OF_HEADS: dict[str, tuple[str, ...]] = {
+    "embedding": (),
+    "classification": ("pooler.dense", "classifier"),
+    "token_classification": ("classifier",),
+}
+
+
+def make_weights(config: dict[str, Any], seed: int = 0, task: str = "embedding") -> dict[str, NDArray[Any]]:
+    """All tensors that config.json and the task ask for."""
     draw = np.random.default_rng(seed)
     hidden = config["hidden_size"]
     width = config.get("embedding_size", hidden)
@@ -101,7 +108,8 @@ def make_weights(config: dict[str, Any], seed: int = 0) -> dict[str, NDArray[Any
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     shapes |= {f"{name}.{kind}": (hidden,) for name in norms for kind in ("weight", "bias")}
     shapes = {f"deberta.{name}": shape for name, shape in shapes.items()}
-    for name, outputs in (("pooler.dense", hidden), ("classifier", LABELS)):
+    for name in TENSORS_OF_HEADS[task]:
+        outputs = LABELS if name == "classifier" else hidden
         shapes |= {f"{name}.weight": (outputs, hidden), f"{name}.bias": (outputs,)}
     return {name: (draw.standard_normal(shape) * 0.4 + 0.1).astype(np.float32) for name, shape in shapes.items()}
 
@@ -134,14 +142,14 @@ class TestEachVariant:
     )
     def test_logits_are_those_of_the_definition(self, variant: str, tokens: int, task: Any, define: Any) -> None:
         config = V3 | VARIANTS[variant]
-        weights, text = make_weights(config), draw_text(tokens, tokens, config["type_vocab_size"])
+        weights, text = make_weights(config, task=task), draw_text(tokens, tokens, config["type_vocab_size"])
         expected = define(config, weights, *(text[name][0].tolist() for name in ("input_ids", "token_type_ids")))
         assert_close(run(open_graph(build_graph(config, weights, task=task)), text)[0], expected, variant)
 
     @pytest.mark.parametrize("task", ["embedding", "classification"])
     def test_padding_and_other_texts_change_nothing(self, variant: str, task: Any) -> None:
         config = V3 | VARIANTS[variant]
-        graph = open_graph(build_graph(config, make_weights(config), task=task, padded=True))
+        graph = open_graph(build_graph(config, make_weights(config, task=task), task=task, padded=True))
         ids = np.random.default_rng(3).integers(1, VOCABULARY, (2, 17))
         mask = (np.arange(17) < np.array([[9], [17]])).astype(np.int64)
         inputs = {"input_ids": ids * mask, "attention_mask": mask, "token_type_ids": mask * 0}
@@ -161,7 +169,7 @@ def test_texts_of_one_length_do_not_see_each_other() -> None:
 @pytest.mark.parametrize("task", ["embedding", "classification", "token_classification"])
 def test_the_bits_of_a_text_do_not_depend_on_the_other_texts_of_its_batch(task: Any) -> None:
     config = V3 | {"hidden_size": 64}
-    weights = make_weights(config)
+    weights = make_weights(config, task=task)
     graph = open_graph(build_graph(config, weights, task=task))
     for tokens in (1, 2, 7, 33):
         ids = np.random.default_rng(tokens).integers(0, VOCABULARY, (5, tokens))
@@ -202,7 +210,7 @@ def test_both_spellings_of_the_terms_give_equal_graphs(spelled: Any) -> None:
 @pytest.mark.parametrize("task", ["embedding", "classification"])
 def test_the_shapes_of_products_with_distances_are_known(task: Any) -> None:
     """ONNX Runtime searches all values of unknown shape for memory to use again: a large model loads for seconds."""
-    graph = build_graph(V3, make_weights(V3), task=task).graph
+    graph = build_graph(V3, make_weights(V3, task=task), task=task).graph
     known, held = ({one.name for one in some} for some in (graph.value_info, graph.initializer))
     taken = {node.output[0] for node in graph.node if node.op_type == "Slice" and node.input[0] in held}
     products = {node.input[0] for node in graph.node if node.op_type == "GatherElements"}
@@ -230,16 +238,24 @@ class TestMessages:
         ],
     )
     def test_weights_that_do_not_fit_config_json(self, changed: dict[str, Any], lost: str, message: str) -> None:
-        weights = {name: tensor for name, tensor in make_weights(V3).items() if name != lost}
+        weights = {name: tensor for name, tensor in make_weights(V3, task="classification").items() if name != lost}
         with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(V3 | changed, weights, task="classification")
 
     @pytest.mark.parametrize(
         ("made", "read", "message"),
         [
-            ({"conv_kernel_size": 3}, {}, "a tensor 'deberta.encoder.conv.LayerNorm.bias', but a model with this"),
-            ({"share_att_key": False}, {}, "'deberta.encoder.layer.0.attention.self.pos_key_proj.bias', but a model"),
-            ({}, {"norm_rel_ebd": "none"}, "a tensor 'deberta.encoder.LayerNorm.bias', but a model"),
+            (
+                {"conv_kernel_size": 3},
+                {},
+                "'deberta.encoder.conv.LayerNorm.bias', 'deberta.encoder.conv.LayerNorm.weight', ",
+            ),
+            ({"share_att_key": False}, {}, "'deberta.encoder.layer.0.attention.self.pos_key_proj.bias', 'deberta"),
+            (
+                {},
+                {"norm_rel_ebd": "none"},
+                "'deberta.encoder.LayerNorm.bias', 'deberta.encoder.LayerNorm.weight', which",
+            ),
         ],
     )
     def test_weights_that_config_json_leaves_out(

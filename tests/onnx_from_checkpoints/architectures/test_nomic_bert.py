@@ -238,7 +238,7 @@ class TestMessages:
             build_graph({**CONFIG, **changed}, make_weights())
 
     def test_a_bias_that_the_configuration_does_not_have_is_refused(self) -> None:
-        message = "the weights have a tensor 'encoder.layers.0.attn.Wqkv.bias', but a model with this config.json has"
+        message = "the weights have 'encoder.layers.0.attn.Wqkv.bias', 'encoder.layers.0.attn.out_proj.bias', "
         with pytest.raises(DamagedFile, match=re.escape(message)):
             build_graph(CONFIG, make_weights(CONFIG | {"qkv_proj_bias": True}))
 

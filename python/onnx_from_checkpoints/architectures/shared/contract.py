@@ -14,7 +14,8 @@ from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 
 if TYPE_CHECKING:
     import onnx
-    from numpy.typing import NDArray
+
+    from onnx_from_checkpoints.weights import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,14 @@ class WantedGraph:
             batch have equal length.
         tabled: whether projections of the first layer may be looked up in precomputed tables.
         replies: the ids of the tokens whose logits are the labels' (`classification` by a text generator).
+        bare: whether only the encoder of the weights is meant. Heads and decoders beside it then do not count.
     """
 
     task: Task
     padded: bool = False
     tabled: bool = False
     replies: tuple[int, ...] = ()
+    bare: bool = False
 
 
 class Architecture(Protocol):
@@ -43,11 +46,14 @@ class Architecture(Protocol):
     """transformers' names of the architecture: `model_type` in config.json."""
     VERSION: str
     """Increased when the same weights would give a different graph."""
+    KNOWN: str
+    """The name of a tensor that every model of the architecture has, from which the prefix of names is found."""
 
-    def build(
-        self, config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], wanted: WantedGraph
-    ) -> onnx.ModelProto:
+    def build(self, config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
         """Build the graph; equal arguments give equal bytes.
+
+        Each tensor that can change what the graph gives is read; the caller refuses weights with others, except those
+        that this passes over (`Weights.pass_over`).
 
         Raises:
             UnsupportedModel: the configuration asks for something that is not supported; the message names the key.
@@ -115,6 +121,28 @@ def read_choice(config: Mapping[str, Any], key: str, default: str, supported: Co
         names = ", ".join(sorted(supported))
         raise UnsupportedModel(f"config.json: '{where}{key}' {value!r} is not supported; supported are: {names}")
     return value
+
+
+_SYNONYMS: Mapping[str, str] = {
+    "gelu_accurate": "gelu_new",
+    "gelu_fast": "gelu_new",
+    "gelu_python": "gelu",
+    "gelu_python_tanh": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_new",
+    "swish": "silu",
+}
+"""transformers' further names of one function: they differ in how it is computed, and not in what it is."""
+
+
+def read_activation(config: Mapping[str, Any], key: str, default: str, supported: Collection[str]) -> str:
+    """The activation function that a key names, by the one of its names that is in `supported`.
+
+    Raises:
+        UnsupportedModel: the value is something else; the message lists the supported words.
+    """
+    names = {name: name for name in supported}
+    names |= {other: name for other, name in _SYNONYMS.items() if name in names}
+    return names[read_choice(config, key, default, names)]
 
 
 def refuse_unless(config: Mapping[str, Any], key: str, *allowed: object) -> None:

@@ -160,6 +160,14 @@ class Layers:
         held = [self._nodes.hold(f"{name}.{kind}", read(f"{name}.{kind}", size)) for kind in kinds]
         return self._nodes.add("LayerNormalization", source, *held, axis=-1, epsilon=epsilon, besides=besides)
 
+    def activate(self, product: str, name: str, bias: Array, activation: str) -> str:
+        """Add a bias, which is stored as `<name>.bias`, and apply one of `ACTIVATIONS`."""
+        nodes = self._nodes
+        held = nodes.hold(f"{name}.bias", bias)
+        if activation in _WITH_BIAS:
+            return nodes.add(_WITH_BIAS[activation], product, held, domain=MICROSOFT)
+        return ACTIVATIONS[activation](nodes, nodes.add("Add", product, held))
+
     def take_first(self, source: str, axis: int) -> str:
         """The first element along an axis, which remains, with the size 1."""
         nodes = self._nodes
@@ -228,17 +236,17 @@ def _apply_tanh(nodes: Nodes, source: str) -> str:
 ACTIVATIONS: Mapping[str, Callable[[Nodes, str], str]] = MappingProxyType(
     {
         "gelu": _apply_gelu,
-        "gelu_fast": _apply_fast_gelu,
         "gelu_new": _apply_fast_gelu,
-        "gelu_pytorch_tanh": _apply_fast_gelu,
         "relu": _apply_relu,
         "sigmoid": _apply_sigmoid,
         "silu": _apply_silu,
-        "swish": _apply_silu,
         "tanh": _apply_tanh,
     }
 )
-"""Each adds the nodes of one function and returns the name of its output."""
+"""Each adds the nodes of one function and returns the name of its output. `contract.read_activation` gives the
+names."""
+_WITH_BIAS: Mapping[str, str] = MappingProxyType({"gelu": "BiasGelu", "gelu_new": "FastGelu"})
+"""Operators that add a bias and apply an activation."""
 
 
 @dataclass(frozen=True, slots=True)

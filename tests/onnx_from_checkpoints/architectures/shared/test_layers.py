@@ -147,13 +147,10 @@ def _approximate_gelu(value: float) -> float:
 
 FORMULAS: dict[str, Callable[[float], float]] = {
     "gelu": lambda value: value / 2 * (1 + math.erf(value / math.sqrt(2))),
-    "gelu_fast": _approximate_gelu,
     "gelu_new": _approximate_gelu,
-    "gelu_pytorch_tanh": _approximate_gelu,
     "relu": lambda value: max(value, 0.0),
     "sigmoid": _sigmoid,
     "silu": lambda value: value * _sigmoid(value),
-    "swish": lambda value: value * _sigmoid(value),
     "tanh": math.tanh,
 }
 
