@@ -194,6 +194,10 @@ _UNBOUNDED = 1_000_000
 """`model_max_length` above this is transformers' way to say that nothing is known."""
 
 
+ACTIVATIONS_OF_DENSE = ("Identity", "ReLU", "Sigmoid", "Tanh")
+"""The activations of linear layers over pooled vectors, by the names of PyTorch's classes."""
+
+
 class DenseLayer(NamedTuple):
     """A linear layer over the pooled vector, with an activation.
 
@@ -206,6 +210,21 @@ class DenseLayer(NamedTuple):
     activation: str
     bias: bool
     residual: bool = False
+
+    def check(self, model: Path) -> None:
+        """Refuse a layer that cannot be read, without reading its weights.
+
+        Args:
+            model: the model's root folder.
+
+        Raises:
+            UnsupportedModel: the activation is not supported, or there are no safetensors weights.
+        """
+        folder = model / self.folder
+        if self.activation not in ACTIVATIONS_OF_DENSE:
+            raise UnsupportedModel(f"{folder}: the activation {self.activation} is not supported; {_INSTEAD}")
+        if not (folder / "model.safetensors").is_file():
+            raise UnsupportedModel(f"{folder}: has weights only in a format that can execute code; {_INSTEAD}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from onnx_from_checkpoints import architectures
 from onnx_from_checkpoints.architectures.shared.contract import Architecture, WantedGraph
-from onnx_from_checkpoints.configuration import Task, find_other_head, find_task
+from onnx_from_checkpoints.configuration import NEEDS_REPLIES, Task, find_other_head, find_task, writes_text
 from onnx_from_checkpoints.errors import UnsupportedModel
 
 if TYPE_CHECKING:
@@ -60,8 +60,15 @@ def check_buildable(config: Mapping[str, Any], *, bare: bool = False) -> None:
     Raises:
         UnsupportedModel: a graph cannot be built; the message says what to name or write instead.
     """
-    _find_module(config)
-    head = None if bare else find_other_head(config.get("architectures"))
+    module, named = _find_module(config), config.get("architectures")
+    head = None if bare else find_other_head(named)
+    if module == "t5" and not config["model_type"].startswith("HHEM") and find_task(named) == "classification":
+        raise UnsupportedModel(
+            "is a T5 with a classifier on its decoder, which is not supported; supported are T5EncoderModel, "
+            "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
+        )
+    if head is not None and writes_text(named):
+        raise UnsupportedModel(NEEDS_REPLIES)
     if head is not None:
         raise UnsupportedModel(
             f"is a {head}, whose head gives neither vectors, nor logits of pairs or tokens; name a model that was "

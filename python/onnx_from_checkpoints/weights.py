@@ -89,7 +89,7 @@ class Weights:
         self._passed_over += tuple(self._prefix + start for start in starts)
 
     def pass_over_heads(self) -> None:
-        """Say that tensors beside the encoder do not count; where its names have no prefix, there are none beside it."""
+        """Say that tensors beside the encoder do not count; without a prefix before its names, there are none."""
         if self._prefix:
             self._passed_over += tuple(name for name in self._tensors if not name.startswith(self._prefix))
 

@@ -6,7 +6,7 @@ import json
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from rageval_spec.inference.encoder import load_encoder
 from rageval_spec.inference.exports import export_model, provide_graph
 from rageval_spec.inference.model_files import (
     ModelFiles,
+    Wanted,
     choose_files,
     choose_tokenizer,
     find_foundation,
@@ -52,11 +53,70 @@ def source_of(folder: Path, file: str | None = None) -> ModelFiles:
     return found
 
 
-def test_the_repositorys_own_onnx_file_is_preferred() -> None:
-    names = ["onnx/model.onnx", "onnx/model_O3.onnx", "model.safetensors", *NEEDED]
-    assert choose_files(names, "m").weights == ("onnx/model.onnx",)
-    assert choose_files(names, "m", "onnx/model_O3.onnx").weights == ("onnx/model_O3.onnx",)
-    assert choose_files(["model.onnx", *NEEDED], "m").weights == ("model.onnx",)
+BOTH = ["onnx/model.onnx", "onnx/model_O3.onnx", "model.safetensors", *NEEDED]
+
+
+def choose(names: Collection[str] = BOTH, **wanted: Any) -> str:
+    return choose_files(names, "m", Wanted(**wanted)).weights[0]
+
+
+@pytest.mark.parametrize("model_type", ["bert", "deberta-v2", "modernbert", "xlm-roberta", "t5", "nomic_bert"])
+def test_of_both_the_graph_that_is_built_here_is_run(model_type: str) -> None:
+    assert choose(config={"model_type": model_type}) == "model.safetensors"
+    assert choose(["onnx/model.onnx", "model.safetensors.index.json", *NEEDED], config={"model_type": model_type}) == (
+        "model.safetensors.index.json"
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        {},
+        {"model_type": "qwen3"},
+        {"model_type": "bert", "architectures": ["BertForMaskedLM"]},
+        {"model_type": "t5", "architectures": ["T5ForSequenceClassification"]},
+        {"model_type": "bert", "auto_map": {"AutoModel": "modeling_bert.JinaBertModel"}},
+    ],
+)
+def test_of_both_the_repositorys_graph_is_run_if_config_json_does_not_show_another(config: Any) -> None:
+    assert choose(config=config) == "onnx/model.onnx"
+    assert choose(config=config, graph="own") == "model.safetensors"
+
+
+def test_code_that_the_graphs_here_were_made_from_is_no_reason_for_the_repositorys_graph() -> None:
+    config = {"model_type": "nomic_bert", "auto_map": {"AutoModel": "modeling_hf_nomic_bert.NomicBertModel"}}
+    assert choose(config=config) == "model.safetensors"
+
+
+def test_the_spec_chooses_the_graph_or_the_file() -> None:
+    bert = {"model_type": "bert"}
+    assert choose(config=bert, graph="repository") == "onnx/model.onnx"
+    assert choose(config=bert, file="onnx/model_O3.onnx") == "onnx/model_O3.onnx"
+    assert choose(config=None, file="model.safetensors") == "model.safetensors"
+    assert choose([*BOTH, "model.fp16.safetensors"], file="model.fp16.safetensors") == "model.fp16.safetensors"
+    assert choose(["model.onnx", *NEEDED]) == "model.onnx"
+    assert choose(["model.safetensors", *NEEDED], config={"model_type": "qwen3"}) == "model.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "message"),
+    [
+        (["model.onnx", *NEEDED], {"graph": "own"}, "graph: own needs model.safetensors, which m does not have"),
+        (
+            ["model.safetensors", *NEEDED],
+            {"graph": "repository"},
+            "needs model.onnx, .*; leave it out",
+        ),
+        (["model.safetensors", "a.onnx", *NEEDED], {"graph": "repository"}, "name one of these in 'file:': a.onnx"),
+        (BOTH, {"graph": "own", "file": "onnx/model.onnx"}, "graph: own contradicts file: onnx/model.onnx"),
+        (BOTH, {"graph": "repository", "file": "model.safetensors"}, "repository contradicts file: model.safetensors"),
+        (BOTH, {"file": "model.safetensor"}, "has no file 'model.safetensor'; did you mean 'model.safetensors'"),
+    ],
+)
+def test_a_graph_that_is_not_there_or_another_files_is_an_error(names: Any, wanted: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose(names, **wanted)
 
 
 @pytest.mark.parametrize("data", ["onnx/model.onnx_data", "onnx/model.onnx.data", "onnx/model.onnx_data_1"])
@@ -103,7 +163,7 @@ def test_missing_files_are_named(names: list[str], message: str) -> None:
 
 def test_a_file_with_a_similar_name_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"m: has no file 'onnx/model_03\.onnx'; did you mean 'onnx/model_O3\.onnx'"):
-        choose_files(["onnx/model_O3.onnx", *NEEDED], "m", "onnx/model_03.onnx")
+        choose_files(["onnx/model_O3.onnx", *NEEDED], "m", Wanted("onnx/model_03.onnx"))
 
 
 def test_a_folder_is_relative_to_the_spec(tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def test_describe_says_what_is_needed_to_reproduce_results(folder: Path) -> None
         "use": "onnx",
         "model": str(folder),
         "file": "model.safetensors",
+        "graph": "own",
         "sha256": model.context.fingerprint(InputFile(folder / "model.safetensors", ())),
         "precision": "int8",
         "max_length": "12",
@@ -445,6 +446,112 @@ def export_other(folder: Path, graph: onnx.ModelProto) -> Path:
     return folder
 
 
+@pytest.fixture
+def both(folder: Path) -> Path:
+    """A repository with safetensors, and a graph of other weights, so that their vectors differ."""
+    (folder / "onnx").mkdir()
+    onnx.save_model(build_graph(BERT, bert_weights(seed=1)), folder / "onnx" / "model.onnx")
+    return folder
+
+
+class TestARepositoryWithBothFiles:
+    def test_the_graph_that_is_built_here_is_run(self, both: Path, tmp_path: Path) -> None:
+        expected = build(write_encoder(tmp_path / "alone")).embed(["the cat"]).vectors
+        assert np.array_equal(build(both).embed(["the cat"]).vectors, expected)
+        assert np.array_equal(build(both, graph="own").embed(["the cat"]).vectors, expected)
+        assert np.array_equal(build(both, file="model.safetensors").embed(["the cat"]).vectors, expected)
+        assert np.array_equal(build(both / "model.safetensors").embed(["the cat"]).vectors, expected)
+
+    def test_the_repositorys_graph_is_run_if_the_spec_says_so(self, both: Path) -> None:
+        own, theirs = (build(both, graph=graph).embed(["the cat"]).vectors for graph in ("own", "repository"))
+        assert not np.allclose(own, theirs, atol=1e-3)
+        assert np.array_equal(build(both, file="onnx/model.onnx").embed(["the cat"]).vectors, theirs)
+
+    def test_the_choice_is_in_the_key_and_in_the_results(self, both: Path) -> None:
+        models = [build(both), build(both, graph="own"), build(both, graph="repository"), build(both, file=ONNX)]
+        keys = [model.key for model in models]
+        assert keys[0] == keys[1] != keys[2] == keys[3]
+        assert [model.describe()["graph"] for model in models] == ["own", "own", "repository", "repository"]
+
+    def test_validate_and_plan_say_whose_graph_is_run(self, both: Path, tmp_path: Path) -> None:
+        own, theirs = (str(next(iter(build(both, graph=graph).describe_files()))) for graph in ("own", "repository"))
+        assert own == (
+            f"{both}, the graph is built from model.safetensors, not onnx/model.onnx (`graph: repository` runs that)"
+        )
+        assert theirs.endswith("the graph is onnx/model.onnx, not model.safetensors (`graph: own` runs that)")
+        assert not list(build(write_encoder(tmp_path / "alone")).describe_files())
+
+    def test_a_key_that_is_left_out_keeps_the_key_of_stored_vectors(self, folder: Path) -> None:
+        assert "graph" not in build(folder).content()["node"]
+
+
+ONNX = "onnx/model.onnx"
+
+
+def change_config(folder: Path, **changed: Any) -> Path:
+    write_json(folder / "config.json", {**json.loads((folder / "config.json").read_text()), **changed})
+    return folder
+
+
+class TestWhatCannotRunIsRefusedBeforeTheRun:
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"model_type": "qwen3", "architectures": ["Qwen3Model"]}, "qwen3; .*`use: sentence_transformers`"),
+            ({"model_type": None}, "has no model_type"),
+            ({"architectures": ["BertForMaskedLM"]}, "is a BertForMaskedLM, whose head gives neither vectors, nor"),
+            ({"architectures": ["BertForQuestionAnswering"]}, "is a BertForQuestionAnswering, whose head"),
+            ({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}, "writes text; to classify pairs"),
+        ],
+    )
+    def test_what_config_json_shows(self, folder: Path, changed: dict[str, Any], message: str) -> None:
+        (folder / "modules.json").unlink()
+        with pytest.raises(UsageError, match=message):
+            build(change_config(folder, **changed)).inputs()
+
+    def test_a_file_that_the_index_of_the_weights_names_and_that_is_not_there(self, folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "model-1.safetensors")
+        index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+        write_json(folder / "model.safetensors.index.json", index)
+        with pytest.raises(DataError, match=r"model-2\.safetensors: is missing, but the index of the weights names it"):
+            build(folder).inputs()
+
+    def test_a_pointer_of_git_lfs(self, folder: Path) -> None:
+        (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+        with pytest.raises(DataError, match="is only a pointer of Git LFS; run `git lfs pull`"):
+            build(folder).inputs()
+
+    @pytest.mark.parametrize("activation", ["torch.nn.modules.activation.GELU", "Mish"])
+    def test_a_layer_after_pooling_with_another_activation(self, folder: Path, activation: str) -> None:
+        write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE])
+        write_json(folder / "1_Pooling" / "config.json", {"pooling_mode_mean_tokens": True})
+        write_json(folder / "2_Dense" / "config.json", {"activation_function": activation})
+        with pytest.raises(UsageError, match=r"the activation \w+ is not supported; `use: sentence_transformers` runs"):
+            build(folder).inputs()
+
+
+def test_a_colbert_is_not_run_as_an_embedding_model(folder: Path) -> None:
+    weights = {**bert_weights(prefix="bert."), "linear.weight": np.ones((4, 8), np.float32)}
+    save_file(weights, folder / "model.safetensors")
+    (folder / "modules.json").unlink()
+    model = build(change_config(folder, architectures=["HF_ColBERT"]))
+    with pytest.raises(
+        DataError, match=r"the weights have 'linear\.weight', which nothing in a model with this config"
+    ):
+        model.embed(["the cat"])
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_code_of_the_repository_that_is_replaced_is_told(folder: Path, told: bool) -> None:
+    code = {"auto_map": {"AutoModel": "modeling_bert.OtherModel"}} if told else {}
+    readings = list(map(str, build(change_config(folder, **code)).describe_files()))
+    expected = (
+        f"{folder}, the code of its repository (modeling_bert.OtherModel) is not run: the graph is built from "
+        "model.safetensors as for every bert model"
+    )
+    assert readings == ([expected] if told else [])
+
+
 def test_a_graph_that_does_not_fit_the_files_is_refused(tmp_path: Path) -> None:
     cross = export_other(write_cross_encoder(tmp_path / "cross"), build_graph(BERT, bert_weights()))
     with pytest.raises(
@@ -625,9 +732,12 @@ def test_a_graph_that_pools_overrides_the_configuration(folder: Path, tmp_path: 
     write_pooled(folder, tmp_path / "cache")
     write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE, NORMALIZE])
     write_json(folder / "2_Dense" / "config.json", {"in_features": 8, "out_features": 8})
-    assert build(folder).embed(["the cat sat", "dog"]).vectors == pytest.approx(expected, abs=1e-6)
+    found = build(folder, graph="repository").embed(["the cat sat", "dog"])
+    assert found.vectors == pytest.approx(expected, abs=1e-6)
     with pytest.raises(UsageError, match=r"models\.m: pooling: the graph of .* contains its pooling; set it to `auto`"):
-        build(folder, pooling="mean").embed(["the cat"])
+        build(folder, graph="repository", pooling="mean").embed(["the cat"])
+    with pytest.raises(UsageError, match=r"2_Dense: has weights only .* write `graph: repository` to run its model"):
+        build(folder).inputs()
 
 
 def test_missing_files_are_named_as_inputs(tmp_path: Path) -> None:
@@ -679,7 +789,7 @@ def test_a_truncated_onnx_file_is_refused(folder: Path, tmp_path: Path, size: in
     graph = next((tmp_path / "cache").rglob("model.onnx"))
     (folder / "model.onnx").write_bytes(graph.read_bytes()[:size])
     with pytest.raises(DataError, match=r"model\.onnx: is damaged or not an ONNX model"):
-        build(folder).embed(["cat"])
+        build(folder, graph="repository").embed(["cat"])
 
 
 def test_weights_of_another_size_are_refused(folder: Path) -> None:

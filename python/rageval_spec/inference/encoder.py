@@ -247,11 +247,8 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
     One product over all texts would be faster, but its rounding would depend on which texts are computed together.
     """
     path = folder / layer.folder / "model.safetensors"
-    if layer.activation not in _ACTIVATIONS:
-        raise UsageError(f"{path.parent}: the activation {layer.activation} is not supported; {_INSTEAD}")
-    if not path.is_file():
-        raise UsageError(f"{path.parent}: has weights only in a format that can execute code; {_INSTEAD}")
     with translated():
+        layer.check(folder)
         weight, bias, through = _read_dense(path, layer)
     activate = _ACTIVATIONS[layer.activation]
 
@@ -281,6 +278,3 @@ def _multiply(weight: Vectors, vector: Vector) -> Vector:
     """[outputs, inputs] times [inputs], summed by numpy: in a BLAS the order would depend on the number of threads."""
     product: Vector = (weight * vector).sum(axis=1)
     return product
-
-
-_INSTEAD = "`use: sentence_transformers` runs such models"

@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from onnx_from_checkpoints.onnx_files import find_external_data
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, load_fast
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.model_files import SAFETENSORS_INDEX, ModelFiles, check_embedded, say_fetch, translated
+from rageval_spec.inference.model_files import (
+    SAFETENSORS_INDEX,
+    ModelFiles,
+    check_embedded,
+    say_fetch,
+    say_other_graph,
+    translated,
+)
 from rageval_spec.store.disk import InputFile, sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -217,8 +224,9 @@ def _build(
     task, bare = configuration.task, configuration.task == "embedding" and configuration.says_pooling
     with _named(source), translated(), written_beside(beside):
         replies = _find_replies(source, configuration)
-        wanted = {"task": task, "padded": padded, "tabled": tabled, "replies": replies, "bare": bare}
-        model = build_graph(configuration.encoder, weights, **wanted)
+        model = build_graph(
+            configuration.encoder, weights, task=task, padded=padded, tabled=tabled, replies=replies, bare=bare
+        )
     onnx.save_model(model, target)
 
 
@@ -233,11 +241,11 @@ def _find_replies(source: ModelFiles, configuration: Configuration) -> tuple[int
 
 @contextmanager
 def _named(source: ModelFiles) -> Iterator[None]:
-    """Put the model's name before the messages of a builder, which does not know it."""
+    """Put the model's name before the messages of a builder, which does not know it, and say what to write instead."""
     try:
         yield
     except (DataError, UsageError) as error:
-        raise type(error)(f"{source.location.name}: {error}") from error
+        raise type(error)(f"{source.location.name}: {error}{say_other_graph(source)}") from error
 
 
 def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:

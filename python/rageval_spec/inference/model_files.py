@@ -16,14 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from onnx_from_checkpoints.configuration import (
     CONFIGURATION_FILES,
+    MODULES,
     Configuration,
     find_task,
     load_json,
     read_configuration,
+    writes_text,
 )
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.onnx_files import find_external_data
@@ -45,8 +47,12 @@ _EXTERNAL_DATA = ("_data", ".data")
 _MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
 """Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
 
-MODULES = "modules.json"
+LFS_POINTER = b"version "
+"""How the text begins that Git LFS leaves in place of a file."""
 _FILES_OF_MODULES = MappingProxyType({"Pooling": ("config.json",), "Dense": ("config.json", SAFETENSORS)})
+
+Graph = Literal["own", "repository"]
+"""`own` is the graph that is built here from safetensors, `repository` an `.onnx` file of the model."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -85,6 +91,11 @@ class RepositoryFiles:
     weights: tuple[str, ...]
     tokenizer: tuple[str, ...]
     configuration: tuple[str, ...]
+
+    @property
+    def graph(self) -> Graph:
+        """Whose graph is run."""
+        return "own" if self.format == "safetensors" else "repository"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +155,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
     if model in EMBEDDED:
         return Location("embedded", model, _embedded_folder(model))
     path = spec_folder / Path(model).expanduser()
-    if path.suffix == ".onnx":
+    if path.suffix in (".onnx", ".safetensors"):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
         root = path.parent.parent if inside else path.parent
         return Location("folder", model, root, file=path.relative_to(root).as_posix())
@@ -158,7 +169,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
     return Location("hub", model, folder, revision=commit)
 
 
-def find_source(location: Location, file: str | None = None) -> ModelFiles | None:
+def find_source(location: Location, file: str | None = None, graph: Graph | None = None) -> ModelFiles | None:
     """Find the files of a model; None if files of a Hub model are missing from the cache.
 
     Other programs may have downloaded a snapshot without the files that say how tokens become a vector. It counts as
@@ -166,7 +177,8 @@ def find_source(location: Location, file: str | None = None) -> ModelFiles | Non
 
     Args:
         location: the model.
-        file: the `.onnx` file to use; None uses the one in `location`, or else chooses as `choose_files` does.
+        file: the file with the weights; None uses the one in `location`, or else chooses as `choose_files` does.
+        graph: as of `choose_files`.
 
     Raises:
         UsageError: the folder or file does not exist; or the folder lacks `file`, readable weights, a tokenizer or
@@ -178,7 +190,9 @@ def find_source(location: Location, file: str | None = None) -> ModelFiles | Non
     names = tuple(_list_names(location.folder))
     try:
         foundation = None if choose_tokenizer(names) else find_foundation(location.folder / "config.json")
-        chosen = choose_files(names, location.name, file or location.file, borrows=foundation is not None)
+        config = read_config(location.folder / "config.json") if has_both(names) else None
+        wanted = Wanted(file or location.file, graph, config)
+        chosen = choose_files(names, location.name, wanted, borrows=foundation is not None)
     except UsageError:
         # Another program may have downloaded only some of the files.
         if location.kind == "hub":
@@ -258,21 +272,39 @@ def _is_classifier(config: Path) -> bool:
     return isinstance(content, dict) and find_task(content.get("architectures")) is not None
 
 
+class Wanted(NamedTuple):
+    """Which weights of a repository are wanted.
+
+    Attributes:
+        file: the `.onnx` or safetensors file to use; None leaves the choice open.
+        graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
+        config: config.json; None if there is none.
+    """
+
+    file: str | None = None
+    graph: Graph | None = None
+    config: Mapping[str, Any] | None = None
+
+
 def choose_files(
-    names: Collection[str], model: str, file: str | None = None, *, borrows: bool = False
+    names: Collection[str], model: str, wanted: Wanted | None = None, *, borrows: bool = False
 ) -> RepositoryFiles:
-    """Choose the files that are needed: as weights `file`, or else model.onnx, or else the safetensors files.
+    """Choose the files that are needed.
+
+    Where a repository has both safetensors files and model.onnx, the graph that is built here is the faster one, and is
+    chosen unless config.json shows that it cannot be built, or names code of the repository for an architecture that is
+    usually without.
 
     Args:
         names: all files of the repository, relative to its root.
         model: the model's name in messages.
-        file: the `.onnx` file to use.
+        wanted: the file or the graph that the spec names.
         borrows: whether the tokenizer may be missing, because it is another model's.
 
     Raises:
         UsageError: the weights or the tokenizer are not among `names`.
     """
-    weights, kind = _choose_weights(names, model, file)
+    weights, kind = _choose_weights(names, model, wanted or Wanted())
     tokenizer = choose_tokenizer(names)
     if not tokenizer and not borrows:
         refuse_without_tokenizer(names, model)
@@ -281,6 +313,48 @@ def choose_files(
         *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
     )
     return RepositoryFiles(kind, weights, tokenizer, configuration)
+
+
+def has_both(names: Collection[str]) -> bool:
+    """Whether a repository has a graph of its own and the weights to build one."""
+    return any(name in names for name in ONNX_FILES) and any(name in names for name in (SAFETENSORS, SAFETENSORS_INDEX))
+
+
+def list_others(source: ModelFiles) -> tuple[str, ...]:
+    """The files from which the other graph of the repository could be run: the own one, or the repository's."""
+    others = ONNX_FILES if source.graph == "own" else (SAFETENSORS, SAFETENSORS_INDEX)
+    return tuple(name for name in others if (source.folder / name).is_file())
+
+
+def say_other_graph(source: ModelFiles) -> str:
+    """What to write where the own graph cannot be built but the repository has one, after a message; else ""."""
+    others = list_others(source) if source.graph == "own" else ()
+    return f"; write `graph: repository` to run its {others[0]}" if others else ""
+
+
+def check_graph(source: ModelFiles, configuration: Configuration) -> None:
+    """Refuse, without reading any weights, a model whose files show that its graph cannot be built.
+
+    Raises:
+        UsageError: the architecture, its head or a layer after it is not supported.
+        DataError: a file with weights is missing, or only a pointer of Git LFS.
+    """
+    from onnx_from_checkpoints.model_graph import check_buildable
+
+    if source.format != "safetensors":
+        return
+    try:
+        check_buildable(configuration.encoder, bare=bool(configuration.replies) or configuration.says_pooling)
+        for layer in configuration.dense:
+            layer.check(source.folder)
+    except UnsupportedModel as error:
+        raise UsageError(f"{source.location.name}: {error}{say_other_graph(source)}") from error
+    for path in (source.path(name) for name in source.weights if name != SAFETENSORS_INDEX):
+        if not path.is_file():
+            raise DataError(f"{path}: is missing, but the index of the weights names it; {say_fetch(path)}")
+        with path.open("rb") as stream:
+            if stream.read(len(LFS_POINTER)) == LFS_POINTER:
+                raise DataError(f"{path}: is only a pointer of Git LFS; run `git lfs pull` in its folder")
 
 
 def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:
@@ -406,19 +480,56 @@ def _list_files(folder: Path) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_file())
 
 
-def _choose_weights(names: Collection[str], model: str, file: str | None) -> tuple[tuple[str, ...], Format]:
+def _choose_weights(names: Collection[str], model: str, wanted: Wanted) -> tuple[tuple[str, ...], Format]:
+    file, graph, config = wanted
     if file is not None:
-        if file not in names:
-            raise UsageError(f"{model}: has no file '{file}'; {_suggest_file(names, file)}")
-        return (file, *_external_data(names, file)), "onnx"
-    for name in ONNX_FILES:
-        if name in names:
-            return (name, *_external_data(names, name)), "onnx"
-    if SAFETENSORS in names:
-        return (SAFETENSORS,), "safetensors"
-    if SAFETENSORS_INDEX in names:
-        return (SAFETENSORS_INDEX,), "safetensors"
+        return _choose_named(names, model, file, graph)
+    own = next((name for name in (SAFETENSORS, SAFETENSORS_INDEX) if name in names), None)
+    theirs = next((name for name in ONNX_FILES if name in names), None)
+    if own is not None and graph != "repository" and (theirs is None or graph == "own" or _is_buildable(names, config)):
+        return (own,), "safetensors"
+    if theirs is not None and graph != "own":
+        return (theirs, *_external_data(names, theirs)), "onnx"
+    if graph == "own" and theirs is not None:
+        raise UsageError(f"graph: own needs model.safetensors, which {model} does not have; write `graph: repository`")
+    if graph == "repository" and own is not None:
+        instead = f"name one of these in 'file:': {', '.join(onnx)}" if (onnx := _list_onnx(names)) else "leave it out"
+        raise UsageError(f"graph: repository needs model.onnx, which {model} does not have; {instead}")
     raise UsageError(_explain_no_weights(names, model))
+
+
+def _choose_named(names: Collection[str], model: str, file: str, graph: Graph | None) -> tuple[tuple[str, ...], Format]:
+    """The weights that `file:` names."""
+    if file not in names:
+        raise UsageError(f"{model}: has no file '{file}'; {_suggest_file(names, file)}")
+    kind: Format = "safetensors" if file.endswith(".safetensors") or file == SAFETENSORS_INDEX else "onnx"
+    if graph not in (None, "own" if kind == "safetensors" else "repository"):
+        raise UsageError(f"graph: {graph} contradicts file: {file}; remove one of them")
+    return (file, *(_external_data(names, file) if kind == "onnx" else ())), kind
+
+
+def _is_buildable(names: Collection[str], config: Mapping[str, Any] | None) -> bool:
+    """Whether config.json shows an architecture that is built here, and no other code for it."""
+    from onnx_from_checkpoints.model_graph import check_buildable, has_foreign_code
+
+    if config is None or has_foreign_code(config):
+        return False
+    try:
+        check_buildable(config, bare=MODULES in names or writes_text(config.get("architectures")))
+    except UnsupportedModel:
+        return False
+    return True
+
+
+def read_config(path: Path) -> Mapping[str, Any] | None:
+    """The content of config.json; None if there is none.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    with translated():
+        content = load_json(path) if path.is_file() else None
+    return content if isinstance(content, dict) else None
 
 
 def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
@@ -429,8 +540,7 @@ def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
 
 
 def _explain_no_weights(names: Collection[str], model: str) -> str:
-    onnx = sorted(name for name in names if name.endswith(".onnx"))
-    if onnx:
+    if onnx := _list_onnx(names):
         return f"{model}: has no model.onnx; name one of these in 'file:': {', '.join(onnx)}"
     if any(name in names for name in _PICKLES):
         return (
@@ -443,10 +553,15 @@ def _explain_no_weights(names: Collection[str], model: str) -> str:
     return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors is among its files ({there})"
 
 
+def _list_onnx(names: Collection[str]) -> list[str]:
+    return sorted(name for name in names if name.endswith(".onnx"))
+
+
 def _suggest_file(names: Collection[str], file: str) -> str:
-    onnx = sorted(name for name in names if name.endswith(".onnx"))
+    onnx = _list_onnx(names)
+    own = sorted(name for name in names if name.endswith(".safetensors") and "/" not in name)
     there = f"its .onnx files: {', '.join(onnx)}" if onnx else "it has no .onnx files"
-    return suggest(file, onnx) or there
+    return suggest(file, [*onnx, *own]) or there
 
 
 def _is_inside(name: object) -> bool:

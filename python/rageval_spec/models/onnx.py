@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,6 +22,7 @@ from rageval_spec.plugin import (
     TokenModel,
     TokenTags,
 )
+from rageval_spec.plugin.plugin import FileReading
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Configuration, Task
@@ -46,7 +47,14 @@ class OnnxNode(ModelNode):
         default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
     )
     file: str | None = Field(
-        default=None, min_length=1, description="Which .onnx file of the model to read, such as onnx/model_O3.onnx."
+        default=None,
+        min_length=1,
+        description="Which file of the model to read: an .onnx file, such as onnx/model_O3.onnx, or safetensors.",
+    )
+    graph: Literal["own", "repository"] | None = Field(
+        default=None,
+        description="Which graph to run where the model has both: `own` is built from its safetensors, `repository` is "
+        "its .onnx file. By default the own one, which is faster, if its architecture can be built.",
     )
     precision: Literal["fp32", "int8"] = Field(
         default="fp32", description="int8 quantises the weights dynamically to 8 bits, once, and is faster."
@@ -109,20 +117,20 @@ class OnnxNode(ModelNode):
         return name
 
 
-_PLACE = frozenset({"model", "revision", "file", "published_as"})
+_PLACE = frozenset({"model", "revision", "file", "graph", "published_as"})
 
 
 class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNode]):
     """Runs a model on the CPU: without padding, each distinct text once, with as many threads as there are cores.
 
-    Uses the model's `.onnx` file if it has one; from safetensors, it builds the graph once and stores it. A hub model
+    From safetensors, it builds the graph once and stores it; else it uses the model's `.onnx` file. A hub model
     in the Hub's cache is not looked up again; `prepare` downloads one that is not in the cache.
     """
 
     node_type = OnnxNode
     known_as = ("huggingface", "hugging_face", "hf", "hub", "transformers", "fastembed", "local", "optimum")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
-    later_keys = frozenset({"pair_template", "published_as", "replies"})
+    later_keys = frozenset({"graph", "pair_template", "published_as", "replies"})
     fills_templates = True
 
     def inputs(self) -> Sequence[InputFile]:
@@ -144,6 +152,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         source = self._source
         if source is None:
             return ()
+        self._check_graph()
         self._check(self._configuration)
         return tuple(list_inputs(source))
 
@@ -164,6 +173,11 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
                     content["replies"] = list(map(list, reading["replies"].items()))
         return content
 
+    def describe_files(self) -> Iterator[FileReading]:
+        """Whose graph is run, where that is a choice: the repository has several, or code that is not run."""
+        if self._source is not None and (details := tuple(self._explain_graph())):
+            yield FileReading(self.node.model, details, {})
+
     def prepare(self) -> None:
         """Download a Hub model that is not on this machine, and verify the weights of the embedded one.
 
@@ -179,11 +193,11 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         from rageval_spec.inference.model_files import find_source
 
         try:
-            self._location = hub.fetch(self.node.model, self.node.revision, self.node.file)
+            self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
         except RagevalError as error:
             raise type(error)(f"{self._where()}: {error}") from error
-        self._source = find_source(self._location, self.node.file)
-        self._require()
+        self._source = find_source(self._location, self.node.file, self.node.graph)
+        self._check_graph()
 
     def describe(self) -> dict[str, str]:
         """The model, its revision, the sha256 of its weights, the precision, and how texts are read."""
@@ -193,6 +207,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             "model": self.node.model,
             "revision": source.location.revision or "",
             "file": source.weights[0],
+            "graph": source.graph,
             "sha256": self.context.fingerprint(InputFile(source.path(source.weights[0]), ("model",))),
             "precision": self.node.precision,
             "max_length": str(configuration.max_length or ""),
@@ -325,7 +340,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     def _source(self) -> ModelFiles | None:
         from rageval_spec.inference.model_files import find_source
 
-        return find_source(self._location, self.node.file)
+        return find_source(self._location, self.node.file, self.node.graph)
 
     @cached_property
     def _configuration(self) -> Configuration:
@@ -395,6 +410,26 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             else (self.node.document_prefix, configuration.document_prefix)
         )
         return own if stated is None else stated
+
+    def _explain_graph(self) -> Iterator[str]:
+        from onnx_from_checkpoints.model_graph import find_code
+        from rageval_spec.inference.model_files import list_others
+
+        source = self._require()
+        others, code = list_others(source), find_code(self._configuration.encoder)
+        own = source.graph == "own"
+        made = f"the graph is built from {source.weights[0]}" if own else f"the graph is {source.weights[0]}"
+        if others:
+            yield f"{made}, not {others[0]} (`graph: {'repository' if own else 'own'}` runs that)"
+        if code and own:
+            name = self._configuration.model_type
+            yield f"the code of its repository ({code}) is not run: {made} as for every {name} model"
+
+    def _check_graph(self) -> None:
+        """Refuse a model whose graph its files show not to be buildable."""
+        from rageval_spec.inference.model_files import check_graph
+
+        check_graph(self._require(), self._configuration)
 
     def _check(self, configuration: Configuration) -> None:
         """Refuse keys of the node that do not fit the model's files."""

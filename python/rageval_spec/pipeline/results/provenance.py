@@ -358,6 +358,12 @@ def describe_calibrations(parts: SpecPlugins) -> dict[str, UsedCalibration]:
     }
 
 
+def note_graphs(parts: SpecPlugins) -> list[Note]:
+    """A note for each model of which another graph could have been run, or whose repository has code that was not."""
+    readings = {name: model.describe_files() for name, model in parts.asked_models.items()}
+    return [Note("model_graph", f"models.{name}: {reading}") for name, found in readings.items() for reading in found]
+
+
 def note_self_judging(parts: SpecPlugins) -> list[Note]:
     """A warning for each judge that judges its own model's answers, and a note for those of its family."""
     return [

@@ -118,7 +118,7 @@ def judge_values(
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
-    itself = provenance.note_self_judging(parts)
+    itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
     told = dict.fromkeys(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
