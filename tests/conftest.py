@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,12 @@ settings.load_profile("untimed")
 
 # Without it, texts would be as wide as the terminal of whoever runs the tests. A pipe is this wide.
 os.environ.setdefault("COLUMNS", "100")
+
+# Must come before anything that runs a model is imported; see CONTRIBUTING.md.
+if os.environ.get("RAGEVAL_PERTURB"):
+    folder = Path(__file__).parent / "perturbation"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    runpy.run_path(str(folder / "sitecustomize.py"))
 
 SHARED_DATA = "RAGEVAL_SHARED_DATA"
 TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"

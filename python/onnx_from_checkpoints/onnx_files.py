@@ -243,3 +243,17 @@ def _copy_values(path: Path, place: _Place, stream: IO[bytes]) -> None:
         values.seek(place.offset)
         for first in range(0, place.length, _WRITTEN_AT_ONCE):
             stream.write(values.read(min(_WRITTEN_AT_ONCE, place.length - first)))
+
+
+_QUANTIZING = b"QuantizeLinear"
+"""Part of the name of an operator that every graph with integer products has: `QuantizeLinear`, where scales are
+constants, or `DynamicQuantizeLinear`."""
+
+
+def is_quantized(path: Path) -> bool:
+    """Whether an `.onnx` file has products of integers, judging by the names in it; False if it cannot be read."""
+    try:
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(_QUANTIZING) >= 0
+    except (OSError, ValueError):  # which mmap raises for an empty file
+        return False

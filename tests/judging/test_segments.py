@@ -17,6 +17,7 @@ from rageval_spec.judging.segments import (
     Segment,
     Statement,
     complete_claim,
+    count_treebank_tokens,
     count_words,
     describe_blank,
     fill_windows,
@@ -226,3 +227,20 @@ SOURCES = ("The tower is 330 m tall. It was built in 1889.", "Paris has a tower;
 )
 def test_evidence_counts_only_if_a_source_contains_it(evidence: str, named: int, found: int | None) -> None:
     assert find_evidence(evidence, named, SOURCES) == found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tokens"),
+    [
+        ("", 0),
+        ("The cat sat.", 4),
+        ("don't (now).", 6),
+        ("I can't, I won't -- I'm Verana's.", 13),
+        ("It cost $3,360.50 (about 1:30 p.m.), i.e. 5%!", 14),
+        ("\"Why?\" she said: 'no'...", 11),
+        ("We cannot; they're gonna", 8),
+        ("Die Gebühr beträgt „12,50“ Euro.", 8),
+    ],
+)
+def test_treebank_tokens_are_those_of_nltk(sentence: str, tokens: int) -> None:
+    assert count_treebank_tokens(sentence) == tokens

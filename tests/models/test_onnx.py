@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from safetensors.numpy import save_file
 
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.quantization import quantize
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec import registry
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import encoder, model_files
+from rageval_spec.inference import encoder, exports, model_files
 from rageval_spec.inference.exports import export_model
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
@@ -484,6 +485,15 @@ class TestARepositoryWithBothFiles:
     def test_a_key_that_is_left_out_keeps_the_key_of_stored_vectors(self, folder: Path) -> None:
         assert "graph" not in build(folder).content()["node"]
 
+    def test_answers_of_an_int8_graph_that_others_made_are_those_of_this_quantiser(
+        self, both: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        quantize(both / ONNX, both / "int8.onnx")
+        plain, quantized = (build(both, file=file).key for file in (ONNX, "int8.onnx"))
+        monkeypatch.setattr(exports, "QUANTISER", "another")
+        assert build(both, file=ONNX).key == plain
+        assert build(both, file="int8.onnx").key != quantized
+
 
 ONNX = "onnx/model.onnx"
 
@@ -689,7 +699,9 @@ def test_the_tokens_of_answers_are_labelled_once(tmp_path: Path) -> None:
     pairs = [("the cat sat", "the dog"), ("the cat sat", "the dog"), ("a", "mat")]
     found = model.tag(pairs)
     assert [one.tolist() for one in found.offsets] == [[[0, 3], [4, 7]]] * 2 + [[[0, 3]]]
-    assert [one.tolist() for one in found.logits] == [[[1, -1], [-1, 1]]] * 2 + [[[-1, 1]]]
+    expected: list[list[list[int]]] = [[[1, -1], [-1, 1]]] * 2 + [[[-1, 1]]]
+    for logits, each in zip(found.logits, expected, strict=True):
+        np.testing.assert_allclose(logits, each, rtol=1e-5)
     assert (found.reused, build(folder, context).tag(pairs).reused) == (0, 2)
 
 

@@ -38,7 +38,9 @@ def read_label(name: str) -> Meaning | None:
     return next((meaning for meaning, spelling in _SPELLINGS.items() if re.fullmatch(spelling, letters)), None)
 
 
-Unit = Literal["characters", "words", "tokens"]
+Unit = Literal["characters", "words", "Treebank tokens", "tokens"]
+"""`tokens` are the model's own; `Treebank tokens` are words and punctuation marks, as NLTK's `word_tokenize` gives
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _list_fact_checkers() -> Iterator[Verifier]:
         ),
         template="{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
         '"{claim}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is ',
-        window=Window(550, "words"), threshold=0.5, size="1.74 GB",
+        window=Window(550, "Treebank tokens"), threshold=0.5, size="1.74 GB",
     )  # fmt: skip
     yield Verifier(
         _VECTARA, "HHEM-2.1-Open: factual consistency, FLAN-T5-base", _TWO, "Apache-2.0", "English", None,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Verifier, Window, find_verifier
-from rageval_spec.judging.segments import Ruler, count_words
+from rageval_spec.judging.segments import Ruler, count_treebank_tokens, count_words
 from rageval_spec.judging.span_detection import LANGUAGE_NAMES, DetectorLanguage
 from rageval_spec.plugin.plugin import KnownModel
 
@@ -160,7 +160,8 @@ def make_rulers(
 
     limits = [limit for limit in (window.size if window.unit == "tokens" else None, room) if limit is not None]
     tokens = [Ruler(max(min(limits), 1), count_tokens)] if limits else []
-    words = [Ruler(window.size, lambda texts: [count_words(text) for text in texts])] if window.unit == "words" else []
+    count_one = {"words": count_words, "Treebank tokens": count_treebank_tokens}.get(window.unit)
+    words = [Ruler(window.size, lambda texts: list(map(count_one, texts)))] if count_one else []
     return (*words, *tokens)
 
 

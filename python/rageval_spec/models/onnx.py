@@ -161,7 +161,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         content = super().content()
         if self._source is not None:
             content["node"] = {key: content["node"][key] for key in content["node"] if key not in _PLACE}
-            if self.node.precision == "int8":
+            if self.node.precision == "int8" or self._multiplies_integers:
                 from rageval_spec.inference.exports import QUANTISER
 
                 content["quantiser"] = QUANTISER
@@ -354,6 +354,14 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         }
         stated = {key: value for key, value in stated.items() if value is not None}
         return replace(found, **{**self._find_reading(found), **stated})
+
+    @cached_property
+    def _multiplies_integers(self) -> bool:
+        """Whether the repository's graph has integer products, which processors without VNNI once computed wrongly."""
+        from onnx_from_checkpoints.onnx_files import is_quantized
+
+        source = self._require()
+        return source.graph == "repository" and is_quantized(source.path(source.weights[0]))
 
     @cached_property
     def _files(self) -> Configuration:
