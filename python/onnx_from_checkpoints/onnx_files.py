@@ -245,15 +245,14 @@ def _copy_values(path: Path, place: _Place, stream: IO[bytes]) -> None:
             stream.write(values.read(min(_WRITTEN_AT_ONCE, place.length - first)))
 
 
-_QUANTIZING = b"QuantizeLinear"
-"""Part of the name of an operator that every graph with integer products has: `QuantizeLinear`, where scales are
-constants, or `DynamicQuantizeLinear`."""
+_INTEGER_PRODUCTS = (b"Quantize", b"MatMulInteger", b"QAttention")
+"""Parts of the names of operators, of which every graph with integer products has one."""
 
 
 def is_quantized(path: Path) -> bool:
     """Whether an `.onnx` file has products of integers, judging by the names in it; False if it cannot be read."""
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(_QUANTIZING) >= 0
+            return any(content.find(name) >= 0 for name in _INTEGER_PRODUCTS)
     except (OSError, ValueError):  # which mmap raises for an empty file
         return False

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from onnx_from_checkpoints.model_graph import build_graph
 from onnx_from_checkpoints.quantization import quantize
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import session as session_module
 from rageval_spec.inference.model_files import find_source, locate
 from rageval_spec.inference.session import Session, _read_limits, count_cores, make_batches, pool
 from tests.inference.folders import write_copy_detector
@@ -592,3 +594,42 @@ def test_a_text_without_tokens_gets_zeros(method: str) -> None:
 def test_an_unknown_pooling_is_refused_with_a_list_of_poolings() -> None:
     with pytest.raises(UsageError, match="no pooling 'sum'; the poolings are: cls, lasttoken, max, mean"):
         pool(HIDDEN_STATES, MASK, "sum")
+
+
+class TestProductsOfIntegers:
+    @pytest.fixture
+    def quantized(self, graph: Path, tmp_path: Path) -> Path:
+        quantize(graph, tmp_path / "int8.onnx", signed=True)
+        return tmp_path / "int8.onnx"
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The entries with which sessions are configured."""
+        entries: list[str] = []
+        add = onnxruntime.SessionOptions.add_session_config_entry
+        monkeypatch.setattr(
+            onnxruntime.SessionOptions,
+            "add_session_config_entry",
+            lambda options, key, value: (entries.append(key), add(options, key, value))[1],
+        )
+        return entries
+
+    def test_int8_weights_stay_int8_where_their_products_are_exact(
+        self, quantized: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With AMX, products of uint8 and uint8 take six times as long."""
+        monkeypatch.setattr(session_module, "multiplies_exactly", lambda: True)
+        Session(quantized)
+        assert asked == []
+
+    def test_they_become_uint8_where_their_products_saturate(
+        self, quantized: Path, graph: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = [np.arange(2, 9)]
+        expected = collect(Session(quantized), ids)
+        monkeypatch.setattr(session_module, "multiplies_exactly", lambda: False)
+        asked.clear()
+        assert np.array_equal(collect(Session(quantized), ids), expected)
+        assert asked == ["session.x64quantprecision"]
+        Session(graph)
+        assert asked == ["session.x64quantprecision"]

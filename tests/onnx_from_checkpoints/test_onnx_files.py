@@ -22,6 +22,7 @@ from onnx_from_checkpoints.onnx_files import (
     FIXED64,
     VARINT,
     find_external_data,
+    is_quantized,
     make_constant,
     read_fields,
     read_varint,
@@ -183,3 +184,24 @@ def test_a_graph_and_the_file_beside_it_become_one_file(
     assert all((read[name] == values).all() for name, values in arrays.items())
     assert found.graph.node == model.graph.node
     assert (found.opset_import, found.ir_version) == (model.opset_import, model.ir_version)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"..DynamicQuantizeLinear..", True),
+        (b"..QuantizeLinear..QLinearMatMul", True),
+        (b"DynamicQuantizeMatMul", True),
+        (b"MatMulIntegerToFloat", True),
+        (b"MatMul Gather LayerNormalization", False),
+        (b"", False),
+        (None, False),
+    ],
+)
+def test_integer_products_are_told_by_the_names_of_operators(
+    tmp_path: Path, content: bytes | None, found: bool
+) -> None:
+    path = tmp_path / "m.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    assert is_quantized(path) is found

@@ -17,13 +17,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnx_from_checkpoints.onnx_files import find_external_data
+from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import say_fetch, translated
 
@@ -76,8 +77,10 @@ _SLOW_FUSIONS = ["SkipLayerNormFusion"]
 """Disabled: on CPUs the fused operator takes four times as long as the two that it replaces."""
 _WAITING_PER_THREAD = 2
 _EXACT_PRODUCTS = ("session.x64quantprecision", "1")
-"""Products of uint8 and int8 are exact on processors where they would saturate (x86 without VNNI). Without effect on
-other processors."""
+"""Makes int8 weights uint8, so that products are exact where those of uint8 and int8 saturate (x86 without VNNI).
+Elsewhere it must not be set: with AMX, products of uint8 and uint8 take six times as long."""
+_PROBED_ROWS, _PROBED_WIDTH = (1, 64), 64
+"""Shapes of the products by which `multiplies_exactly` tells: one row has another kernel than many."""
 _FOLDER_OF_WEIGHTS = "session.model_external_initializers_file_folder_path"
 """Where the external weights of a graph are that is given as bytes."""
 _FATAL = 4
@@ -283,6 +286,26 @@ def _read_words(path: Path) -> tuple[str, str]:
     return (*words, "", "")[0], (*words, "", "")[1]
 
 
+@cache
+def multiplies_exactly() -> bool:
+    """Whether ONNX Runtime's products of uint8 and int8 are exact on this processor: it tries one that may saturate."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = numpy_helper.from_array(np.full((_PROBED_WIDTH, _PROBED_WIDTH), 127, np.int8), "weight")
+    source = helper.make_tensor_value_info("source", TensorProto.UINT8, ["rows", _PROBED_WIDTH])
+    product = helper.make_tensor_value_info("product", TensorProto.INT32, ["rows", _PROBED_WIDTH])
+    node = helper.make_node("MatMulInteger", ["source", "weight"], ["product"])
+    graph = helper.make_graph([node], "probe", [source], [product], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = _FATAL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    sources = (np.full((rows, _PROBED_WIDTH), 255, np.uint8) for rows in _PROBED_ROWS)
+    return all((session.run(None, {"source": one})[0] == 255 * 127 * _PROBED_WIDTH).all() for one in sources)
+
+
 def _open(path: Path) -> Any:
     import onnxruntime
 
@@ -293,7 +316,8 @@ def _open(path: Path) -> Any:
     # thread its own memory back, which saves a fifth of the time with two threads, and more with an int8 graph.
     options.enable_cpu_mem_arena = False
     options.log_severity_level = _FATAL
-    options.add_session_config_entry(*_EXACT_PRODUCTS)
+    if is_quantized(path) and not multiplies_exactly():
+        options.add_session_config_entry(*_EXACT_PRODUCTS)
 
     def start(graph: Path | bytes) -> Any:
         return onnxruntime.InferenceSession(
