@@ -1,0 +1,1 @@
+"""Small RAG applications, each built with another framework, whose spans are golden files of tests. See README.md."""

@@ -1,0 +1,24 @@
+"""Spans that real applications sent (tests/exchange/apps) become the questions and answers that were there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.exchange.golden_app import FOLDER, import_app, load_expected
+
+APPS = sorted(path.name.removesuffix(".json") for path in FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_an_application_is_read_as_it_was(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = load_expected(app)["rows"]
+    rows = import_app(app, tmp_path, monkeypatch.setenv)
+    assert [_keep(row, wanted) for row, wanted in zip(rows, expected, strict=False)] == expected
+    assert len(rows) == len(expected)
+
+
+def _keep(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in wanted}
