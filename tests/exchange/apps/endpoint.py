@@ -39,7 +39,7 @@ class Reply:
             self.tool, self.arguments = "final_answer", {"answer": self.text}
         elif "[[ ## answer ## ]]" in said:
             self.text = f"[[ ## answer ## ]]\n{self.text}\n\n[[ ## completed ## ]]"
-        self.is_refused = self.asked is REFUSED and self.tool is None
+        self.is_refused = self.asked is REFUSED and self.tool in (None, *_LAST_TOOLS)
         self.input_tokens = len(said.split())
         self.output_tokens = 7 if self.tool else len(self.text.split())
 

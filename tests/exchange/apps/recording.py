@@ -59,6 +59,15 @@ class Recording:
             trace.set_tracer_provider(self._provider)
         return self._provider
 
+    def start_traceloop(self) -> None:
+        """OpenLLMetry's own setup, with the same exporter."""
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from traceloop.sdk import Traceloop
+
+        os.environ["TRACELOOP_TELEMETRY"] = "false"
+        exporter = OTLPSpanExporter(self.traces_url)
+        Traceloop.init(self.name, exporter=exporter, disable_batch=True, telemetry_enabled=False)
+
     def ask(self, answer: Callable[[str], Any], *, with_contexts: bool = True) -> None:
         """Ask the application all questions, and keep what it should say. A failure is kept as one."""
         for asked in ALL:

@@ -1,0 +1,25 @@
+"""An agent of pydantic-ai with a search tool, recorded by pydantic-ai itself."""
+
+from openai import AsyncOpenAI
+from pydantic_ai import Agent
+from pydantic_ai.models.instrumented import InstrumentationSettings
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from tests.exchange.apps.corpus import search
+from tests.exchange.apps.recording import recording
+
+PACKAGES = ("pydantic-ai-slim", "openai")
+
+with recording("pydantic_ai_tools", PACKAGES) as run:
+    settings = InstrumentationSettings(tracer_provider=run.start_tracing())
+    client = AsyncOpenAI(max_retries=0)
+    model = OpenAIChatModel(run.model, provider=OpenAIProvider(openai_client=client))
+    agent = Agent(model, system_prompt="Answer from the library.", instrument=settings, name="librarian")
+
+    @agent.tool_plain
+    def search_library(query: str) -> list[dict]:
+        """Search what the library knows."""
+        return search(query)
+
+    run.ask(lambda question: agent.run_sync(question).output)
