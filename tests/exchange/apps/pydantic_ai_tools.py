@@ -2,6 +2,7 @@
 
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -15,7 +16,8 @@ with recording("pydantic_ai_tools", PACKAGES) as run:
     settings = InstrumentationSettings(tracer_provider=run.start_tracing())
     client = AsyncOpenAI(max_retries=0)
     model = OpenAIChatModel(run.model, provider=OpenAIProvider(openai_client=client))
-    agent = Agent(model, system_prompt="Answer from the library.", instrument=settings, name="librarian")
+    abilities = [Instrumentation(settings=settings)]
+    agent = Agent(model, system_prompt="Answer from the library.", capabilities=abilities, name="librarian")
 
     @agent.tool_plain
     def search_library(query: str) -> list[dict]:
