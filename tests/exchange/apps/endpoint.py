@@ -19,6 +19,8 @@ from tests.exchange.apps.corpus import DOCUMENTS, REFUSED, Asked, find
 
 MODEL = "scripted-1"
 _CREATED = 1_790_000_000
+CACHED = 3
+"""Input tokens of each call that came from the cache."""
 _LAST_TOOLS = ("final_answer",)
 
 
@@ -28,6 +30,7 @@ class Reply:
     def __init__(self, request: Mapping[str, Any]) -> None:
         said = "\n".join(_texts(request.get("messages") or request.get("input")))
         self.asked: Asked | None = find(said)
+        self.model = request.get("model") or MODEL
         self.tool: str | None = None
         self.text = "" if self.asked is None else self.asked.answer
         names = [name for tool in request.get("tools") or () if (name := _name(tool))]
@@ -66,20 +69,20 @@ def complete(reply: Reply) -> dict[str, Any]:
         call = {"name": reply.tool, "arguments": json.dumps(reply.arguments, ensure_ascii=False)}
         message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
     why = "tool_calls" if reply.tool else "stop"
-    return {"id": "chatcmpl-1", "object": "chat.completion", "created": _CREATED, "model": MODEL,
+    return {"id": "chatcmpl-1", "object": "chat.completion", "created": _CREATED, "model": reply.model,
             "choices": [{"index": 0, "message": message, "finish_reason": why}], "usage": count(reply)}  # fmt: skip
 
 
 def count(reply: Reply) -> dict[str, Any]:
     return {"prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
             "total_tokens": reply.input_tokens + reply.output_tokens,
-            "prompt_tokens_details": {"cached_tokens": 3},
+            "prompt_tokens_details": {"cached_tokens": CACHED},
             "completion_tokens_details": {"reasoning_tokens": 1}}  # fmt: skip
 
 
 def stream(reply: Reply) -> Iterator[dict[str, Any]]:
     """A reply in the pieces of OpenAI's streamed chat completions."""
-    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": _CREATED, "model": MODEL}
+    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": _CREATED, "model": reply.model}
     message = complete(reply)["choices"][0]["message"]
     calls = message.get("tool_calls")
     if calls:
@@ -105,8 +108,8 @@ def respond(reply: Reply) -> dict[str, Any]:
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
     usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens,
              "total_tokens": reply.input_tokens + reply.output_tokens,
-             "input_tokens_details": {"cached_tokens": 3}, "output_tokens_details": {"reasoning_tokens": 1}}  # fmt: skip
-    return {"id": "resp_1", "object": "response", "created_at": _CREATED, "status": "completed", "model": MODEL,
+             "input_tokens_details": {"cached_tokens": CACHED}, "output_tokens_details": {"reasoning_tokens": 1}}  # fmt: skip
+    return {"id": "resp_1", "object": "response", "created_at": _CREATED, "status": "completed", "model": reply.model,
             "output": [item], "usage": usage, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}  # fmt: skip
 
 
@@ -117,16 +120,16 @@ def message(reply: Reply) -> dict[str, Any]:
     else:
         content = {"type": "text", "text": reply.text}
     usage = {"input_tokens": reply.input_tokens - 5, "output_tokens": reply.output_tokens,
-             "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2}  # fmt: skip
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [content],
+             "cache_read_input_tokens": CACHED, "cache_creation_input_tokens": 2}  # fmt: skip
+    return {"id": "msg_1", "type": "message", "role": "assistant", "model": reply.model, "content": [content],
             "stop_reason": "tool_use" if reply.tool else "end_turn", "stop_sequence": None, "usage": usage}  # fmt: skip
 
 
 class Endpoint:
-    """The server; `spent` are the input and output tokens of each question, `requests` what exporters sent."""
+    """The server; `spent` are the input and output tokens and the calls of each question, `requests` what exporters sent."""
 
     def __init__(self) -> None:
-        self.spent: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self.spent: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         self.requests: list[bytes] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -150,6 +153,7 @@ class Endpoint:
             spent = self.spent[reply.asked.question]
             spent[0] += reply.input_tokens
             spent[1] += reply.output_tokens
+            spent[2] += 1
         if path.endswith("/responses"):
             return 200, respond(reply)
         if path.endswith("/messages"):

@@ -8,7 +8,6 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
-from openinference.instrumentation.langchain import LangChainInstrumentor
 
 from tests.exchange.apps.corpus import search
 from tests.exchange.apps.recording import recording
@@ -53,6 +52,8 @@ def build(model):
 
 
 if __name__ == "__main__":
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
     with recording("langgraph_state", PACKAGES) as run:
         LangChainInstrumentor().instrument(tracer_provider=run.start_tracing())
         graph = build(run.model)

@@ -5,7 +5,6 @@ from langchain_core.messages import SystemMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
-from openinference.instrumentation.langchain import LangChainInstrumentor
 
 from tests.exchange.apps.corpus import search
 from tests.exchange.apps.recording import recording
@@ -37,6 +36,8 @@ def build(model):
 
 
 if __name__ == "__main__":
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
     with recording("langgraph_tuples", PACKAGES) as run:
         LangChainInstrumentor().instrument(tracer_provider=run.start_tracing())
         graph = build(run.model)

@@ -68,27 +68,37 @@ class Recording:
         exporter = OTLPSpanExporter(self.traces_url)
         Traceloop.init(self.name, exporter=exporter, disable_batch=True, telemetry_enabled=False)
 
-    def ask(self, answer: Callable[[str], Any], *, with_contexts: bool = True) -> None:
-        """Ask the application all questions, and keep what it should say. A failure is kept as one."""
+    def ask(self, answer: Callable[[str], Any], *, price: Callable[[int, int, int], float] | None = None) -> None:
+        """Ask the application all questions, and keep what it should say. A failure is kept as one.
+
+        Args:
+            answer: the application; what it returns may be awaitable, then one loop serves all questions.
+            price: what an answer costs by its input tokens, its output tokens and the number of calls.
+        """
+        with asyncio.Runner() as loop:
+            self._ask(answer, price, loop)
+
+    def _ask(self, answer: Callable[[str], Any], price: Any, loop: asyncio.Runner) -> None:
         for asked in ALL:
             said: Any = None
             failed = None
             try:
-                said = answer(asked.question)
-                if inspect.isawaitable(said):
-                    said = asyncio.run(_wait(said))
+                found = answer(asked.question)
+                said = loop.run(_wait(found)) if inspect.isawaitable(found) else found
             except Exception as error:
                 failed = type(error).__name__
             assert (asked.answer or None) == said, (asked.question, said, failed)
-            spent = self.endpoint.spent.get(asked.question, [None, None])
+            spent = self.endpoint.spent.get(asked.question, [None, None, None])
             row = {
                 "question": asked.question,
                 "answer": said,
-                "contexts": [DOCUMENTS[name] for name in asked.found] if with_contexts else [],
+                "contexts": [DOCUMENTS[name] for name in asked.found],
                 "input_tokens": spent[0],
                 "output_tokens": spent[1],
                 "failed": failed is not None,
             }
+            if price is not None and spent[0] is not None:
+                row["cost"] = price(*spent)
             self.rows.append({key: value for key, value in row.items() if key not in self.unrecorded})
             time.sleep(0.01)
 
