@@ -1,4 +1,4 @@
-"""A crew of CrewAI with one agent and a search tool, recorded by OpenInference."""
+"""A crew of CrewAI with one agent and a search tool, by OpenInference, which keeps tokens only inside outputs."""
 
 import os
 
@@ -20,7 +20,7 @@ def search_library(query: str) -> list:
     return search(query)
 
 
-with recording("crewai_crew", PACKAGES) as run:
+with recording("crewai_crew", PACKAGES, unrecorded=("input_tokens", "output_tokens")) as run:
     CrewAIInstrumentor().instrument(tracer_provider=run.start_tracing())
     llm = LLM(model=f"openai/{run.model}", base_url=run.url, api_key=run.key, max_retries=0)
 

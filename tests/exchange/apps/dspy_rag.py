@@ -13,12 +13,9 @@ from tests.exchange.apps.recording import recording
 PACKAGES = ("dspy", "openinference-instrumentation-dspy")
 
 
-class Library(dspy.Retrieve):
-    """Finds the documents of the library."""
-
-    def forward(self, query, k=None):
-        """Find the documents for a query."""
-        return dspy.Prediction(passages=[found["text"] for found in search(query)])
+def library(query, k=3, **_):
+    """Find the documents for a query."""
+    return [dspy.Example(long_text=found["text"]) for found in search(query)]
 
 
 class Answering(dspy.Module):
@@ -26,7 +23,7 @@ class Answering(dspy.Module):
 
     def __init__(self):
         super().__init__()
-        self.retrieve = Library()
+        self.retrieve = dspy.Retrieve(k=3)
         self.generate = dspy.Predict("context, question -> answer")
 
     def forward(self, question):
@@ -36,6 +33,7 @@ class Answering(dspy.Module):
 
 with recording("dspy_rag", PACKAGES, unrecorded=("input_tokens", "output_tokens")) as run:
     DSPyInstrumentor().instrument(tracer_provider=run.start_tracing())
-    dspy.configure(lm=dspy.LM(f"openai/{run.model}", api_base=run.url, api_key=run.key, cache=False, num_retries=0))
+    lm = dspy.LM(f"openai/{run.model}", api_base=run.url, api_key=run.key, cache=False, num_retries=0)
+    dspy.configure(lm=lm, rm=library)
     module = Answering()
     run.ask(lambda question: module(question=question).answer)

@@ -50,7 +50,7 @@ def start_server(folder):
     command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{folder}/m.db"]
     os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
+    for _ in range(900):
         try:
             urlopen(f"{URL}/health").close()
             return server

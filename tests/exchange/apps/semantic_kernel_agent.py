@@ -32,6 +32,6 @@ with recording("semantic_kernel_agent", PACKAGES) as run:
                                 plugins=[Library()])  # fmt: skip
 
     async def answer(question):
-        return str((await agent.get_response(messages=question)).content)
+        return str((await agent.get_response(question)).content)
 
     run.ask(answer)
