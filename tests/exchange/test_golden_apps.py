@@ -21,4 +21,5 @@ def test_an_application_is_read_as_it_was(app: str, tmp_path: Path, monkeypatch:
 
 
 def _keep(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in wanted}
+    kept = {name: row[name] for name in wanted}
+    return kept if kept.get("cost") is None else {**kept, "cost": pytest.approx(kept["cost"])}

@@ -127,7 +127,7 @@ def test_the_line_of_a_question_is_a_template(tmp_path: Path) -> None:
     ("body", "message"),
     [
         ("for asked in said(): say('thinking...')", "the program wrote a line that is not JSON: thinking..."),
-        ("for asked in said(): say({'reply': 1})", "no answer at any usual place; it has 'reply'"),
+        ("for asked in said(): say({'other': 1})", "no answer at any usual place; it has 'other'"),
         ("for asked in said(): say({'answer': None})", "the reply has no answer: it is null"),
         ("for asked in said(): say([1, 2])", "the reply is a list of 2"),
         ("for asked in said(): sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "a line that is not JSON"),

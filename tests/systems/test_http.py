@@ -118,7 +118,7 @@ def test_paths_lead_into_other_replies(serve: Serve) -> None:
         (None, {}, "answered 200, but the reply has no answer: it is null"),
         ({"text": None, "x": 1}, {"answer": "text"}, "answered 200, but text is null"),
         ({"answer": ["a"]}, {}, "the reply has no answer: it is a list of 1, not text"),
-        ([{"answer": "a"}], {}, "the reply is a list of 1, not an object with an answer"),
+        (["a"], {}, "the reply is a list of 1, not an object with an answer"),
         ({"foo": 1, "bar": 2}, {}, "has no answer at any usual place; it has 'foo', 'bar'"),
         (
             {"data": {"foo": 1}},

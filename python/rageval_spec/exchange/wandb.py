@@ -98,7 +98,7 @@ class WandbTarget(FileTarget[TargetNode]):
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
         """One file: the columns, and a list of values for each answer."""
         from rageval_spec.exchange.shared.scores import list_rows
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         rows = [_make_row(sample, values, evaluation.metrics) for sample, values in list_rows(evaluation)]
         unused = {column for column in _OPTIONAL if all(row[column] is None for row in rows)}

@@ -67,7 +67,7 @@ class WeaveTarget(Target[WeaveTargetNode]):
             UsageError: there are no answers.
         """
         from rageval_spec.exchange.shared.scores import list_rows
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         rows = [clean(_make_row(sample, values)) for sample, values in list_rows(evaluation)]
         if not rows:

@@ -21,14 +21,15 @@ from rageval_spec.reading.formats.column_layouts import list_names
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
 from rageval_spec.recorded import answers_and_steps
-from rageval_spec.recorded.http_replies import USUAL, find_contexts
+from rageval_spec.recorded.http_replies import STEP_KEYS, find_contexts
+from rageval_spec.recorded.questions_and_answers import find_reply
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-_STEPS = (*(path.text for path in USUAL["steps"]), MESSAGES)
+_STEPS = (*STEP_KEYS, MESSAGES)
 
 
 class NoAnswersError(DataError):
@@ -222,7 +223,8 @@ class _Reader:
             try:
                 if name == MESSAGES and (turns := read_turns(value)) is not None:
                     return find_last_answer(turns)
-                return answers_and_steps.read_text(value, f"'{name}'")
+                text = find_reply(value) if isinstance(value, Mapping | list) else None
+                return answers_and_steps.read_text(value if text is None else text, f"'{name}'")
             except answers_and_steps.BrokenTextError:
                 raise
             except answers_and_steps.UnusableReplyError as error:

@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.samples import Turn, list_calls, read_turns
+from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.traces import Document, Step, StepKind
 
 
-TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "passage", "chunk", "body")
-ID_KEYS = ("doc_id", "document_id", "_id", "id", "docid")
-SCORE_KEYS = ("score", "similarity", "relevance_score")
 _SHOWN = 60
 _LATER = frozenset({"trace", "steps"})
 """Fields of an answer that earlier versions did not store."""
@@ -144,10 +142,10 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
         return Contexts(tuple(read_text(item, f"{what}[{place}]") for place, item in enumerate(items)))
     if len(objects) < len(items):
         raise UnusableReplyError(f"{what} has both texts and objects; make all of them the same")
-    read = [_as_mapping(item, f"{what}[{place}]") for place, item in enumerate(items)]
+    read = [questions_and_answers.open_document(_as_mapping(item, f"{what}[{n}]")) for n, item in enumerate(items)]
     texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
-    ids = _all_or_none(read, ID_KEYS, what)
-    scores = _all_or_none(read, SCORE_KEYS, what)
+    ids = _all_or_none(read, questions_and_answers.ID_KEYS, what)
+    scores = _all_or_none(read, questions_and_answers.SCORE_KEYS, what)
     return Contexts(
         texts,
         None if ids is None else tuple(read_id(found, f"{what}[{place}].id") for place, found in enumerate(ids)),
@@ -218,9 +216,9 @@ def _as_mapping(item: Any, what: str) -> Mapping[str, Any]:
 
 
 def _text_of(item: Mapping[str, Any], what: str) -> str:
-    key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
+    key = next((key for key in questions_and_answers.TEXT_KEYS if item.get(key) is not None), None)
     if key is None:
-        wanted = " or ".join(repr(key) for key in TEXT_KEYS[:3])
+        wanted = " or ".join(repr(key) for key in questions_and_answers.TEXT_KEYS[:3])
         raise UnusableReplyError(f"{what} has no {wanted}; it has {list_keys(list(item))}")
     return read_text(item[key], f"{what}.{key}")
 
@@ -255,7 +253,6 @@ _INPUTS = ("input", "tool_input", "input_parameters", "inputParameters", "argume
 _OUTPUTS = ("output", "result", "observation", "tool_output", "response", "content", "text")
 _DOCUMENTS = ("documents", "docs", "results", "hits", "sources", "chunks", "contexts")
 _ACTION = re.compile(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
-_RETRIEVING = re.compile(r"search|retriev|lookup", re.IGNORECASE)
 
 
 def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:
@@ -313,12 +310,12 @@ def _read_conversation(turns: Sequence[Turn]) -> Iterator[Step]:
     for turn in turns:
         for name, given, identity in list_calls(turn):
             open_calls.append((identity, len(steps)))
-            steps.append(Step(_guess_kind(name, "tool"), _mend(name), _mend(given)))
+            steps.append(Step(_guess_kind(name, "tool"), values.clean_text(name), values.clean_text(given)))
         if turn["role"] == "tool" and open_calls:
             named = (call for call in open_calls if call[0] == turn.get("tool_call_id"))
             call = next(named, open_calls[0])
             open_calls.remove(call)
-            said = _mend(turn["content"])
+            said = values.clean_text(turn["content"])
             steps[call[1]] = _with_documents(replace(steps[call[1]], output=said), _parse(said))
     yield from steps
 
@@ -327,7 +324,7 @@ def _read_step(item: Any, what: str) -> Step:
     from rageval_spec.data.traces import Step
 
     if isinstance(item, str):
-        return Step("other", output=_mend(item))
+        return Step("other", output=values.clean_text(item))
     if isinstance(item, (list, tuple)) and len(item) == 2:  # LangChain: the action, and what was observed
         action = _read_step(item[0], what)
         return _with_documents(replace(action, output=_as_text(item[1])), item[1])
@@ -344,7 +341,7 @@ def _read_step(item: Any, what: str) -> Step:
     seconds = fields.get("seconds")
     step = Step(
         kind,
-        _mend(name) or (said if isinstance(said, str) and said not in _KINDS else "") or _name_kind(said),
+        values.clean_text(name) or (said if isinstance(said, str) and said not in _KINDS else "") or _name_kind(said),
         _as_text(_first(fields, _INPUTS)),
         _as_text(output),
         seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
@@ -360,7 +357,7 @@ def _name_kind(said: Any) -> str:
 def _guess_kind(word: str, default: StepKind) -> StepKind:
     if word.lower() in _KINDS:
         return _KINDS[word.lower()]
-    return "retrieval" if default == "tool" and _RETRIEVING.search(word) else default
+    return "retrieval" if default == "tool" and questions_and_answers.retrieves(word) else default
 
 
 def _join_observations(steps: Sequence[Step]) -> Iterator[Step]:
@@ -409,15 +406,11 @@ def _read_document(item: Any, kind: StepKind) -> Document | None:
     from rageval_spec.data.traces import Document
 
     if isinstance(item, str):
-        return Document(text=_mend(item)) if kind in ("retrieval", "rerank") else None
+        return Document(text=values.clean_text(item)) if kind in ("retrieval", "rerank") else None
     if not isinstance(item, Mapping):
         return None
-    text = next((item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
-    name = next((item[key] for key in ID_KEYS if isinstance(item.get(key), (str, int))), None)
-    score = next((item[key] for key in SCORE_KEYS if isinstance(item.get(key), (int, float))), None)
-    if text is None and (name is None or kind not in ("retrieval", "rerank")):
-        return None
-    return Document(_as_text(text), None if name is None else _mend(str(name)), None if score is None else float(score))
+    found = questions_and_answers.read_document(item)
+    return None if found is None or (found.text is None and kind not in ("retrieval", "rerank")) else found
 
 
 def _parse(text: str | None) -> Any:
@@ -436,9 +429,4 @@ def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 def _as_text(value: Any) -> str | None:
     if value is None:
         return None
-    return _mend(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _mend(text: str) -> str:
-    """The text with halves of surrogate pairs as escapes: files cannot store them."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return values.clean_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Step
-from rageval_spec.recorded import answers_and_steps
+from rageval_spec.recorded import answers_and_steps, questions_and_answers
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun
 
@@ -80,7 +80,7 @@ class ReplyLayout:
         if self.steps is not None:
             found = self.steps.find(content)
             return () if found is None else answers_and_steps.read_steps(found, self.steps.text)
-        found = find_first(content, USUAL["steps"])
+        found = questions_and_answers.find_named(content, STEP_KEYS)
         try:
             return () if found is None else answers_and_steps.read_steps(found)
         except answers_and_steps.UnusableReplyError:
@@ -106,12 +106,18 @@ class ReplyLayout:
         if self.contexts is not None:
             found = self.contexts.find(content)
             return None if found is None else answers_and_steps.read_contexts(found, self.contexts.text)
-        found = find_first(content, USUAL["contexts"])
-        return None if found is None else answers_and_steps.read_contexts(found)
+        found = questions_and_answers.find_named(content, _STRICT_KEYS)
+        if found is not None:
+            return answers_and_steps.read_contexts(found)
+        found = questions_and_answers.find_named(content, questions_and_answers.CONTEXT_KEYS)
+        try:
+            return None if found is None else answers_and_steps.read_contexts(found)
+        except answers_and_steps.UnusableReplyError:
+            return None
 
     def _ids(self, content: Any, contexts: answers_and_steps.Contexts | None) -> tuple[str, ...] | None:
         path = self.context_ids
-        found = find_first(content, USUAL["context_ids"]) if path is None else path.find(content)
+        found = questions_and_answers.find_named(content, _CONTEXT_IDS) if path is None else path.find(content)
         if found is None:
             return None if contexts is None else contexts.ids
         ids = answers_and_steps.read_ids(found, "context_ids" if path is None else path.text)
@@ -142,52 +148,12 @@ def _read_scores(value: Any, what: str) -> tuple[float, ...]:
     )
 
 
-USUAL: Mapping[str, tuple[JsonPath, ...]] = {
-    part: tuple(map(parse_path, paths))
-    for part, paths in {
-        "answer": (
-            "answer",
-            "response",
-            "actual_output",
-            "actualOutput",
-            "output",
-            "output_text",
-            "choices[0].message.content",
-            "message.content",
-            "choices[0].text",
-            "content[0].text",
-            "generated_text",
-            "result",
-            "text",
-        ),
-        "contexts": (
-            "contexts",
-            "retrieved_contexts",
-            "retrieval_context",
-            "retrievalContext",
-            "context",
-            "source_documents",
-        ),
-        "context_ids": ("context_ids", "retrieved_context_ids"),
-        "input_tokens": (
-            "input_tokens",
-            "usage.input_tokens",
-            "usage.prompt_tokens",
-            "prompt_tokens",
-            "prompt_eval_count",
-        ),
-        "output_tokens": (
-            "output_tokens",
-            "usage.output_tokens",
-            "usage.completion_tokens",
-            "completion_tokens",
-            "eval_count",
-        ),
-        "cost": ("cost", "usage.cost"),
-        "steps": ("steps", "intermediate_steps", "tools_called", "tool_calls", "trajectory"),
-    }.items()
-}
-"""The usual places of a reply's parts: OpenAI and compatible servers, ragas, DeepEval, LangChain."""
+STEP_KEYS = ("steps", "intermediate_steps", "tools_called", "tool_calls", "trajectory")
+"""Where a reply says what an agent did."""
+_STRICT_KEYS = questions_and_answers.CONTEXT_KEYS[:5]
+"""Names under which nothing else than contexts can be; what is under the other names is read if it can be."""
+_CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
+_COSTS = ("cost", "total_cost", "cost_usd")
 
 
 def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
@@ -204,36 +170,28 @@ def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
 
 
 def find_reply_answer(content: Any) -> str:
-    """The text at the first usual place that has one. A reply that is a text is the answer.
+    """The answer in a reply of any known shape. A reply that is a text is the answer.
 
     Raises:
         UnusableReplyError: the reply has no answer.
     """
-    if isinstance(content, str):
-        return answers_and_steps.read_text(content, "the reply")
-    if isinstance(content, Mapping):
-        found = [value for path in USUAL["answer"] if (value := _find_in_reply(path, content)) is not _NOTHING]
-        for value in found:
-            if isinstance(value, (str, bool, int, float)):
-                return answers_and_steps.read_text(value, "the answer")
-        if found:
-            why = "it is null" if found[0] is None else f"it is {name_kind(found[0])}, not text"
-            raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
+    found = content if isinstance(content, str) else questions_and_answers.find_reply(content)
+    if found is not None:
+        return answers_and_steps.read_text(found, "the reply" if found is content else "the answer")
+    if content is None:
+        raise answers_and_steps.UnusableReplyError("the reply has no answer: it is null")
+    if not isinstance(content, Mapping):
+        raise answers_and_steps.UnusableReplyError(f"the reply is {name_kind(content)}, not an object with an answer")
+    key = next((key for key in content if questions_and_answers.names_answer(key)), None)
+    if key is None:
         raise answers_and_steps.UnusableReplyError(
             f"the reply has no answer at any usual place; it has {list_keys(list(content))}"
         )
-    if content is None:
-        raise answers_and_steps.UnusableReplyError("the reply has no answer: it is null")
-    raise answers_and_steps.UnusableReplyError(f"the reply is {name_kind(content)}, not an object with an answer")
+    why = "it is null" if content[key] is None else f"it is {name_kind(content[key])}, not text"
+    raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
 
 
 _NOTHING = object()
-
-
-def find_first(content: Any, paths: Sequence[JsonPath]) -> Any:
-    """The first value found at one of several places, or None."""
-    found = (value for path in paths if (value := _find_in_reply(path, content)) is not _NOTHING)
-    return next((value for value in found if value is not None), None)
 
 
 def _find_in_reply(path: JsonPath, content: Any) -> Any:
@@ -246,13 +204,20 @@ def _find_in_reply(path: JsonPath, content: Any) -> Any:
 def _read_number(path: JsonPath | None, part: str, content: Any, read: Any) -> Any:
     """A number, or None. A usual place with something else is ignored; at a given path it is an error."""
     if path is None:
-        found = find_first(content, USUAL[part])
+        tokens = dict(zip(("input_tokens", "output_tokens"), questions_and_answers.find_tokens(content), strict=True))
+        found = tokens[part] if part in tokens else _find_cost(content)
         try:
             return None if found is None else read(found, part)
         except answers_and_steps.UnusableReplyError:
             return None
     found = _find_in_reply(path, content)
     return None if found is _NOTHING or found is None else read(found, path.text)
+
+
+def _find_cost(content: Any) -> Any:
+    own = questions_and_answers.find_named(content, _COSTS)
+    usage = questions_and_answers.find_named(content, ("usage",))
+    return questions_and_answers.find_named(usage, _COSTS) if own is None else own
 
 
 CLOSE = "close"

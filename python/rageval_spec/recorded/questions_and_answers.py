@@ -1,510 +1,565 @@
-"""Finds the question, the answer and the documents in what a program recorded as input and output of a step.
+"""Finds the question, the answer, the documents and the tokens in what a program recorded, in any known shape.
 
-What is recorded has no fixed form: plain text, JSON as text, the arguments of a function, chat messages, a chain's
-mapping, a retriever's documents. These functions know the usual forms of LangChain, LlamaIndex, OpenAI and of the
-tools' own decorators. They never fail; what they do not recognise is None.
+What is recorded has no fixed form: plain text, JSON as text, objects as Python prints them, arguments of functions,
+chat messages, a pipeline's state, the reply of a server. The tables below name the places of each part, for files, for
+HTTP replies and for all tools alike; `messages` reads the forms of messages. Nothing here fails: what is not found is
+None. JSON of no known form, printed objects and generators are never a question or an answer.
 
-Questions, answers and gold answers are taken from named paths, or from the usual places.
+Names are compared without capitals and underscores: `actual_output` is `actualOutput`.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.traces import Document
-from rageval_spec.recorded.span_attributes import load_json
+from rageval_spec.recorded import messages, values
 
 if TYPE_CHECKING:
     from rageval_spec.recorded.json_path import JsonPath
 
-
 QUESTION_KEYS = (
-    "question", "query", "user_input", "input", "user_query", "prompt", "message", "search_query", "text", "content",
-    "q",
-)  # fmt: skip
+    *("question", "query", "user_input", "user_query", "user_question", "user_message", "user_msg", "query_str"),
+    *("query_text", "search_query", "question_text", "task", "input_text", "human_input", "messages", "chat_history"),
+    *("input", "inputs", "prompt"),
+)
+"""Where a question is in an input, best place first."""
 ANSWER_KEYS = (
-    "answer", "response", "actual_output", "output", "output_text", "completion", "result", "generation", "message",
-    "content", "text", "generated_text", "choices", "generations", "return_value",
-)  # fmt: skip
+    *("answer", "final_answer", "final_output", "final_result", "actual_output", "generation", "response", "reply"),
+    *(
+        "output_text",
+        "completion",
+        "messages",
+        "output",
+        "outputs",
+        "result",
+        "return_value",
+        "generated_text",
+        "results",
+    ),
+    *("choices", "candidates", "generations", "replies", "answers"),
+)
+"""Where an answer is in an output or a reply, best place first."""
+_LATER_KEYS = {
+    QUESTION_KEYS: ("message", "text", "content", "contents", "q", "topic", "goal"),
+    ANSWER_KEYS: ("message", "content", "text", "raw", "data"),
+}
+"""Where else they are, if nothing holds the parts under names of its own: `{"message": "ok", "data": {...}}`."""
+_PLAIN_TEXTS = frozenset({"answer", "finalanswer", "question", "query", "userinput", "userquery", "userquestion"})
+"""Names whose text is the part as it is, even if it is JSON."""
+CONTEXT_KEYS = (
+    *("contexts", "retrieved_contexts", "retrieval_context", "context", "source_documents", "documents"),
+    *("source_nodes", "retrieved_documents"),
+)
+"""Where an answer names the documents that it is based on."""
 DOCUMENT_KEYS = (
-    "documents", "contexts", "retrieved_contexts", "retrieval_context", "source_documents", "context", "docs",
-    "sources", "nodes", "source_nodes", "results", "matches", "hits", "chunks", "passages", "output",
-)  # fmt: skip
-TEXT_KEYS = ("text", "page_content", "pageContent", "content", "document", "chunk", "passage", "body", "snippet")
-ID_KEYS = ("id", "doc_id", "document_id", "documentId", "docId", "chunk_id", "id_", "_id", "node_id")
-SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score", "rerank_score")
-_USERS, _SYSTEMS = frozenset({"user", "human"}), frozenset({"assistant", "ai", "model", "bot"})
-_INNER = ("node", "document", "kwargs", "payload")
+    *CONTEXT_KEYS,
+    *("docs", "sources", "nodes", "results", "matches", "hits", "chunks", "passages", "points", "objects", "data"),
+    *(
+        "retrieval_results",
+        "output",
+        "outputs",
+        "result",
+        "artifact",
+        "update",
+        "value",
+        "structured_content",
+        "content",
+    ),
+)
+"""Where a retriever's output has its documents."""
+TEXT_KEYS = (
+    *("text", "page_content", "content", "contents", "passage", "chunk", "body", "document", "snippet"),
+    *("chunk_text", "output_text"),
+)
+ID_KEYS = ("doc_id", "document_id", "id", "_id", "docid", "chunk_id", "id_", "node_id", "uuid", "file_id", "key")
+SCORE_KEYS = ("score", "relevance_score", "similarity", "similarity_score", "_score", "rerank_score", "@search.score")
+_SOURCE_KEYS = ("doc_id", "doc_uri", "source", "id", "url", "uri", "file_name")
+"""Where the metadata of a document name it."""
+_INNER_KEYS = ("document", "node", "kwargs", "payload", "_source", "properties", "init_parameters", "fields", "chunk")
 """Keys whose object holds a document, beside its score."""
-_DEEPEST = 6
+_METADATA_KEYS = ("metadata", "meta", "extra_info")
+_WRAPPERS = (
+    *("inputs", "outputs", "output", "data", "kwargs", "args", "update", "value", "init_parameters", "state", "body"),
+    *("_data", "_store", "arguments", "result", "response"),
+)
+"""Keys whose object or list holds the parts; a text under them means nothing."""
+_ASIDE = frozenset(
+    {"metadata", "meta", "tags", "config", "usage", "additionalkwargs", "responsemetadata", "callbacks", "raw",
+     "usagemetadata", "llmoutput", "generationinfo", *(re.sub(r"[_\W]", "", key) for key in DOCUMENT_KEYS[:11])}
+)  # fmt: skip
+"""Keys of objects that hold neither a question nor an answer, whatever is in them."""
+_SEVERAL = frozenset({"choices", "candidates", "generations", "replies", "answers", "results"})
+"""Keys of lists whose first item is the answer; other lists of several texts are none."""
+_NAMES = ("name", "id", "type", "model", "version", "status")
+"""Keys whose text says what an object is."""
+_INPUT_TOKENS = ("input_tokens", "prompt_tokens", "prompt_token_count", "prompt_eval_count", "input_token_count")
+_OUTPUT_TOKENS = (
+    *("output_tokens", "completion_tokens", "candidates_token_count", "eval_count", "output_token_count"),
+    *("generated_tokens",),
+)
+_USAGE_KEYS = (
+    *("usage", "usage_metadata", "token_usage", "response_metadata", "llm_output", "raw", "additional_kwargs"),
+    *("meta", "message", "kwargs", "data", "response", "generations", "billed_units", "tokens", "output", "replies"),
+)
+"""Keys whose object has the tokens, or has what has them."""
+_RETRIEVING = re.compile(r"search|retriev|lookup|rerank", re.IGNORECASE)
+_MOST_DEPTH = 8
+T = TypeVar("T")
 
 
-def parse_text(content: Any) -> Any:
-    """What a text holds: its JSON if it is an object, a list or a quoted text, else the text itself."""
-    if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "[", '"'):
-        return content
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content
+@lru_cache(maxsize=4096)
+def _plain(key: str) -> str:
+    return re.sub(r"[_\-\s]", "", key).lower() or key
+
+
+_TABLES = (
+    *(QUESTION_KEYS, ANSWER_KEYS, *_LATER_KEYS.values(), CONTEXT_KEYS, DOCUMENT_KEYS, TEXT_KEYS, ID_KEYS, SCORE_KEYS),
+    *(_SOURCE_KEYS, _INNER_KEYS, _METADATA_KEYS, _WRAPPERS, _INPUT_TOKENS, _OUTPUT_TOKENS, _USAGE_KEYS),
+)
+_PLAIN = {keys: tuple(map(_plain, keys)) for keys in _TABLES}
+
+
+def retrieves(name: str) -> bool:
+    """Whether the name of a step or a tool says that it finds documents."""
+    return _RETRIEVING.search(name) is not None
 
 
 def find_question(content: Any) -> str | None:
     """The question in a recorded input; of chat messages, the last one of the user."""
-    return _find(content, QUESTION_KEYS, _USERS, 0)
+    return _clean(_guard(_find, content, QUESTION_KEYS))
 
 
-def find_recorded_answer(content: Any) -> str | None:
-    """The answer in a recorded output; of chat messages, the last one of the model.
+def find_answer(content: Any) -> str | None:
+    """The answer in a recorded output or a reply; "" if one is there and empty.
 
-    A text that happens to be JSON of no known form is the answer itself; "" if an answer is there and empty.
+    Of chat messages, the model's text after the last one of the user: a model that only called tools gave no answer.
     """
-    found = _find(content, ANSWER_KEYS, _SYSTEMS, 0)
-    if found is not None:
-        return found
-    parsed = parse_text(content)
-    if isinstance(parsed, Mapping) and any(parsed.get(key) == "" for key in ANSWER_KEYS):
-        return ""
-    return content if isinstance(content, str) and not list_messages(content) else None
+    return _clean(_guard(_find, content, ANSWER_KEYS))
 
 
-def list_messages(content: Any) -> tuple[Mapping[str, Any], ...]:
-    """The chat messages in a recorded input, as `{role, content}`; () if it holds no more than a question."""
-    content = parse_text(content)
-    if isinstance(content, Mapping):
-        content = parse_text(content.get("messages", content.get("chat_history")))
-    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], list):
-        content = content[0]
-    if not isinstance(content, list) or not content or not all(map(_is_message, content)):
-        return ()
-    found = [{"role": _role(item), "content": _message_text(item) or ""} for item in content]
-    return tuple(found) if len(found) > 1 else ()
+def find_reply(content: Any) -> str | None:
+    """The answer in the reply of a server, with halves of surrogate pairs as they are.
+
+    Nothing beside the reply says what the answer is. So a text under one of the names counts even if it is JSON.
+    """
+    found: str | None = _guard(_find, content, ANSWER_KEYS)
+    if found is None and isinstance(content, Mapping):
+        named = _by_plain_name(content)
+        texts = (named.get(key) for key in (*_PLAIN[ANSWER_KEYS], *_PLAIN[_LATER_KEYS[ANSWER_KEYS]]))
+        found = next((text for text in texts if isinstance(text, str) and not _is_object(text)), None)
+    return found
+
+
+def find_named(content: Any, keys: tuple[str, ...]) -> Any:
+    """The first value under one of the names, in an object or in what it wraps, such as `data`; None without any."""
+    named = _by_plain_name(content) if isinstance(content, Mapping) else {}
+    wrapped = (named[key] for key in _PLAIN[_WRAPPERS] if isinstance(named.get(key), Mapping))
+    for place in (named, *map(_by_plain_name, wrapped)):
+        for key in map(_plain, keys):
+            if place.get(key) is not None:
+                return place[key]
+    return None
+
+
+def names_answer(key: str) -> bool:
+    """Whether an object's key is one of those under which answers are looked for."""
+    return _plain(key) in (*_PLAIN[ANSWER_KEYS], *_PLAIN[_LATER_KEYS[ANSWER_KEYS]])
 
 
 def find_documents(content: Any) -> tuple[Document, ...] | None:
     """The documents that a retriever recorded as its output, best first; None if it holds no list of them."""
-    return _find_documents(content, 0)
+    return _guard(_find_documents, content, DOCUMENT_KEYS)
 
 
 def find_contexts(content: Any) -> tuple[Document, ...] | None:
     """The documents that a whole answer names under a key such as `contexts`; None without such a key."""
-    content = parse_text(content)
-    if not isinstance(content, Mapping):
-        return None
-    for key in DOCUMENT_KEYS[:6]:
-        if isinstance(parse_text(content.get(key)), list):
-            return _find_documents(content[key], 1)
+    content = values.open_text(content)
+    found = {} if not isinstance(content, Mapping) else _by_plain_name(content)
+    for key in _PLAIN[CONTEXT_KEYS]:
+        listed = values.open_text(found.get(key))
+        if isinstance(listed, list) and (documents := _guard(_find_documents, listed, DOCUMENT_KEYS)) is not None:
+            return documents
     return None
 
 
-def read_number(found: Any) -> float | None:
-    """A finite number, also one that is written as text; None for anything else."""
-    if isinstance(found, bool) or not isinstance(found, int | float | str):
-        return None
-    try:
-        number = float(found)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+def find_listed_documents(content: Any) -> tuple[Document, ...] | None:
+    """As `find_documents`, but only if each has more than a text: what any function gives can be a list of texts."""
+    items: list[Any] = []
+    found = _guard(lambda value, _: _find_documents(value, DOCUMENT_KEYS, seen=items), content, ())
+    return found if found and all(map(is_document, items)) else None
 
 
-def read_count(found: Any) -> int | None:
-    """A number that is a count: not negative, and rounded; None for anything else."""
-    number = read_number(found)
-    return None if number is None or number < 0 or number >= 2**53 else round(number)
-
-
-def read_time(found: Any) -> datetime | None:
-    """A moment in UTC: a `datetime`, or ISO 8601 text, in UTC if it names no zone; None for anything else."""
-    try:
-        moment = datetime.fromisoformat(found.strip()) if isinstance(found, str) else found
-        if not isinstance(moment, datetime):
-            return None
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def write_time(moment: datetime | None) -> str | None:
-    """The moment as ISO 8601 text with `Z`."""
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
-
-
-def read_text(found: Any) -> str | None:
-    """A text that is not empty; a number becomes text; None for anything else."""
-    if isinstance(found, str):
-        return found or None
-    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
-
-
-def write_text(found: Any) -> str | None:
-    """A text as it is, anything else as JSON; None for null."""
-    return found if isinstance(found, str) or found is None else json.dumps(clean(found), ensure_ascii=False)
-
-
-def clean(found: Any, depth: int = 0) -> Any:
-    """JSON types only: NaN and infinities become null, other types their text, and what nests too deeply "..."."""
-    kind = type(found)
-    if kind is str or found is None or kind is int or kind is bool:
-        return found
-    if kind is float:
-        return found if math.isfinite(found) else None
-    if depth > 20:
-        return "..."
-    if kind is dict or isinstance(found, Mapping):
-        return {str(key): value if type(value) is str else clean(value, depth + 1) for key, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [clean(value, depth + 1) for value in found]
-    return str(found)
-
-
-def _find(content: Any, keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
-    if depth == 0:
-        content = parse_text(content)
-    if isinstance(content, str):
-        return content
-    if depth > _DEEPEST:
-        return None
-    if isinstance(content, list):
-        return _find_in_list(content, keys, roles, depth)
-    return _find_in_mapping(content, keys, roles, depth) if isinstance(content, Mapping) else None
-
-
-def _find_in_mapping(content: Mapping[str, Any], keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
-    if _is_message(content):
-        return _message_text(content)
-    tried = [content[key] for key in keys if content.get(key) not in (None, "", [], {})]
-    messages = parse_text(content.get("messages"))
-    for value in (*([messages] if isinstance(messages, list) else []), *tried, *_arguments(content)):
-        if (found := _find(value, keys, roles, depth + 1)) is not None:
-            return found
-    texts = [value for value in content.values() if isinstance(value, str) and value]
-    return texts[0] if len(texts) == 1 and len(content) == 1 else None
-
-
-def _arguments(content: Mapping[str, Any]) -> Iterator[Any]:
-    """The arguments of a function whose call was recorded: `{"args": [...], "kwargs": {...}}`."""
-    for key in ("kwargs", "args"):
-        value = content.get(key)
-        if isinstance(value, Mapping):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, str | Mapping | list))
-
-
-def _find_in_list(content: list[Any], keys: Sequence[str], roles: frozenset[str], depth: int) -> str | None:
-    said = [item for item in content if _is_message(item)]
-    if said:
-        wanted = [item for item in said if _role(item) in roles]
-        texts = [text for item in wanted if (text := _message_text(item))]
-        return texts[-1] if texts else None
-    parts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
-    if parts and len(parts) == len(content):
-        return "".join(part for part in parts if isinstance(part, str)) or None
-    return _find(content[0], keys, roles, depth + 1) if content and not isinstance(content[0], str) else _first(content)
-
-
-def _first(content: Sequence[Any]) -> str | None:
-    return content[0] if len(content) == 1 and isinstance(content[0], str) else None
-
-
-def _is_message(item: Any) -> bool:
-    return _role(item) is not None
-
-
-def _role(item: Any) -> str | None:
-    """The role of a chat message in OpenAI's, LangChain's or LlamaIndex's form; None if it is no message."""
-    if isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
-        role = item[0].lower()
-        return role if role in _USERS | _SYSTEMS | {"system", "tool"} else None
-    if not isinstance(item, Mapping):
-        return None
-    role = item.get("role")
-    if isinstance(role, str) and ("content" in item or "parts" in item or "tool_calls" in item):
-        return role.lower()
-    if item.get("type") in ("human", "ai", "system", "tool") and "content" in item:
-        return str(item["type"])
-    name = item["id"][-1] if isinstance(item.get("id"), list) and item["id"] and "kwargs" in item else None
-    return {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool"}.get(
-        str(name).replace("Chunk", "")
-    )
-
-
-def _message_text(item: Any) -> str | None:
+def is_document(item: Any) -> bool:
+    """Whether a value is a text with an id, a score, or metadata beside it."""
+    item = values.open_text(item)
     if isinstance(item, list | tuple):
-        return str(item[1])
-    if isinstance(item.get("kwargs"), Mapping) and "content" not in item:
-        item = item["kwargs"]
-    content = item.get("content", item.get("parts"))
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        texts = (
-            part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)
-        )
-        return "".join(text for text in texts if isinstance(text, str)) or None
-    return None
+        return len(item) == 2 and is_document(item[0]) and values.read_number(item[1]) is not None
+    if not isinstance(item, Mapping) or messages.is_message(item) or "additional_kwargs" in item:
+        return False
+    document = read_document(item)
+    has_more = document is not None and (document.doc_id is not None or document.score is not None)
+    return document is not None and document.text is not None and (has_more or bool(document.metadata))
 
 
-def _find_documents(content: Any, depth: int) -> tuple[Document, ...] | None:
-    content = parse_text(content)
-    if isinstance(content, list):
-        if len(content) == 1 and isinstance(content[0], list) and _read_document(content[0]) is None:
-            content = content[0]
-        read = [document for item in content if (document := _read_document(item)) is not None]
-        return tuple(read) if len(read) == len(content) or read else None
-    if not isinstance(content, Mapping) or depth > 2:
+def find_messages(content: Any) -> tuple[dict[str, Any], ...]:
+    """The chat messages in a recorded input; () if it holds no more than a question."""
+    return _guard(_find_messages, content, ("messages", "chathistory", "inputs", "input")) or ()
+
+
+def find_tokens(content: Any) -> tuple[int | None, int | None]:
+    """The tokens of input and output that a model's reply says it used; None for those that it does not name."""
+    found = _guard(_find_tokens, content, ())
+    return (None, None) if found is None else found
+
+
+def join_documents(lists: Iterable[Sequence[Document]]) -> tuple[Document, ...]:
+    """The documents of several lists, each once, in order: one without an id is that with the same text and an id."""
+    found: list[Document] = []
+    places: dict[tuple[str | None, str | None], int] = {}
+    for document in (one for listed in lists for one in listed):
+        text, name = document.text, document.doc_id
+        place = places.get((name, text))
+        if place is None and text is not None:
+            place = places.get((None, text)) if name is not None else places.get(("", text))
+        if place is None:
+            place = len(found)
+            found.append(document)
+        elif found[place].doc_id is None:
+            found[place] = document if name is not None else found[place]
+        places.setdefault((found[place].doc_id, text), place)
+        places.setdefault(("", text), place)
+    return tuple(found)
+
+
+def choose_documents(
+    named: Sequence[Document] | None, retrieved: Sequence[Document] | None
+) -> tuple[Document, ...] | None:
+    """The documents that an answer is based on: those that it names, with what its retrievals know of them.
+
+    Where it names only titles or ids that no retrieval gave, and where it names none, all that were retrieved.
+    """
+    if named is None:
+        return None if retrieved is None else tuple(retrieved)
+    if not retrieved:
+        return tuple(named)
+    texts = {one.text: one for one in reversed(retrieved) if one.text is not None}
+    ids = {one.doc_id: one for one in reversed(retrieved) if one.doc_id is not None}
+    known = [texts.get(one.text) if one.text is not None else ids.get(str(one.doc_id)) for one in named]
+    filled = [one if two is None or (two.doc_id is None and one.text is not None) else two
+              for one, two in zip(named, known, strict=True)]  # fmt: skip
+    has_own = any(
+        two is not None or one.doc_id is not None or one.metadata for one, two in zip(named, known, strict=True)
+    )
+    is_whole = all(one.text is not None for one in filled) and (has_own or not named)
+    return join_documents([filled]) if is_whole else tuple(retrieved)
+
+
+def gather_documents(
+    output: Any,
+    retrieved: Mapping[str, Sequence[Document] | None],
+    parents: Mapping[str, str | None],
+    given: Any,
+) -> tuple[Document, ...] | None:
+    """The documents of an answer: those that its output names, else those of its retrievals, else those it was given.
+
+    Args:
+        output: what the system gave.
+        retrieved: the documents of each step that retrieves, by its id; None if it names none.
+        parents: the step that each one is part of. Retrievals inside one another count once: the outermost.
+        given: what the system got.
+    """
+    known = {name: listed for name, listed in retrieved.items() if listed is not None}
+    kept = outermost([name for name, listed in known.items() if listed] or known, parents)
+    joined = join_documents(known[name] for name in kept) if known else None
+    found = choose_documents(find_contexts(output), joined)
+    return find_contexts(given) if found is None else found
+
+
+def outermost(chosen: Iterable[str], parents: Mapping[str, str | None]) -> list[str]:
+    """The chosen steps that are not part of another chosen one, so that what two layers record of one counts once."""
+    known = list(chosen)
+    among, outer = set(known), []
+    for name in known:
+        above, seen = parents.get(name), {name}
+        while above is not None and above not in seen and above not in among:
+            seen.add(above)
+            above = parents.get(above)
+        if above not in among or above in seen:
+            outer.append(name)
+    return outer
+
+
+def _guard(find: Callable[[Any, Any], T], content: Any, keys: Any) -> T | None:
+    """What is found, or None if the content nests so deeply that nobody meant it to be read."""
+    try:
+        return find(content, keys)
+    except RecursionError:
         return None
-    for key in DOCUMENT_KEYS:
-        if key in content and (found := _find_documents(content[key], depth + 1)) is not None:
+
+
+def _by_plain_name(found: Mapping[Any, Any]) -> dict[str, Any]:
+    return {_plain(key) if isinstance(key, str) else str(key): value for key, value in found.items()}
+
+
+def _find(content: Any, keys: tuple[str, ...], depth: int = 0, *, is_named: bool = False) -> str | None:
+    """The question or the answer in a value; `is_named` if a key said that the value is one."""
+    opened = values.open_text(content)
+    if isinstance(opened, str):
+        is_text = bool(opened) or keys is ANSWER_KEYS
+        return opened if is_text and not values.is_opaque(opened) else None
+    if isinstance(opened, int | float):
+        return json.dumps(opened) if is_named else None
+    if depth > _MOST_DEPTH or not opened:
+        return None
+    if isinstance(opened, list | tuple):
+        return _find_in_list(opened, keys, depth, is_named=is_named)
+    return _find_in_mapping(opened, keys, depth) if isinstance(opened, Mapping) else None
+
+
+def _find_in_list(content: Sequence[Any], keys: tuple[str, ...], depth: int, *, is_named: bool) -> str | None:
+    said = [content] if messages.is_message(content) else [item for item in content if messages.is_message(item)]
+    if said:
+        return _find_said(said, keys)
+    if all(map(messages.is_part, content)):
+        return messages.join_parts(content)
+    kept = [item for item in content if not (isinstance(item, str) and values.is_opaque(item))]
+    if keys is QUESTION_KEYS:
+        kept = [item for item in kept if not is_document(item)]
+        is_plain = len(kept) > 1 and all(isinstance(item, str) for item in kept) and not is_named
+        return None if is_plain else _first(_find(item, keys, depth + 1, is_named=is_named) for item in kept)
+    if (len(kept) == 1 and not isinstance(kept[0], str)) or (kept and is_named):
+        return None if is_document(kept[0]) else _find(kept[0], keys, depth + 1, is_named=is_named)
+    return _agree([item for item in kept if not isinstance(item, str)], keys, depth)
+
+
+def _find_in_mapping(content: Mapping[str, Any], keys: tuple[str, ...], depth: int) -> str | None:
+    if messages.is_message(content):
+        return _find_said([content], keys)
+    if isinstance(content.get("parts"), list):
+        return messages.join_parts(content)
+    named = _by_plain_name(content)
+    if (found := _find_named(named, keys, depth)) is not None:
+        return found
+    settings = ("kwargs",) if "inputs" in named else ()
+    inner = [key for key in _PLAIN[_WRAPPERS]
+             if key not in _PLAIN[keys] and key not in settings and _is_container(named.get(key))]  # fmt: skip
+    if (found := _first(_find(named[key], keys, depth + 1) for key in inner)) is not None:
+        return found
+    if (found := _find_named(named, _LATER_KEYS[keys], depth, keys)) is not None:
+        return found
+    seen = {*_PLAIN[keys], *_PLAIN[_LATER_KEYS[keys]], *_PLAIN[_WRAPPERS], *_ASIDE}
+    others = [value for key, value in named.items() if key not in seen and _is_container(value)]
+    if (found := _agree(others, keys, depth)) is not None:
+        return found
+    return _find_only_text(content, named, keys)
+
+
+def _find_named(
+    named: Mapping[str, Any], places: tuple[str, ...], depth: int, keys: tuple[str, ...] = ()
+) -> str | None:
+    for key in _PLAIN[places]:
+        value = named.get(key)
+        if value is None or value == "" or value == [] or value == {}:
+            continue
+        if key in _PLAIN_TEXTS and isinstance(value, str) and not _is_object(value):
+            return value
+        is_named = not isinstance(value, list | tuple) or key in _SEVERAL or (keys or places) is QUESTION_KEYS
+        if (found := _find(value, keys or places, depth + 1, is_named=is_named)) is not None:
             return found
     return None
 
 
-def _read_document(item: Any) -> Document | None:
+def _is_object(text: str) -> bool:
+    """Whether a text is a printed object, or messages as JSON, which no key can make a text of its own."""
+    opened = values.open_text(text)
+    first = opened[0] if isinstance(opened, list) and opened else opened
+    return values.is_printed(text) or messages.is_message(first) or messages.is_part(first)
+
+
+def _find_said(said: Sequence[Any], keys: tuple[str, ...]) -> str | None:
+    read = messages.read_messages(said)
+    text = messages.last_of(read, "user") if keys is QUESTION_KEYS else messages.last_answer(read)
+    return None if text is None or values.is_opaque(text) else text
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple) or (isinstance(value, str) and values.is_dump(value))
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    return next((text for text in found if text is not None), None)
+
+
+def _agree(found: Sequence[Any], keys: tuple[str, ...], depth: int) -> str | None:
+    """The text in objects under names that a program chose, such as a pipeline's components; None if they differ."""
+    texts = [text for value in found if (text := _find(value, keys, depth + 1)) is not None]
+    return texts[0] if len(set(texts)) == 1 else None
+
+
+def _find_only_text(content: Mapping[str, Any], named: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The only text of an input, beside numbers and flags; "" if an answer is there and empty.
+
+    The only text of an output can be anything: `{"detail": "overloaded"}`.
+    """
+    if keys is ANSWER_KEYS:
+        return "" if any(named.get(key) == "" for key in _PLAIN[ANSWER_KEYS]) else None
+    texts = [value for key, value in named.items() if isinstance(value, str) and value and key not in _NAMES]
+    settings = sum(value is None or isinstance(value, int | float) for value in content.values())
+    is_alone = len(texts) == 1 and len(texts) + settings == len(content) and values.CLASS not in content
+    return texts[0] if is_alone and not values.is_dump(texts[0]) else None
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else values.clean_text(text)
+
+
+def _find_documents(
+    content: Any, keys: tuple[str, ...], depth: int = 0, seen: list[Any] | None = None
+) -> tuple[Document, ...] | None:
+    content = values.open_text(content)
+    if isinstance(content, list | tuple):
+        return _list_documents(content, depth, seen)
+    if not isinstance(content, Mapping) or depth > 4:
+        return None
+    if messages.is_part(content) and (inner := content.get("text")) is not None:
+        return _find_documents(inner, keys, depth + 1, seen)
+    named = _by_plain_name(content)
+    others = [value for key, value in named.items() if isinstance(value, Mapping) and key not in ("metadata", "meta")]
+    for value in (*(named[key] for key in _PLAIN[DOCUMENT_KEYS] if named.get(key) is not None), *others):
+        if (found := _find_documents(value, keys, depth + 1, seen)) is not None:
+            return found
+    return None
+
+
+def _list_documents(content: Sequence[Any], depth: int, seen: list[Any] | None) -> tuple[Document, ...] | None:
+    if len(content) == 1 and isinstance(content[0], list) and read_document(content[0]) is None:
+        content = content[0]
+    if any(map(messages.is_message, content)):
+        tools = [
+            item
+            for item in content
+            if messages.read_messages([item])[:1] and messages.read_messages([item])[0]["role"] == "tool"
+        ]
+        found = [one for item in tools if (one := _find_documents(item, (), depth + 1, seen)) is not None]
+        return join_documents(found) if found else None
+    if content and all(map(messages.is_part, content)):
+        inner = [_find_documents(part, (), depth + 1, seen) for part in content]
+        if any(one is not None for one in inner):
+            return join_documents([one for one in inner if one is not None])
+    read = [(item, document) for item in content if (document := read_document(item)) is not None]
+    if seen is not None:
+        seen.extend(content)
+    return tuple(document for _, document in read) if len(read) == len(content) or read else None
+
+
+def read_document(item: Any) -> Document | None:
+    """A document: a text, an object with a text or an id, or a pair of one and its score; None for anything else."""
     if isinstance(item, str):
-        return Document(text=item)
-    if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str | Mapping):
-        document, score = _read_document(item[0]), read_number(item[1])
+        opened = values.open_text(item)
+        if isinstance(opened, Mapping) and values.CLASS in opened:
+            return read_document(opened)
+        return None if values.is_opaque(item) else Document(text=values.clean_text(item))
+    if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str | Mapping):
+        document, score = read_document(item[0]), values.read_number(item[1])
         return document and Document(document.text, document.doc_id, score, document.metadata)
     if not isinstance(item, Mapping):
         return None
-    nothing: Mapping[str, Any] = {}
-    inner = next((item[key] for key in _INNER if isinstance(item.get(key), Mapping)), nothing)
-    metadata = next((one["metadata"] for one in (item, inner) if isinstance(one.get("metadata"), Mapping)), nothing)
-    text = _pick_value((item, inner), TEXT_KEYS, _plain)
-    doc_id = _pick_value((item, inner, metadata), ID_KEYS, read_text) or _pick_value(
-        (metadata, item), ("source", "url"), read_text
+    places = [*_list_places(item)]
+    metadata: Mapping[str, Any] = next(
+        (found for place in places if (found := _pick([place], _METADATA_KEYS, _open_mapping)) is not None), {}
+    )
+    text = _pick([*places, metadata], TEXT_KEYS, _read_passage)
+    doc_id = _pick([*places, metadata], ID_KEYS, values.read_text) or _pick(
+        [_by_plain_name(metadata), *places], _SOURCE_KEYS, values.read_text
     )
     if text is None and doc_id is None:
         return None
-    return Document(text, doc_id, _pick_value((item, inner, metadata), SCORE_KEYS, read_number), clean(metadata))
+    score = _pick([*places, metadata], SCORE_KEYS, values.read_number)
+    return Document(text, doc_id, score, values.clean(metadata))
 
 
-def _plain(found: Any) -> str | None:
-    return found if isinstance(found, str) else None
+def open_document(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with a document as one object: what holds it, and the keys beside that."""
+    found: dict[str, Any] = {}
+    for place in _list_names(item):
+        found = {**place, **found}
+    return found
 
 
-def _pick_value(places: Iterable[Mapping[str, Any]], keys: Sequence[str], read: Any) -> Any:
+def _list_names(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield item
+    for key in _INNER_KEYS:
+        if isinstance(item.get(key), Mapping):
+            yield from _list_names(item[key])
+            return
+
+
+def _list_places(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """An object with a document, and the objects inside that hold it: `{node: {...}, score}`, `document.id`."""
+    named = {key.removeprefix("document."): value for key, value in item.items() if isinstance(key, str)}
+    yield (own := _by_plain_name(named))
+    for key in _PLAIN[_INNER_KEYS]:
+        if isinstance(own.get(key), Mapping):
+            yield from _list_places(own[key])
+            return
+
+
+def _open_mapping(found: Any) -> Mapping[str, Any] | None:
+    found = values.open_text(found)
+    return found if isinstance(found, Mapping) else None
+
+
+def _read_passage(found: Any) -> str | None:
+    if isinstance(found, str):
+        return values.clean_text(found)
+    return _clean(messages.join_parts(found, "user")) if isinstance(found, list | Mapping) else None
+
+
+def _pick(places: Iterable[Mapping[str, Any]], keys: tuple[str, ...], read: Callable[[Any], Any]) -> Any:
     for place in places:
-        for key in keys if place else ():
+        for key in _PLAIN[keys] if place else ():
             if key in place and (found := read(place[key])) is not None:
                 return found
     return None
 
 
-SPAN_QUESTION_KEYS = (
-    "question",
-    "query",
-    "user_input",
-    "user_message",
-    "input",
-    "prompt",
-    "message",
-    "messages",
-    "text",
-)
-SPAN_ANSWER_KEYS = (
-    "answer",
-    "response",
-    "output",
-    "actual_output",
-    "result",
-    "completion",
-    "message",
-    "messages",
-    "text",
-)
-_WRAPPERS = ("content", "inputs", "outputs", "input", "data", "kwargs", "args", "choices", "generations", "value")
-_MOST_DEPTH = 8
-_MOST_CLEANED = 32
+def _find_messages(content: Any, keys: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    content = values.open_text(content)
+    for _ in range(_MOST_DEPTH):
+        if not isinstance(content, Mapping) or messages.is_message(content):
+            break
+        named = _by_plain_name(content)
+        content = next((values.open_text(named[key]) for key in keys if named.get(key)), None)
+    if not isinstance(content, list) or not content:
+        return ()
+    items = content[0] if len(content) == 1 and isinstance(content[0], list) else content
+    if not all(map(messages.is_message, items)):
+        return ()
+    read = [{"content": "", **message} for message in messages.read_messages(items)]
+    return tuple(map(values.clean, read)) if len(read) > 1 else ()
 
 
-def clean_text(text: str) -> str:
-    """The text with U+FFFD for halves of surrogate pairs, which JSON can name but no file can hold."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def pick_text(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain: bool = False) -> str | None:
-    """The text that a value is about: that of the first of `keys`, or of the last message of one of `roles`.
-
-    A text that is JSON is looked into, unless it `is_plain`; without any of the keys, the whole text counts. None if
-    there is no text.
-    """
-    picked = _pick_key(value, keys, roles, is_plain=is_plain)
-    return None if picked is None else clean_text(picked)
-
-
-def _pick_key(value: Any, keys: Sequence[str], roles: Sequence[str], *, is_plain: bool) -> str | None:
-    if isinstance(value, str):
-        found = load_json(value) if not is_plain and value.lstrip()[:1] in ("{", "[", '"') else value
-        if isinstance(found, str):
-            return found or None
-        picked = _look_into(found, keys, roles, 0)
-        return value if picked is None else picked
-    if value is None:
+def _find_tokens(content: Any, _: Any, depth: int = 0) -> tuple[int | None, int | None] | None:
+    content = values.open_text(content)
+    while isinstance(content, list | tuple) and content:
+        content = values.open_text(content[-1])
+    if not isinstance(content, Mapping) or depth > _MOST_DEPTH:
         return None
-    picked = _look_into(value, keys, roles, 0)
-    return dump_text(value) if picked is None else picked
-
-
-def dump_text(value: Any) -> str | None:
-    """A value as text: text as it is, anything else as JSON; None for None and for what is empty."""
-    if isinstance(value, str):
-        return clean_text(value) or None
-    if value is None or value == {} or value == []:
-        return None
-    try:
-        return clean_text(json.dumps(value, ensure_ascii=False, default=str))
-    except RecursionError:
-        return clean_text(json.dumps(clean_json(value), ensure_ascii=False))
-
-
-def clean_json(value: Any, depth: int = 0) -> Any:
-    """A value as JSON types: bytes as hexadecimal digits, NaN and infinities as null, what is too deep as text."""
-    kind = type(value)  # comparing types is cheaper than isinstance, and almost all values have one of these
-    if kind is str:
-        return value if value.isascii() else clean_text(value)
-    if kind is int or kind is bool or value is None:
-        return value
-    if kind is float:
-        return value if math.isfinite(value) else None
-    if kind is dict and depth <= _MOST_CLEANED:
-        return {
-            (key if type(key) is str and key.isascii() else clean_text(str(key))): clean_json(inner, depth + 1)
-            for key, inner in value.items()
-        }
-    return _clean_other(value, depth)
-
-
-def _clean_other(value: Any, depth: int) -> Any:
-    """`clean_json` of what is neither text nor a number of Python's own types."""
-    if isinstance(value, str):
-        return clean_text(str(value))
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, bytes):
-        return value.hex()
-    if depth > _MOST_CLEANED:
-        return f"{type(value).__name__} more than {_MOST_CLEANED} levels deep"
-    if isinstance(value, Mapping):
-        return {clean_text(str(key)): clean_json(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean_json(inner, depth + 1) for inner in value]
-    return str(value)
-
-
-def _look_into(value: Any, keys: Sequence[str], roles: Sequence[str], depth: int) -> str | None:
-    if isinstance(value, str):
-        return value or None
-    if depth > _MOST_DEPTH:
-        return None
-    if isinstance(value, Mapping):
-        for key in (*keys, *_WRAPPERS):
-            if value.get(key) and (found := _look_into(value[key], keys, roles, depth + 1)):
-                return found
-        return None
-    if isinstance(value, list | tuple) and value:
-        if all(isinstance(item, Mapping) and "role" in item for item in value):
-            return last_text(read_messages(value), roles)
-        return _look_into(value[0], keys, roles, depth + 1) if len(value) == 1 or "answer" in keys else None
-    return None
-
-
-def read_messages(found: Any) -> list[dict[str, Any]]:
-    """Messages in any of the usual layouts as chat messages: `role`, `content`, and `tool_calls` if there are any.
-
-    The layouts: OpenAI's, the GenAI conventions' `parts`, OpenInference's and OpenLLMetry's flattened keys.
-    """
-    found = load_json(found) if isinstance(found, str) else found
-    if isinstance(found, str):
-        return [{"role": "user", "content": found}]
-    items = found if isinstance(found, list | tuple) else [found]
-    return [_read_message(item) for item in items if isinstance(item, Mapping)]
-
-
-def _read_message(item: Mapping[str, Any]) -> dict[str, Any]:
-    inner = item.get("message")
-    if isinstance(inner, Mapping):
-        item = inner
-    role = item.get("message.role") or item.get("role") or item.get("type") or "user"
-    message: dict[str, Any] = {"role": _ROLES.get(str(role), str(role))}
-    content = _join_parts(item)
-    if content is not None:
-        message["content"] = content
-    if calls := _read_calls(item):
-        message["tool_calls"] = calls
-    return message
-
-
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
-_CONTENTS = ("message.content", "content", "text", "prompt.text", "completion.text", "prompt", "completion")
-
-
-def _join_parts(item: Mapping[str, Any]) -> str | None:
-    for key in _CONTENTS:
-        if item.get(key) is not None:
-            found = item[key]
-            return found if isinstance(found, str) else _join_texts(found)
-    parts = item.get("parts")
-    if parts is None:
-        flat = {key: value for key, value in item.items() if key.endswith("message_content.text")}
-        parts = [str(value) for _, value in sorted(flat.items())] or None
-    return None if parts is None else _join_texts(parts)
-
-
-def _join_texts(parts: Any) -> str | None:
-    """The texts among the parts of a message; calls of tools and images are no text."""
-    texts: list[str] = []
-    for part in parts if isinstance(parts, list | tuple) else [parts]:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Mapping):
-            text = part.get("text") or part.get("content") or part.get("response")
-            if part.get("type") not in ("tool_call", "reasoning", "image") and text is not None:
-                texts.append(dump_text(text) or "")
-    return "\n".join(texts) if texts else None
-
-
-def _read_calls(item: Mapping[str, Any]) -> list[dict[str, Any]]:
-    calls = [part for part in item.get("parts") or () if isinstance(part, Mapping) and part.get("type") == "tool_call"]
-    calls += [call for call in item.get("tool_calls") or () if isinstance(call, Mapping)]
-    read = []
-    for call in calls:
-        function = call.get("function")
-        function = function if isinstance(function, Mapping) else call
-        read.append({key: function.get(key, call.get(key)) for key in ("id", "name", "arguments")})
-    return [*read, *_read_flat_calls(item)]
-
-
-def _read_flat_calls(item: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The calls in OpenInference's keys: `message.tool_calls.0.tool_call.function.name`."""
-    found: dict[str, dict[str, Any]] = {}
-    for key, value in item.items():
-        if key.startswith("message.tool_calls."):
-            index, _, field = key.removeprefix("message.tool_calls.").partition(".")
-            found.setdefault(index, {})[field.rpartition(".")[2]] = value
-    return [found[index] for index in sorted(found)]
-
-
-def last_text(messages: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> str | None:
-    """The text of the last message of one of the roles that has a text, or None."""
-    for message in reversed(messages):
-        if message["role"] in roles and message.get("content"):
-            return clean_text(str(message["content"]))
-    return None
+    named = _by_plain_name(content)
+    given, made = (_pick([named], keys, values.read_count) for keys in (_INPUT_TOKENS, _OUTPUT_TOKENS))
+    if given is not None or made is not None:
+        return given, made
+    inner = (
+        values.open_text(named[key]) for key in _PLAIN[_USAGE_KEYS] if isinstance(named.get(key), Mapping | list | str)
+    )
+    return next(
+        (found for one in inner if not isinstance(one, str) and (found := _find_tokens(one, _, depth + 1))), None
+    )
 
 
 _GOLD = ("reference", "ground_truth", "expected_answer", "expected_output", "expected")
@@ -519,27 +574,31 @@ class RecordedPaths:
         self._question = question
         self._answer = answer
 
-    def question(self, found: Any) -> str | None:
-        """The question in an input; None if there is none."""
-        return find_question(found) if self._question is None else _follow(self._question, found)
+    def question(self, *found: Any) -> str | None:
+        """The question in the first of some inputs that has one; of a path, only the first input counts."""
+        if self._question is not None:
+            return _follow(self._question, found[0])
+        return next((text for one in found if one is not None and (text := find_question(one))), None)
 
-    def answer(self, found: Any) -> str | None:
-        """The answer in an output; None if there is none."""
-        return find_recorded_answer(found) if self._answer is None else _follow(self._answer, found)
+    def answer(self, *found: Any) -> str | None:
+        """The answer in the first of some outputs that has one; of a path, only the first output counts."""
+        if self._answer is not None:
+            return _follow(self._answer, found[0])
+        return next((text for one in found if one is not None and (text := find_answer(one)) is not None), None)
 
     def references(self, expected: Any) -> tuple[str, ...]:
         """The gold answers in an expected output; an unknown form as JSON text."""
-        expected = parse_text(expected)
+        expected = values.open_text(expected)
         if expected is None or expected in ("", {}, []):
             return ()
         if isinstance(expected, list) and all(isinstance(one, str) for one in expected):
             return tuple(expected)
         if isinstance(expected, Mapping):
             for key in _GOLD:
-                if (text := read_text(expected.get(key))) is not None:
+                if (text := values.read_text(expected.get(key))) is not None:
                     return (text,)
         found = self.answer(expected)
-        text = found if found is not None else write_text(expected)
+        text = found if found is not None else values.dump_text(expected)
         return () if text is None else (text,)
 
 
@@ -556,7 +615,8 @@ def _follow(path: JsonPath, found: Any) -> str | None:
     from rageval_spec.recorded.json_path import PathError
 
     try:
-        value = path.find(parse_text(found))
+        value = path.find(values.open_text(found))
     except PathError:
         return None
-    return write_text(value[0] if path.is_plural and len(value) == 1 else value)
+    value = value[0] if path.is_plural and isinstance(value, list) and len(value) == 1 else value
+    return value if isinstance(value, str) else values.dump_text(value)

@@ -7,13 +7,15 @@ the table counts. A tool with names of its own adds them here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from rageval_spec.recorded.values import load_json
+
 GEN_AI, OPENINFERENCE, OPENLLMETRY = "OpenTelemetry GenAI", "OpenInference", "OpenLLMetry"
 MLFLOW, LANGFUSE, COMMON = "MLflow", "Langfuse", "in common use"
+VERCEL, PYDANTIC_AI = "AI SDK", "pydantic-ai"
 VERSIONS: Final[Mapping[str, str]] = {GEN_AI: "1.40", OPENINFERENCE: "0.1.42"}
 """The newest version of each convention that the table knows."""
 EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
@@ -50,6 +52,7 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("llm.request.type", OPENLLMETRY),
         Name("langfuse.observation.type", LANGFUSE),
         Name("mlflow.spanType", MLFLOW, is_json=True),
+        Name("ai.operationId", VERCEL),
     ),
     "input": (
         Name("input.value", OPENINFERENCE),
@@ -59,6 +62,10 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("traceloop.entity.input", OPENLLMETRY),
         Name("gen_ai.tool.call.arguments", GEN_AI, "1.38"),
         Name("tool.parameters", OPENINFERENCE),
+        Name("tool_arguments", PYDANTIC_AI),
+        Name("gen_ai.task.input", OPENLLMETRY),
+        Name("ai.toolCall.args", VERCEL),
+        Name("ai.prompt", VERCEL),
     ),
     "output": (
         Name("output.value", OPENINFERENCE),
@@ -67,6 +74,12 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("mlflow.spanOutputs", MLFLOW, is_json=True),
         Name("traceloop.entity.output", OPENLLMETRY),
         Name("gen_ai.tool.call.result", GEN_AI, "1.38"),
+        Name("tool_response", PYDANTIC_AI),
+        Name("final_result", PYDANTIC_AI),
+        Name("gen_ai.task.output", OPENLLMETRY),
+        Name("mcp.response.value", OPENLLMETRY),
+        Name("ai.toolCall.result", VERCEL),
+        Name("ai.response.text", VERCEL),
     ),
     "input_messages": (
         Name("gen_ai.input.messages", GEN_AI, "1.37"),
@@ -74,6 +87,8 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         _flat("gen_ai.prompt", OPENLLMETRY),
         Name("gen_ai.prompt", GEN_AI, "1.26", "1.28"),
         _flat("llm.prompts", OPENINFERENCE),
+        Name("pydantic_ai.all_messages", PYDANTIC_AI),
+        Name("ai.prompt.messages", VERCEL),
     ),
     "output_messages": (
         Name("gen_ai.output.messages", GEN_AI, "1.37"),
@@ -81,6 +96,7 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         _flat("gen_ai.completion", OPENLLMETRY),
         Name("gen_ai.completion", GEN_AI, "1.26", "1.28"),
         _flat("llm.choices", OPENINFERENCE),
+        Name("pydantic_ai.all_messages", PYDANTIC_AI),
     ),
     "query": (
         Name("gen_ai.retrieval.query.text", GEN_AI, "1.40"),
@@ -96,17 +112,22 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("llm.token_count.prompt", OPENINFERENCE),
         Name("gen_ai.usage.prompt_tokens", GEN_AI, "1.26", "1.27"),
         Name("llm.usage.prompt_tokens", OPENLLMETRY),
+        Name("ai.usage.promptTokens", VERCEL),
+        Name("ai.usage.inputTokens", VERCEL),
     ),
     "output_tokens": (
         Name("gen_ai.usage.output_tokens", GEN_AI, "1.27"),
         Name("llm.token_count.completion", OPENINFERENCE),
         Name("gen_ai.usage.completion_tokens", GEN_AI, "1.26", "1.27"),
         Name("llm.usage.completion_tokens", OPENLLMETRY),
+        Name("ai.usage.completionTokens", VERCEL),
+        Name("ai.usage.outputTokens", VERCEL),
     ),
     "cost": (
         Name("llm.cost.total", OPENINFERENCE),
         Name("gen_ai.usage.cost", COMMON),
         Name("gen_ai.usage.total_cost", COMMON),
+        Name("operation.cost", PYDANTIC_AI),
     ),
     "input_cost": (Name("llm.cost.prompt", OPENINFERENCE),),
     "output_cost": (Name("llm.cost.completion", OPENINFERENCE),),
@@ -117,6 +138,7 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("gen_ai.request.model", GEN_AI, "1.26"),
         Name("llm.request.model_name", OPENINFERENCE),
         Name("langfuse.observation.model.name", LANGFUSE),
+        Name("ai.model.id", VERCEL),
     ),
     "session": (
         Name("session.id", OPENINFERENCE),
@@ -138,6 +160,7 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("gen_ai.agent.name", GEN_AI, "1.31"),
         Name("agent.name", OPENINFERENCE),
         Name("traceloop.entity.name", OPENLLMETRY),
+        Name("ai.toolCall.name", VERCEL),
     ),
     "metadata": (Name("metadata", OPENINFERENCE),),
     "tags": (Name("tag.tags", OPENINFERENCE), Name("langfuse.trace.tags", LANGFUSE)),
@@ -161,16 +184,24 @@ EVALUATION: Final[Mapping[str, str]] = {
 
 PROMPT_EVENTS: Final = ("gen_ai.content.prompt", "gen_ai.user.message")
 """Events with which a span carried its input between 1.27 and 1.36."""
+RESULT_EVENTS: Final = ("db.query.result", "db.search.result")
+"""Events with which OpenLLMetry's spans of vector databases carry a document each."""
 COMPLETION_EVENTS: Final = ("gen_ai.content.completion", "gen_ai.choice", "gen_ai.assistant.message")
 
 KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("llm", "chat", "text_completion", "generate_content", "completion", "chat_model"), "model"),
     **dict.fromkeys(("generation", "decision"), "model"),
-    **dict.fromkeys(("retriever", "retrieval"), "retrieval"),
+    **dict.fromkeys(("retriever", "retrieval", "vector_db_retrieve"), "retrieval"),
     **dict.fromkeys(("reranker", "rerank"), "rerank"),
     **dict.fromkeys(("tool", "execute_tool"), "tool"),
     **dict.fromkeys(("agent", "invoke_agent"), "agent"),
-    **dict.fromkeys(("chain", "workflow", "task", "invoke_workflow"), "chain"),
+    **dict.fromkeys(("chain", "workflow", "task", "invoke_workflow", "execute_task"), "chain"),
+    **{
+        f"ai.{name}{part}": kind
+        for name in ("generatetext", "streamtext", "generateobject", "streamobject")
+        for part, kind in (("", "agent"), (".dogenerate", "model"), (".dostream", "model"))
+    },
+    "ai.toolcall": "tool",
     "guardrail": "guardrail",
     "evaluator": "evaluator",
     **dict.fromkeys(("embedding", "embeddings", "prompt", "parser", "memory", "create_agent"), "other"),
@@ -242,13 +273,3 @@ def flatten(found: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[str(key)] = value
     return flat
-
-
-def load_json(value: Any) -> Any:
-    """JSON in a text; the text itself if it is none, and any other value as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value

@@ -14,8 +14,9 @@ from pydantic import Field, field_validator
 
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context, InputFile
-from rageval_spec.recorded.answers_and_steps import ID_KEYS, SCORE_KEYS, TEXT_KEYS, AnswerRow, UnusableReplyError
-from rageval_spec.recorded.http_replies import USUAL, ReplyLayout
+from rageval_spec.recorded import questions_and_answers
+from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
+from rageval_spec.recorded.http_replies import STEP_KEYS, ReplyLayout
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.question_templates import VARIABLES, AskError, Variables
 from rageval_spec.user_functions import (
@@ -37,8 +38,24 @@ _NOT_ASKED = (
     "takes neither 'question' nor 'query_id', so it would not know the question; "
     f"its parameters can be {', '.join(VARIABLES)}"
 )
-_ATTRIBUTES = tuple(dict.fromkeys(path.text for paths in USUAL.values() for path in paths if path.text.isidentifier()))
-_CONTEXTS = frozenset(path.text for path in USUAL["contexts"])
+_ATTRIBUTES = (
+    *(*questions_and_answers.ANSWER_KEYS, *questions_and_answers.CONTEXT_KEYS, *STEP_KEYS, "content", "text"),
+    *(
+        "context_ids",
+        "retrieved_context_ids",
+        "input_tokens",
+        "output_tokens",
+        "prompt_tokens",
+        "completion_tokens",
+        "cost",
+    ),
+)
+_CONTEXTS = frozenset(questions_and_answers.CONTEXT_KEYS)
+_CONTEXT_ATTRIBUTES = tuple(
+    name
+    for name in (*questions_and_answers.TEXT_KEYS, *questions_and_answers.ID_KEYS, *questions_and_answers.SCORE_KEYS)
+    if name.isidentifier()
+)
 
 
 class PythonNode(AnsweringNode):
@@ -245,7 +262,7 @@ def _as_content(result: Any) -> Any:
 
 def _as_context(item: Any) -> Any:
     is_plain = item is None or isinstance(item, (str, bool, int, float, list, tuple, Mapping))
-    return item if is_plain else _attributes(item, (*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS))
+    return item if is_plain else _attributes(item, _CONTEXT_ATTRIBUTES)
 
 
 def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:

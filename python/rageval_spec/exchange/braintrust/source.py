@@ -5,7 +5,6 @@ The rows of one root span become a trace. The rows of datasets become questions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection
 from rageval_spec.exchange.shared.contracts import parse_moment
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded import questions_and_answers
+from rageval_spec.recorded import questions_and_answers, values
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
@@ -89,11 +88,11 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         if "input" not in found and "id" not in found:
             raise DataError(f"{place}: there is no 'input' and no 'id' in this row, as Braintrust's rows have")
         self._rows += 1
-        identity = questions_and_answers.read_text(found.get("id")) or f"row-{self._rows}"
-        time = questions_and_answers.write_time(questions_and_answers.read_time(found.get("created"))) or ""
+        identity = values.read_text(found.get("id")) or f"row-{self._rows}"
+        time = values.write_time(values.read_time(found.get("created"))) or ""
         # Groups without a time leave in the descending order of their names: the first row of a file comes first.
-        group = questions_and_answers.read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
-        return TraceRow(group, identity, time, questions_and_answers.clean({**found, "id": identity}))
+        group = values.read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
+        return TraceRow(group, identity, time, values.clean({**found, "id": identity}))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some rows."""
@@ -122,13 +121,12 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
         if self.node.since is None or not isinstance(row, Mapping):
             return False
-        made = questions_and_answers.read_time(row.get("created"))
+        made = values.read_time(row.get("created"))
         return made is not None and made < parse_moment(self.node.since, self.now) - timedelta(hours=1)
 
 
 Row = Mapping[str, Any]
 _KINDS: Mapping[str, StepKind] = {"llm": "model", "tool": "tool"}
-_RETRIEVAL = re.compile(r"retriev|search|lookup|rerank", re.IGNORECASE)
 
 
 def make_trace(
@@ -139,19 +137,21 @@ def make_trace(
     `link` says in which experiment or log the rows are.
     """
     root = next((row for row in rows if is_root(row)), None)
-    question = None if root is None else places.question(root.get("input"))
+    models = [row for row in rows if _kind(row) == "llm" and row is not root]
+    question = None if root is None else places.question(root.get("input"), *(row.get("input") for row in models))
     if root is None or not question:
         return None
     steps = [row for row in rows if row is not root and _kind(row) not in ("score", "scorer", "task", "eval")]
-    answer = None if root.get("output") is None else places.answer(root.get("output"))
-    metadata = questions_and_answers.parse_text(root.get("metadata"))
-    about: dict[str, Any] = questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {}
-    started = questions_and_answers.write_time(questions_and_answers.read_time(root.get("created")))
+    spoken = () if root.get("error") else (row.get("output") for row in reversed(models))
+    answer = places.answer(root.get("output"), *spoken)
+    metadata = values.open_text(root.get("metadata"))
+    about: dict[str, Any] = values.clean(metadata) if isinstance(metadata, Mapping) else {}
+    started = values.write_time(values.read_time(root.get("created")))
     others = {**link, "row_id": str(root["id"]), **({"started": started} if started else {})}
     return Trace(
         TraceLink(
             TOOL,
-            questions_and_answers.read_text(root.get("root_span_id")) or str(root["id"]),
+            values.read_text(root.get("root_span_id")) or str(root["id"]),
             project=project,
             others=others,
         ),
@@ -160,26 +160,22 @@ def make_trace(
         answer=answer,
         documents=_list_documents(steps, root),
         references=places.references(root.get("expected")),
-        relevant=questions_and_answers.read_relevant(questions_and_answers.parse_text(root.get("expected")), about),
+        relevant=questions_and_answers.read_relevant(values.open_text(root.get("expected")), about),
         error=None if answer is not None else _find_error(root),
         seconds=_measure(root),
-        input_tokens=_add(rows, root, "prompt_tokens", questions_and_answers.read_count),
-        output_tokens=_add(rows, root, "completion_tokens", questions_and_answers.read_count),
-        cost=_add(rows, root, "estimated_cost", questions_and_answers.read_number),
-        session=questions_and_answers.read_text(about.get("session_id")),
-        user=questions_and_answers.read_text(about.get("user_id")),
+        input_tokens=_add(rows, root, "prompt_tokens", values.read_count),
+        output_tokens=_add(rows, root, "completion_tokens", values.read_count),
+        cost=_add(rows, root, "estimated_cost", values.read_number),
+        session=values.read_text(about.get("session_id")),
+        user=values.read_text(about.get("user_id")),
         model=_find_model(rows),
         started=started,
-        messages=questions_and_answers.list_messages(root.get("input")),
+        messages=questions_and_answers.find_messages(root.get("input")),
         steps=tuple(map(_make_step, steps)),
         feedback=tuple(_list_scores(root)),
         metadata={
             **about,
-            **(
-                {"tags": questions_and_answers.clean(tags)}
-                if (tags := questions_and_answers.parse_text(root.get("tags")))
-                else {}
-            ),
+            **({"tags": values.clean(tags)} if (tags := values.open_text(root.get("tags"))) else {}),
         },
     )
 
@@ -187,59 +183,62 @@ def make_trace(
 def read_row(row: Row, places: questions_and_answers.RecordedPaths, dataset: str, project: str | None) -> Trace | None:
     """The question of a row of a dataset, under the row's id; None without a question."""
     question = places.question(row.get("input"))
-    if not question or questions_and_answers.read_text(row.get("id")) is None:
+    if not question or values.read_text(row.get("id")) is None:
         return None
-    metadata = questions_and_answers.parse_text(row.get("metadata"))
+    metadata = values.open_text(row.get("metadata"))
     return Trace(
         TraceLink(TOOL, str(row["id"]), project=project, others={"dataset": dataset}),
         question,
         query_id=str(row["id"]),
         documents=questions_and_answers.find_contexts(row.get("input")),
         references=places.references(row.get("expected")),
-        relevant=questions_and_answers.read_relevant(questions_and_answers.parse_text(row.get("expected")), metadata),
-        messages=questions_and_answers.list_messages(row.get("input")),
-        metadata=questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {},
+        relevant=questions_and_answers.read_relevant(values.open_text(row.get("expected")), metadata),
+        messages=questions_and_answers.find_messages(row.get("input")),
+        metadata=values.clean(metadata) if isinstance(metadata, Mapping) else {},
     )
 
 
 def is_root(row: Row) -> bool:
     """Whether all other rows of a trace belong to this one; a row of a plain export always is."""
-    parents = questions_and_answers.parse_text(row.get("span_parents"))
+    parents = values.open_text(row.get("span_parents"))
     marked = row.get("is_root")
     return marked in (True, "true", "True") if marked is not None else not parents
 
 
 def _kind(row: Row) -> str:
-    attributes = questions_and_answers.parse_text(row.get("span_attributes"))
+    attributes = values.open_text(row.get("span_attributes"))
     return str(attributes.get("type", "")) if isinstance(attributes, Mapping) else ""
 
 
 def _name(row: Row) -> str:
-    attributes = questions_and_answers.parse_text(row.get("span_attributes"))
-    return questions_and_answers.read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
+    attributes = values.open_text(row.get("span_attributes"))
+    return values.read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
 
 
 def _metrics(row: Row) -> Mapping[str, Any]:
-    found = questions_and_answers.parse_text(row.get("metrics"))
+    found = values.open_text(row.get("metrics"))
     return found if isinstance(found, Mapping) else {}
 
 
 def _list_documents(steps: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
-    """The documents that the answer names, else those of the steps that retrieve, by their names."""
-    if (found := questions_and_answers.find_contexts(root.get("output"))) is not None:
-        return found
-    retrieved = [questions_and_answers.find_documents(row.get("output")) for row in steps if _retrieves(row)]
-    known = [documents for documents in retrieved if documents is not None]
-    if known:
-        every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
-        return tuple(reversed(every.values()))
-    return questions_and_answers.find_contexts(root.get("metadata")) or questions_and_answers.find_contexts(
-        root.get("input")
-    )
+    """The documents that the answer names, else those of the outermost steps that retrieve, by their names."""
+    found = {_span(row): questions_and_answers.find_documents(row.get("output")) for row in steps if _retrieves(row)}
+    parents = {_span(row): next(iter(_parents(row)), None) for row in steps}
+    known = questions_and_answers.gather_documents(root.get("output"), found, parents, root.get("metadata"))
+    return questions_and_answers.find_contexts(root.get("input")) if known is None else known
+
+
+def _span(row: Row) -> str:
+    return values.read_text(row.get("span_id")) or str(row.get("id"))
+
+
+def _parents(row: Row) -> list[str]:
+    parents = values.open_text(row.get("span_parents"))
+    return [str(one) for one in parents] if isinstance(parents, list) else []
 
 
 def _retrieves(row: Row) -> bool:
-    return _kind(row) != "llm" and _RETRIEVAL.search(_name(row)) is not None
+    return _kind(row) != "llm" and questions_and_answers.retrieves(_name(row))
 
 
 def _make_step(row: Row) -> Step:
@@ -247,8 +246,8 @@ def _make_step(row: Row) -> Step:
     return Step(
         "retrieval" if retrieves else _KINDS.get(_kind(row), "other"),
         _name(row),
-        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("input"))),
-        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("output"))),
+        values.dump_text(values.open_text(row.get("input"))),
+        values.dump_text(values.open_text(row.get("output"))),
         questions_and_answers.find_documents(row.get("output")) if retrieves else None,
         _measure(row),
         _find_error(row),
@@ -258,8 +257,8 @@ def _make_step(row: Row) -> Step:
 def _measure(row: Row) -> float | None:
     metrics = _metrics(row)
     start, end = (
-        questions_and_answers.read_number(metrics.get("start")),
-        questions_and_answers.read_number(metrics.get("end")),
+        values.read_number(metrics.get("start")),
+        values.read_number(metrics.get("end")),
     )
     if start is None or end is None or end < start:
         return None
@@ -275,22 +274,22 @@ def _add(rows: Sequence[Row], root: Row, name: str, read: Any) -> Any:
 def _find_model(rows: Sequence[Row]) -> str | None:
     found = None
     for row in rows:
-        metadata = questions_and_answers.parse_text(row.get("metadata"))
+        metadata = values.open_text(row.get("metadata"))
         if isinstance(metadata, Mapping) and (_kind(row) == "llm" or found is None):
-            found = questions_and_answers.read_text(metadata.get("model")) or found
+            found = values.read_text(metadata.get("model")) or found
     return found
 
 
 def _find_error(row: Row) -> str | None:
     error = row.get("error")
-    return None if error in (None, "", {}) else questions_and_answers.write_text(error)
+    return None if error in (None, "", {}) else values.dump_text(error)
 
 
 def _list_scores(root: Row) -> Iterator[Feedback]:
     """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`."""
-    scores = questions_and_answers.parse_text(root.get("scores"))
+    scores = values.open_text(root.get("scores"))
     named = dict(scores) if isinstance(scores, Mapping) else {}
     named |= {key.removeprefix("scores."): value for key, value in root.items() if key.startswith("scores.")}
     for name, value in named.items():
-        if (number := questions_and_answers.read_number(value)) is not None:
+        if (number := values.read_number(value)) is not None:
             yield Feedback(str(name), number, source="program")

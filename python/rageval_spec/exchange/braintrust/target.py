@@ -120,7 +120,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
     def _make_row(self, scores: Sequence[Score], told: dict[str, Any], run: str) -> Parcel:
         """A row of an experiment. Values that cannot be scores are metrics there."""
         from rageval_spec.exchange.shared.delivery import make_hex
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         first, sample = scores[0], scores[0].sample
         identity = make_hex("braintrust", self.node.project or "", run, first.dataset, first.query_id)
@@ -146,7 +146,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
 
     def _make_change(self, scores: Sequence[Score], told: dict[str, Any], names: Names) -> Parcel | None:
         """What is added to the row that an answer was read from; None if there are no scores to add."""
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         link = scores[0].link
         assert link is not None, "only answers with a trace are listed"

@@ -19,7 +19,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import require_url
 from rageval_spec.exchange.shared.row_groups import list_row_pages
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded.questions_and_answers import parse_text, read_number, read_text
+from rageval_spec.recorded.values import open_text, read_number, read_text
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
@@ -241,7 +241,7 @@ def tell_kind(row: Row) -> RowKind:
 def trace_of(row: Row) -> str | None:
     """The id of the trace that an observation or a score belongs to; a trace's own."""
     kind = tell_kind(row)
-    if kind == "score" and isinstance(subject := parse_text(row.get("subject")), Mapping):
+    if kind == "score" and isinstance(subject := open_text(row.get("subject")), Mapping):
         key = {"trace": "id", "observation": "traceId"}.get(str(subject.get("kind")))
         return None if key is None else read_text(subject.get(key))
     return read_text(row["id"] if kind == "trace" else row.get("traceid"))
@@ -274,7 +274,7 @@ def is_correction(row: Row) -> bool:
 
 def read_mapping(found: Any) -> dict[str, Any]:
     """A mapping, also one that is written as JSON, or as the list of pairs that Parquet makes of it; else {}."""
-    found = parse_text(found)
+    found = open_text(found)
     if (
         isinstance(found, list)
         and found

@@ -16,7 +16,7 @@ from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, 
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse import connection
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded import questions_and_answers
+from rageval_spec.recorded import questions_and_answers, values
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
@@ -78,14 +78,10 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
 
         found = connection.normalise(row, place)
         kind, trace_id = connection.tell_kind(found), connection.trace_of(found)
-        time = questions_and_answers.read_time(found.get("starttime" if kind == "observation" else "timestamp"))
+        time = values.read_time(found.get("starttime" if kind == "observation" else "timestamp"))
         # Scores can come much later than what they judge, and must not make a trace seem newer.
-        when = "" if kind == "score" else questions_and_answers.write_time(time) or ""
-        return (
-            None
-            if trace_id is None
-            else TraceRow(trace_id, f"{kind}:{found['id']}", when, questions_and_answers.clean(found))
-        )
+        when = "" if kind == "score" else values.write_time(time) or ""
+        return None if trace_id is None else TraceRow(trace_id, f"{kind}:{found['id']}", when, values.clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some observations, scores and, in older versions, the trace itself."""
@@ -141,10 +137,8 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
     trace_id = next((found for row in rows if (found := connection.trace_of(row))), None)
     if question is None or trace_id is None:
         return None
-    answer = _first_answer(own, root, places)
-    started = questions_and_answers.read_time(root.get("starttime")) or questions_and_answers.read_time(
-        own.get("timestamp")
-    )
+    answer = _first_answer(own, root, observations, places)
+    started = values.read_time(root.get("starttime")) or values.read_time(own.get("timestamp"))
     tokens = _add_tokens(observations)
     retrieved = {
         row["id"]: questions_and_answers.find_documents(row.get("output"))
@@ -155,7 +149,12 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         _link(trace_id, own, root, started),
         question,
         answer=answer,
-        documents=_list_documents(retrieved, own, root),
+        documents=questions_and_answers.gather_documents(
+            own.get("output", root.get("output")),
+            retrieved,
+            {row["id"]: values.read_text(row.get("parentobservationid")) for row in observations},
+            own.get("input", root.get("input")),
+        ),
         references=tuple(text for row in scores if connection.is_correction(row) and (text := _corrected(row))),
         error=_find_error(root, observations) if answer is None else None,
         seconds=_read_seconds(own, root),
@@ -165,8 +164,8 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         session=_either("sessionid", root, own, observations),
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
-        started=questions_and_answers.write_time(started),
-        messages=questions_and_answers.list_messages(own.get("input", root.get("input"))),
+        started=values.write_time(started),
+        messages=questions_and_answers.find_messages(own.get("input", root.get("input"))),
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores)),
         metadata=_gather_metadata(own, root),
@@ -182,12 +181,10 @@ def is_cut(rows: Sequence[connection.Row]) -> bool:
 
 
 def _link(trace_id: str, own: connection.Row, root: connection.Row, started: datetime | None) -> TraceLink:
-    project = questions_and_answers.read_text(root.get("projectid")) or questions_and_answers.read_text(
-        own.get("projectid")
-    )
+    project = values.read_text(root.get("projectid")) or values.read_text(own.get("projectid"))
     told = {
-        "started": questions_and_answers.write_time(started),
-        "environment": questions_and_answers.read_text(root.get("environment", own.get("environment"))),
+        "started": values.write_time(started),
+        "environment": values.read_text(root.get("environment", own.get("environment"))),
     }
     return TraceLink(TOOL, trace_id, project=project, others={name: text for name, text in told.items() if text})
 
@@ -196,9 +193,7 @@ def _find_root(observations: Sequence[connection.Row]) -> connection.Row:
     """The observation that stands for the whole trace: a root, the earliest of several."""
     ids = {row["id"] for row in observations}
     marked = [row for row in observations if _is_marked(row)]
-    roots = marked or [
-        row for row in observations if questions_and_answers.read_text(row.get("parentobservationid")) not in ids
-    ]
+    roots = marked or [row for row in observations if values.read_text(row.get("parentobservationid")) not in ids]
     withinput = [row for row in roots if "input" in row]
     return (withinput or roots or [{}])[0]
 
@@ -221,15 +216,20 @@ def _first_question(
     return None
 
 
-def _first_answer(own: connection.Row, root: connection.Row, places: questions_and_answers.RecordedPaths) -> str | None:
-    for row in (own, root):
-        if "output" in row and (found := places.answer(row["output"])) is not None:
-            return found
-    return None
+def _first_answer(
+    own: connection.Row,
+    root: connection.Row,
+    observations: Sequence[connection.Row],
+    places: questions_and_answers.RecordedPaths,
+) -> str | None:
+    """The answer of the trace or of its root, else that of the last model call, unless the root failed."""
+    spoken = [] if root.get("level") == "ERROR" else [row for row in observations if row.get("type") == "GENERATION"]
+    found = [row["output"] for row in (own, root, *reversed(spoken)) if row.get("output") is not None]
+    return places.answer(*found) if found else None
 
 
 def _corrected(row: connection.Row) -> str | None:
-    return questions_and_answers.read_text(row.get("stringvalue")) or questions_and_answers.read_text(row.get("value"))
+    return values.read_text(row.get("stringvalue")) or values.read_text(row.get("value"))
 
 
 def _list_feedback(scores: Sequence[connection.Row]) -> Iterator[Feedback]:
@@ -238,44 +238,32 @@ def _list_feedback(scores: Sequence[connection.Row]) -> Iterator[Feedback]:
             yield found
 
 
-def _list_documents(retrieved: Retrieved, own: connection.Row, root: connection.Row) -> tuple[Document, ...] | None:
-    """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
-    for row in (own, root):
-        if (found := questions_and_answers.find_contexts(row.get("output"))) is not None:
-            return found
-    known = [documents for documents in retrieved.values() if documents is not None]
-    if not known:
-        return questions_and_answers.find_contexts(own.get("input", root.get("input")))
-    every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
-    return tuple(reversed(every.values()))
-
-
 def _make_step(row: connection.Row, retrieved: Retrieved) -> Step:
     kind = _KINDS.get(str(row.get("type")), "other")
     output = row.get("output")
     failed = row.get("level") == "ERROR"
     return Step(
         kind,
-        questions_and_answers.read_text(row.get("name")) or "",
-        questions_and_answers.write_text(parse_plain(row.get("input"))),
-        questions_and_answers.write_text(parse_plain(output)),
+        values.read_text(row.get("name")) or "",
+        values.dump_text(parse_plain(row.get("input"))),
+        values.dump_text(parse_plain(output)),
         retrieved.get(row["id"]),
         _measure(row),
-        questions_and_answers.read_text(row.get("statusmessage")) or "failed" if failed else None,
+        values.read_text(row.get("statusmessage")) or "failed" if failed else None,
     )
 
 
 def parse_plain(found: Any) -> Any:
     """A text that is quoted as JSON without its quotes; anything else as it is."""
-    parsed = questions_and_answers.parse_text(found)
+    parsed = values.open_text(found)
     return parsed if isinstance(parsed, str) else found
 
 
 def _measure(row: connection.Row) -> float | None:
     """The seconds of an observation, from its times."""
     start, end = (
-        questions_and_answers.read_time(row.get("starttime")),
-        questions_and_answers.read_time(row.get("endtime")),
+        values.read_time(row.get("starttime")),
+        values.read_time(row.get("endtime")),
     )
     if start is not None and end is not None and end >= start:
         return round((end - start).total_seconds(), 6)
@@ -286,7 +274,7 @@ def _read_seconds(own: connection.Row, root: connection.Row) -> float | None:
     if (measured := _measure(root)) is not None:
         return measured
     for row in (own, root):
-        if (seconds := questions_and_answers.read_number(row.get("latency"))) is not None and seconds >= 0:
+        if (seconds := values.read_number(row.get("latency"))) is not None and seconds >= 0:
             return seconds
     return None
 
@@ -306,18 +294,14 @@ def _tokens_of(row: connection.Row) -> dict[str, int | None]:
     found: dict[str, int | None] = {}
     for kind, other in (("input", "prompt"), ("output", "completion")):
         names = [key for key in usage if key.lower().startswith((kind, other)) and "cost" not in key.lower()]
-        counts = [questions_and_answers.read_count(usage[name]) for name in names]
+        counts = [values.read_count(usage[name]) for name in names]
         known = [count for count in counts if count is not None]
-        found[kind] = (
-            sum(known)
-            if known
-            else questions_and_answers.read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
-        )
+        found[kind] = sum(known) if known else values.read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
     return found
 
 
 def _add_cost(own: connection.Row, observations: Sequence[connection.Row]) -> float | None:
-    if (total := questions_and_answers.read_number(own.get("totalcost"))) is not None:
+    if (total := values.read_number(own.get("totalcost"))) is not None:
         return total
     costs = [_cost_of(row) for row in observations]
     known = [cost for cost in costs if cost is not None]
@@ -326,16 +310,15 @@ def _add_cost(own: connection.Row, observations: Sequence[connection.Row]) -> fl
 
 def _cost_of(row: connection.Row) -> float | None:
     details = connection.read_mapping(row.get("costdetails"))
-    total = questions_and_answers.read_number(details.get("total"))
-    return total if total is not None else questions_and_answers.read_number(row.get("totalcost"))
+    total = values.read_number(details.get("total"))
+    return total if total is not None else values.read_number(row.get("totalcost"))
 
 
 def _find_error(root: connection.Row, observations: Sequence[connection.Row]) -> str | None:
     for row in (root, *reversed(observations)):
         if row.get("level") == "ERROR":
             return (
-                questions_and_answers.read_text(row.get("statusmessage"))
-                or f"{questions_and_answers.read_text(row.get('name')) or 'a step'} failed"
+                values.read_text(row.get("statusmessage")) or f"{values.read_text(row.get('name')) or 'a step'} failed"
             )
     return None
 
@@ -345,27 +328,23 @@ def _find_model(observations: Sequence[connection.Row]) -> str | None:
     models = [
         found
         for row in observations
-        if row.get("type") == "GENERATION" and (found := questions_and_answers.read_text(row.get("model")))
+        if row.get("type") == "GENERATION" and (found := values.read_text(row.get("model")))
     ]
     return models[-1] if models else None
 
 
 def _either(name: str, root: connection.Row, own: connection.Row, observations: Sequence[connection.Row]) -> str | None:
-    return next(
-        (found for row in (own, root, *observations) if (found := questions_and_answers.read_text(row.get(name)))), None
-    )
+    return next((found for row in (own, root, *observations) if (found := values.read_text(row.get(name)))), None)
 
 
 def _gather_metadata(own: connection.Row, root: connection.Row) -> dict[str, Any]:
-    kept: dict[str, Any] = questions_and_answers.clean(
+    kept: dict[str, Any] = values.clean(
         {**connection.read_mapping(root.get("metadata")), **connection.read_mapping(own.get("metadata"))}
     )
     for name in _KEPT:
-        if found := questions_and_answers.read_text(own.get(name)) or questions_and_answers.read_text(root.get(name)):
+        if found := values.read_text(own.get(name)) or values.read_text(root.get(name)):
             kept.setdefault("trace_name" if name == "tracename" else name, found)
-    if (
-        title := questions_and_answers.read_text(own.get("name")) or questions_and_answers.read_text(root.get("name"))
-    ) is not None:
+    if (title := values.read_text(own.get("name")) or values.read_text(root.get("name"))) is not None:
         kept.setdefault("trace_name", title)
     if tags := connection.read_list(own.get("tags")) or connection.read_list(root.get("tags")):
         kept.setdefault("tags", tags)
@@ -384,11 +363,11 @@ def read_item(found: Any, dataset: str, places: questions_and_answers.RecordedPa
     question = places.question(row.get("input"))
     if question is None or row.get("status") == "ARCHIVED":
         return None
-    expected = questions_and_answers.parse_text(row.get("expectedoutput"))
+    expected = values.open_text(row.get("expectedoutput"))
     return Trace(
         TraceLink(
             "langfuse",
-            questions_and_answers.read_text(row.get("sourcetraceid")) or row["id"],
+            values.read_text(row.get("sourcetraceid")) or row["id"],
             others={"dataset": dataset},
         ),
         question,
@@ -396,6 +375,6 @@ def read_item(found: Any, dataset: str, places: questions_and_answers.RecordedPa
         documents=questions_and_answers.find_contexts(row.get("input")),
         references=places.references(expected),
         relevant=questions_and_answers.read_relevant(expected, connection.read_mapping(row.get("metadata"))),
-        messages=questions_and_answers.list_messages(row.get("input")),
-        metadata=questions_and_answers.clean(connection.read_mapping(row.get("metadata"))),
+        messages=questions_and_answers.find_messages(row.get("input")),
+        metadata=values.clean(connection.read_mapping(row.get("metadata"))),
     )

@@ -18,7 +18,7 @@ from rageval_spec.exchange.langfuse.connection import LangfuseApi, LangfuseConne
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
-from rageval_spec.recorded.questions_and_answers import write_time
+from rageval_spec.recorded.values import write_time
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
 
     def make_answer(self, score: Score, run: str) -> Parcel:
         """An item of the run of a dataset."""
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         sample = score.sample
         body = {

@@ -15,7 +15,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, Paths
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
-from rageval_spec.recorded import questions_and_answers
+from rageval_spec.recorded import questions_and_answers, values
 
 TOOL = "langsmith"
 
@@ -75,27 +75,25 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         """A run or feedback under its trace; in files, an example stands for itself."""
 
         found = {key: value for key, value in row.items() if value is not None and value != ""}
-        identity = questions_and_answers.read_text(found.get("id"))
+        identity = values.read_text(found.get("id"))
         if is_feedback(found):
-            run_id = questions_and_answers.read_text(found.get("run_id")) or ""
-            trace_id = questions_and_answers.read_text(found.get("trace_id")) or self._trace_of.get(run_id, run_id)
+            run_id = values.read_text(found.get("run_id")) or ""
+            trace_id = values.read_text(found.get("trace_id")) or self._trace_of.get(run_id, run_id)
             return (
-                None
-                if not trace_id
-                else TraceRow(trace_id, f"feedback:{identity or place}", "", questions_and_answers.clean(found))
+                None if not trace_id else TraceRow(trace_id, f"feedback:{identity or place}", "", values.clean(found))
             )
         if "run_type" not in found:
             # Groups without a time leave in the descending order of their names: the first example comes first.
             self._examples += 1
-            return TraceRow(f"example {10**12 - self._examples}", "example", "", questions_and_answers.clean(found))
+            return TraceRow(f"example {10**12 - self._examples}", "example", "", values.clean(found))
         if identity is None:
             raise DataError(f"{place}: there is no 'id' in this run")
-        time = questions_and_answers.write_time(questions_and_answers.read_time(found.get("start_time")))
+        time = values.write_time(values.read_time(found.get("start_time")))
         return TraceRow(
-            questions_and_answers.read_text(found.get("trace_id")) or identity,
+            values.read_text(found.get("trace_id")) or identity,
             f"run:{identity}",
             time or "",
-            questions_and_answers.clean(found),
+            values.clean(found),
         )
 
     def assemble(self, rows: Rows) -> Trace | None:
@@ -142,25 +140,27 @@ def make_trace(rows: Sequence[Row], places: questions_and_answers.RecordedPaths,
     """The trace of some runs, and of feedback on them; None if its root has no question, or is not among them."""
     runs = [row for row in rows if not is_feedback(row)]
     root = next((row for row in runs if _is_root(row)), None)
-    question = None if root is None else places.question(root.get("inputs"))
+    models = [row for row in runs if _kind(row) == "llm"]
+    question = None if root is None else places.question(root.get("inputs"), *(row.get("inputs") for row in models))
     if root is None or not question:
         return None
-    answer = places.answer(root.get("outputs")) if root.get("outputs") else None
+    spoken = () if root.get("error") else (row.get("outputs") for row in reversed(models))
+    answer = places.answer(root.get("outputs") or None, *spoken)
     return Trace(
         make_link(root, project),
         question,
         answer=answer,
         documents=_list_documents(runs, root),
-        error=None if answer is not None else questions_and_answers.read_text(root.get("error")),
+        error=None if answer is not None else values.read_text(root.get("error")),
         seconds=_measure(root),
         input_tokens=_add(runs, root, "prompt_tokens"),
         output_tokens=_add(runs, root, "completion_tokens"),
         cost=_add_cost(runs, root),
-        session=questions_and_answers.read_text(root.get("thread_id")) or _find_thread(root),
-        user=questions_and_answers.read_text(_metadata(root).get("user_id")),
+        session=values.read_text(root.get("thread_id")) or _find_thread(root),
+        user=values.read_text(_metadata(root).get("user_id")),
         model=_find_model(runs),
-        started=questions_and_answers.write_time(questions_and_answers.read_time(root.get("start_time"))),
-        messages=questions_and_answers.list_messages(root.get("inputs")),
+        started=values.write_time(values.read_time(root.get("start_time"))),
+        messages=questions_and_answers.find_messages(root.get("inputs")),
         steps=tuple(_make_step(row) for row in runs if row is not root or len(runs) == 1),
         feedback=tuple(_read_feedback(row) for row in rows if is_feedback(row)),
         metadata=_gather_metadata(root),
@@ -174,10 +174,10 @@ def has_root(rows: Sequence[Row]) -> bool:
 
 def make_link(root: Row, project: str | None) -> TraceLink:
     """Where a run is: feedback names the project, LangSmith's `session_id`, as well."""
-    session = next((found for key in _PROJECT if (found := questions_and_answers.read_text(root.get(key)))), None)
+    session = next((found for key in _PROJECT if (found := values.read_text(root.get(key)))), None)
     told = {
         "session_id": session,
-        "started": questions_and_answers.write_time(questions_and_answers.read_time(root.get("start_time"))),
+        "started": values.write_time(values.read_time(root.get("start_time"))),
     }
     others = {key: text for key, text in told.items() if text is not None}
     return TraceLink(TOOL, str(root["id"]), project=project, others=others)
@@ -189,26 +189,24 @@ def read_example(row: Row, places: questions_and_answers.RecordedPaths, dataset:
     question = places.question(inputs)
     if not question:
         return None
-    outputs, metadata = _nested(row, "outputs"), questions_and_answers.parse_text(row.get("metadata"))
-    identity = questions_and_answers.read_text(row.get("id")) or make_uuid("example", dataset, question)
+    outputs, metadata = _nested(row, "outputs"), values.open_text(row.get("metadata"))
+    identity = values.read_text(row.get("id")) or make_uuid("example", dataset, question)
     return Trace(
-        TraceLink(
-            TOOL, questions_and_answers.read_text(row.get("source_run_id")) or identity, others={"dataset": dataset}
-        ),
+        TraceLink(TOOL, values.read_text(row.get("source_run_id")) or identity, others={"dataset": dataset}),
         question,
         query_id=identity,
         documents=questions_and_answers.find_contexts(inputs),
         references=places.references(outputs),
         relevant=questions_and_answers.read_relevant(outputs, metadata),
-        messages=questions_and_answers.list_messages(inputs),
-        metadata=questions_and_answers.clean(metadata) if isinstance(metadata, Mapping) else {},
+        messages=questions_and_answers.find_messages(inputs),
+        metadata=values.clean(metadata) if isinstance(metadata, Mapping) else {},
     )
 
 
 def _nested(row: Row, part: str) -> Any:
     """The inputs or outputs of an example; in CSV, each of their keys can be a column, such as `input_question`."""
     if part in row:
-        return questions_and_answers.parse_text(row[part])
+        return values.open_text(row[part])
     beginnings = tuple(f"{name}{mark}" for name in (part, part[:-1]) for mark in (".", "_"))
     named = [(key, start) for key in row for start in beginnings if key.startswith(start)]
     return {key.removeprefix(start): row[key] for key, start in named} or (dict(row) if part == "inputs" else None)
@@ -219,7 +217,7 @@ def _is_root(row: Row) -> bool:
 
 
 def _metadata(row: Row) -> Mapping[str, Any]:
-    extra = questions_and_answers.parse_text(row.get("extra"))
+    extra = values.open_text(row.get("extra"))
     found = extra.get("metadata") if isinstance(extra, Mapping) else row.get("metadata")
     return found if isinstance(found, Mapping) else {}
 
@@ -231,7 +229,7 @@ def _find_thread(root: Row) -> str | None:
         (
             found
             for key in ("thread_id", "session_id", "conversation_id")
-            if (found := questions_and_answers.read_text(metadata.get(key)))
+            if (found := values.read_text(metadata.get(key)))
         ),
         None,
     )
@@ -239,8 +237,7 @@ def _find_thread(root: Row) -> str | None:
 
 def _find_model(runs: Sequence[Row]) -> str | None:
     models = [
-        questions_and_answers.read_text(_metadata(row).get("ls_model_name"))
-        or questions_and_answers.read_text(_metadata(row).get("model"))
+        values.read_text(_metadata(row).get("ls_model_name")) or values.read_text(_metadata(row).get("model"))
         for row in runs
         if _kind(row) == "llm"
     ]
@@ -252,82 +249,70 @@ def _kind(row: Row) -> str:
 
 
 def _list_documents(runs: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
-    """The documents that the answer names, else those of the retrievals, each once, in the order of the retrievals."""
-    if (found := questions_and_answers.find_contexts(root.get("outputs"))) is not None:
-        return found
-    retrieved = [questions_and_answers.find_documents(row.get("outputs")) for row in runs if _kind(row) == "retriever"]
-    known = [documents for documents in retrieved if documents is not None]
-    if not known:
-        return questions_and_answers.find_contexts(root.get("inputs"))
-    every = {(one.doc_id, one.text): one for documents in reversed(known) for one in reversed(documents)}
-    return tuple(reversed(every.values()))
+    """The documents that the answer names, else those of the outermost retrievals, each once, in their order."""
+    parents = {str(row.get("id")): values.read_text(row.get("parent_run_id")) for row in runs}
+    found = {str(row.get("id")): questions_and_answers.find_documents(row.get("outputs"))
+             for row in runs if _kind(row) == "retriever"}  # fmt: skip
+    return questions_and_answers.gather_documents(root.get("outputs"), found, parents, root.get("inputs"))
 
 
 def _make_step(row: Row) -> Step:
     kind = _KINDS.get(_kind(row), "other")
     return Step(
         kind,
-        questions_and_answers.read_text(row.get("name")) or "",
-        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("inputs"))),
-        questions_and_answers.write_text(questions_and_answers.parse_text(row.get("outputs"))),
+        values.read_text(row.get("name")) or "",
+        values.dump_text(values.open_text(row.get("inputs"))),
+        values.dump_text(values.open_text(row.get("outputs"))),
         questions_and_answers.find_documents(row.get("outputs")) if kind == "retrieval" else None,
         _measure(row),
-        questions_and_answers.read_text(row.get("error")),
+        values.read_text(row.get("error")),
     )
 
 
 def _measure(row: Row) -> float | None:
     start, end = (
-        questions_and_answers.read_time(row.get("start_time")),
-        questions_and_answers.read_time(row.get("end_time")),
+        values.read_time(row.get("start_time")),
+        values.read_time(row.get("end_time")),
     )
     return None if start is None or end is None or end < start else round((end - start).total_seconds(), 6)
 
 
 def _add(runs: Sequence[Row], root: Row, name: str) -> int | None:
     """The tokens of all model calls; a root's own if there are none, because some versions add up there."""
-    known = [
-        count
-        for row in runs
-        if _kind(row) == "llm" and (count := questions_and_answers.read_count(row.get(name))) is not None
-    ]
-    return sum(known) if known else questions_and_answers.read_count(root.get(name))
+    known = [count for row in runs if _kind(row) == "llm" and (count := values.read_count(row.get(name))) is not None]
+    return sum(known) if known else values.read_count(root.get(name))
 
 
 def _add_cost(runs: Sequence[Row], root: Row) -> float | None:
     known = [
-        cost
-        for row in runs
-        if _kind(row) == "llm" and (cost := questions_and_answers.read_number(row.get("total_cost"))) is not None
+        cost for row in runs if _kind(row) == "llm" and (cost := values.read_number(row.get("total_cost"))) is not None
     ]
-    return round(sum(known), 12) if known else questions_and_answers.read_number(root.get("total_cost"))
+    return round(sum(known), 12) if known else values.read_number(root.get("total_cost"))
 
 
 def _gather_metadata(root: Row) -> dict[str, Any]:
     hidden = {"ls_provider", "ls_model_name", "ls_model_type", "ls_method", "ls_run_depth"}
-    kept: dict[str, Any] = questions_and_answers.clean(
-        {key: value for key, value in _metadata(root).items() if key not in hidden}
-    )
-    if name := questions_and_answers.read_text(root.get("name")):
+    kept: dict[str, Any] = values.clean({key: value for key, value in _metadata(root).items() if key not in hidden})
+    if name := values.read_text(root.get("name")):
         kept.setdefault("trace_name", name)
-    if isinstance(tags := questions_and_answers.parse_text(root.get("tags")), list) and tags:
-        kept.setdefault("tags", questions_and_answers.clean(tags))
+    if isinstance(tags := values.open_text(root.get("tags")), list) and tags:
+        kept.setdefault("tags", values.clean(tags))
     return kept
 
 
 def _read_feedback(row: Row) -> Feedback:
     score, value = row.get("score"), row.get("value")
-    number = float(score) if isinstance(score, bool) else questions_and_answers.read_number(score)
+    number = float(score) if isinstance(score, bool) else values.read_number(score)
     if number is None and not isinstance(value, str):
-        number = questions_and_answers.read_number(value)
+        number = values.read_number(value)
     source = row.get("feedback_source")
     kind = source.get("type") if isinstance(source, Mapping) else None
     said_by = {"app": "annotator", "model": "program", "auto_eval": "program"}.get(str(kind), "unknown")
     return Feedback(
-        questions_and_answers.read_text(row.get("key")) or "feedback",
+        values.read_text(row.get("key")) or "feedback",
         number,
         value if isinstance(value, str) and value else None,
-        questions_and_answers.read_text(row.get("comment")),
+        values.read_text(row.get("comment")),
         said_by,  # type: ignore[arg-type]
-        questions_and_answers.read_text(source.get("user_id")) if isinstance(source, Mapping) else None,
+        values.read_text(source.get("user_id")) if isinstance(source, Mapping) else None,
     )

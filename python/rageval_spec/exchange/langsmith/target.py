@@ -17,7 +17,7 @@ from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithCo
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
-from rageval_spec.recorded.questions_and_answers import write_time
+from rageval_spec.recorded.values import write_time
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
         Raises:
             UsageError: the question's id is not the id of an example.
         """
-        from rageval_spec.recorded.questions_and_answers import clean
+        from rageval_spec.recorded.values import clean
 
         sample, texts = score.sample, score.sample["contexts"]
         _check_example(score.query_id, self.node.dataset or "")

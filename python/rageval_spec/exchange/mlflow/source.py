@@ -23,10 +23,16 @@ from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowAd
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment, validate_url
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
-from rageval_spec.exchange.shared.spans.spans import Span, amount_of, count_of
+from rageval_spec.exchange.shared.spans.spans import Span
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded.questions_and_answers import SPAN_ANSWER_KEYS, SPAN_QUESTION_KEYS, dump_text, pick_text
-from rageval_spec.recorded.span_attributes import load_json
+from rageval_spec.recorded.questions_and_answers import (
+    ANSWER_KEYS,
+    QUESTION_KEYS,
+    find_answer,
+    find_question,
+    read_document,
+)
+from rageval_spec.recorded.values import dump_text, load_json, read_count, read_number
 
 if TYPE_CHECKING:
     from rageval_spec.plugin import Context
@@ -216,12 +222,12 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
         return f"the run {run} has no file {path!r}; it has {', '.join(files) or 'none'}"
 
 
-_QUESTIONS = ("inputs", "request", *SPAN_QUESTION_KEYS)
+_QUESTIONS = ("inputs", "request", *QUESTION_KEYS)
 _ANSWERS = (
     "outputs",
     "predictions",
     "prediction",
-    *(key for key in SPAN_ANSWER_KEYS if key not in ("message", "messages")),
+    *(key for key in ANSWER_KEYS if key != "messages"),
 )
 _REFERENCES = ("targets", "target", "ground_truth", "expected_response", "expected_answer", "reference", "expected")
 _CONTEXTS = ("contexts", "context", "retrieved_contexts", "retrieved_context", "documents")
@@ -247,18 +253,18 @@ def read_table(content: Any, run: str, path: str, place: str) -> Iterator[Trace]
 
 
 def _read_row(row: dict[str, Any], question: str, number: int, run: str, path: str, place: str) -> Trace:
-    text = pick_text(row[question], SPAN_QUESTION_KEYS, ("user",))
+    text = find_question(row[question]) or dump_text(row[question])
     if text is None:
         raise DataError(f"{place}: row {number + 1} has no text in {question!r}")
     columns = list(row)
     answer, reference, contexts, key = (_find(columns, names) for names in (_ANSWERS, _REFERENCES, _CONTEXTS, _IDS))
     used = {question, answer, reference, contexts, key}
-    expected = None if reference is None else pick_text(row[reference], SPAN_ANSWER_KEYS, ("assistant",))
+    expected = None if reference is None else find_answer(row[reference]) or dump_text(row[reference])
     return Trace(
         TraceLink("mlflow", f"{run}/{number}", others={"run": run, "table": path}),
         text,
         query_id=(dump_text(row[key]) if key else None) or f"{path}:{number + 1}",
-        answer=None if answer is None else pick_text(row[answer], SPAN_ANSWER_KEYS, ("assistant",)),
+        answer=None if answer is None else find_answer(row[answer]),
         documents=None if contexts is None else _read_documents(row[contexts]),
         references=() if expected is None else (expected,),
         metadata={name: value for name, value in row.items() if name not in used and value is not None},
@@ -269,15 +275,8 @@ def _read_documents(value: Any) -> tuple[Document, ...] | None:
     found = load_json(value)
     if found is None:
         return None
-    return tuple(_read_document(one) for one in (found if isinstance(found, list) else [found]))
-
-
-def _read_document(found: Any) -> Document:
-    if not isinstance(found, Mapping):
-        return Document(str(found))
-    text = next((found[key] for key in ("content", "page_content", "text") if key in found), None)
-    doc_id = next((found[key] for key in ("doc_uri", "doc_id", "id") if key in found), None)
-    return Document(dump_text(text), None if doc_id is None else str(doc_id))
+    read = map(read_document, found if isinstance(found, list) else [found])
+    return tuple(one for one in read if one is not None)
 
 
 def _find(columns: list[Any], names: tuple[str, ...]) -> str | None:
@@ -361,9 +360,9 @@ def _complete(trace: Trace, info: Mapping[str, Any]) -> Trace:
         trace,
         seconds=_read_seconds(info.get("execution_duration")) if trace.seconds is None else trace.seconds,
         started=trace.started or dump_text(info.get("request_time")),
-        input_tokens=count_of(tokens.get("input_tokens")) if trace.input_tokens is None else trace.input_tokens,
-        output_tokens=count_of(tokens.get("output_tokens")) if trace.output_tokens is None else trace.output_tokens,
-        cost=amount_of(cost.get("total_cost")) if trace.cost is None else trace.cost,
+        input_tokens=read_count(tokens.get("input_tokens")) if trace.input_tokens is None else trace.input_tokens,
+        output_tokens=read_count(tokens.get("output_tokens")) if trace.output_tokens is None else trace.output_tokens,
+        cost=read_number(cost.get("total_cost")) if trace.cost is None else trace.cost,
         session=trace.session or dump_text(metadata.get("mlflow.trace.session")),
         user=trace.user or dump_text(metadata.get("mlflow.trace.user")),
         metadata={**trace.metadata, **own},
@@ -407,7 +406,7 @@ def _read_feedback(assessment: Mapping[str, Any]) -> Feedback:
     value = _value_of(assessment["feedback"])
     source = assessment.get("source")
     source = source if isinstance(source, Mapping) else {}
-    number = float(value) if isinstance(value, bool) else None if isinstance(value, str) else amount_of(value)
+    number = float(value) if isinstance(value, bool) else None if isinstance(value, str) else read_number(value)
     return Feedback(
         str(assessment.get("assessment_name") or "feedback"),
         number,
@@ -444,7 +443,7 @@ def _is_internal(key: str) -> bool:
 
 def _read_seconds(text: Any) -> float | None:
     """Seconds of `0.026s`."""
-    return amount_of(text.removesuffix("s")) if isinstance(text, str) else None
+    return read_number(text.removesuffix("s")) if isinstance(text, str) else None
 
 
 def read_record(found: Mapping[str, Any], dataset: str, place: str) -> Trace:
@@ -455,10 +454,10 @@ def read_record(found: Mapping[str, Any], dataset: str, place: str) -> Trace:
     """
 
     record_id = found.get("dataset_record_id")
-    question = pick_text(found.get("inputs") or None, SPAN_QUESTION_KEYS, ("user",))
+    question = find_question(found.get("inputs")) or dump_text(found.get("inputs"))
     if not isinstance(record_id, str) or question is None:
         raise DataError(f"{place}: {'it has no inputs' if isinstance(record_id, str) else 'it has no id'}")
-    answer = pick_text(found.get("outputs") or None, SPAN_ANSWER_KEYS, ("assistant",))
+    answer = find_answer(found.get("outputs"))
     inputs, tags = found.get("inputs"), found.get("tags")
     others = (
         {f"input.{key}": value for key, value in inputs.items() if value != question}

@@ -20,7 +20,8 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import check_url
 from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, SpanEvent
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded.questions_and_answers import SPAN_ANSWER_KEYS, SPAN_QUESTION_KEYS, dump_text, pick_text
+from rageval_spec.recorded.questions_and_answers import RecordedPaths, find_question
+from rageval_spec.recorded.values import dump_text
 
 RETRIEVER = "retriever"
 """The name of the span that retrieved an answer's documents, in the link to a trace."""
@@ -215,9 +216,6 @@ def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
     return {**said, **{name: annotation.get(name) or None for name in names}}
 
 
-REFERENCE_KEYS = ("reference", "expected", "expected_output", "expected_answer", "ground_truth", *SPAN_ANSWER_KEYS)
-
-
 def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
     """The question of an example: the usual keys of its input, and the reference from those of its output.
 
@@ -227,26 +225,21 @@ def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
     node_id = found.get("node_id", found.get("id")) if isinstance(found, Mapping) else None
     if not isinstance(node_id, str):
         raise DataError(f"{place}: it has no id")
-    question = pick_text(_drop_empty(found.get("input")), SPAN_QUESTION_KEYS, ("user",))
+    question = find_question(found.get("input")) or dump_text(found.get("input"))
     if question is None:
         raise DataError(f"{place}: it has no input")
-    reference = pick_text(_drop_empty(found.get("output")), REFERENCE_KEYS, ("assistant",))
     metadata = found.get("metadata")
     others = {key: value for key, value in {"dataset": dataset, "version": version}.items() if value}
     return Trace(
         TraceLink("phoenix", node_id, others=others),
         question,
         query_id=str(found.get("id") or node_id),
-        references=() if reference is None else (reference,),
+        references=RecordedPaths().references(found.get("output")),
         metadata={
             **_list_others(found.get("input"), question),
             **(dict(metadata) if isinstance(metadata, dict) else {}),
         },
     )
-
-
-def _drop_empty(value: Any) -> Any:
-    return None if value in ({}, [], "") else value
 
 
 def _list_others(value: Any, question: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rageval_spec.reading.row_sources import list_aliases
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
-from rageval_spec.recorded.questions_and_answers import clean_json
+from rageval_spec.recorded.values import clean
 from rageval_spec.store.disk import InputFile
 
 _TEXTS = ("answer", "error", "session", "user", "model", "started")
@@ -198,7 +198,7 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
         steps=tuple(row.get("steps") or (answers_and_steps.read_steps(turns) if turns else ())),
         feedback=tuple(one for one in row.get("feedback") or () if isinstance(one, Feedback)),
         metadata={
-            key: clean_json(value)
+            key: clean(value)
             for key, value in (row.get("metadata") or {}).items()
             if not answers_and_steps.is_missing(value)
         },

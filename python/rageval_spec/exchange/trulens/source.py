@@ -21,10 +21,10 @@ from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
-from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, amount_of, count_of, format_moment
+from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, format_moment
 from rageval_spec.exchange.trulens.connection import DATASETS, EVENTS, RECORDS, TRUTHS, list_tables, open_to_read
-from rageval_spec.recorded.questions_and_answers import SPAN_ANSWER_KEYS, SPAN_QUESTION_KEYS, dump_text, pick_text
-from rageval_spec.recorded.span_attributes import load_json
+from rageval_spec.recorded.questions_and_answers import find_answer, find_question
+from rageval_spec.recorded.values import dump_text, load_json, read_count, read_number
 from rageval_spec.store.disk import InputFile
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def _read_event_feedback(attributes: Mapping[str, Any]) -> Feedback:
     comment = attributes.get(f"{SCOPE}eval.explanation") or attributes.get(f"{EVAL_ROOT}.explanation")
     return Feedback(
         dump_text(attributes.get(f"{EVAL_ROOT}.metric_name")) or "feedback",
-        amount_of(attributes.get(f"{EVAL_ROOT}.score")),
+        read_number(attributes.get(f"{EVAL_ROOT}.score")),
         None,
         dump_text(comment) or dump_text(attributes.get(f"{EVAL_ROOT}.error")),
         "program",
@@ -355,23 +355,21 @@ def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Ite
 
 def _read_record(row: tuple[Any, ...], feedback: tuple[Feedback, ...], path: Path) -> Trace:
     record_id, asked, said, tags, ts, cost_text, perf_text, app, version = row
-    question = pick_text(_load_record(asked), SPAN_QUESTION_KEYS, ("user",))
+    question = find_question(asked) or dump_text(asked)
     if question is None:
         raise DataError(f"{path}: the record {record_id} has no input")
-    cost, perf = (
-        found if isinstance(found, dict) else {} for found in (_load_record(cost_text), _load_record(perf_text))
-    )
+    cost, perf = (found if isinstance(found, dict) else {} for found in (load_json(cost_text), load_json(perf_text)))
     others = {"app_version": str(version)} if version else {}
     known = {"tags": tags} if tags and tags != "-" else {}
     return Trace(
         TraceLink("trulens", str(record_id), None, app, others),
         question,
         query_id=str(record_id),
-        answer=pick_text(_load_record(said), SPAN_ANSWER_KEYS, ("assistant",)),
+        answer=find_answer(said),
         seconds=_measure(perf),
-        input_tokens=count_of(cost.get("n_prompt_tokens")),
-        output_tokens=count_of(cost.get("n_completion_tokens")),
-        cost=amount_of(cost.get("cost")) if cost.get("cost_currency", "USD") == "USD" else None,
+        input_tokens=read_count(cost.get("n_prompt_tokens")),
+        output_tokens=read_count(cost.get("n_completion_tokens")),
+        cost=read_number(cost.get("cost")) if cost.get("cost_currency", "USD") == "USD" else None,
         started=format_moment(datetime.fromtimestamp(ts, UTC)) if isinstance(ts, float | int) else None,
         feedback=feedback,
         metadata=known,
@@ -386,7 +384,7 @@ def _read_feedback(connection: sqlite3.Connection, record_ids: list[str]) -> dic
     """
     found: dict[str, list[Feedback]] = {}
     for record_id, name, result, error, calls in connection.execute(query, [DEFINITION, *record_ids]):
-        said = Feedback(str(name), amount_of(result), None, _find_reason(load_json(calls)) or error, "program")
+        said = Feedback(str(name), read_number(result), None, _find_reason(load_json(calls)) or error, "program")
         found.setdefault(record_id, []).append(said)
     return found
 
@@ -420,19 +418,6 @@ def _read_truth(truth_id: str, found: Any, dataset: str, path: Path) -> Trace:
             **({"expected_chunks": chunks} if chunks and (not ids or None in ids) else {}),
         },
     )
-
-
-def _load_record(text: Any) -> Any:
-    """JSON of a text, of which plain text is not."""
-    return json.loads(text) if isinstance(text, str) and text[:1] in '"{[' and _is_json(text) else text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _measure(perf: Mapping[str, Any]) -> float | None:

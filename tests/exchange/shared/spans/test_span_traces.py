@@ -223,7 +223,7 @@ def test_feedback_of_annotations_and_of_events() -> None:
         ('{"input": {"query": "deep?"}, "k": 3}', "deep?"),
         ('{"messages": [{"role": "system", "content": "be"}, {"role": "user", "content": "last?"}]}', "last?"),
         ('{"kwargs": {"question": "called?"}}', "called?"),
-        ('{"no": "key"}', '{"no": "key"}'),
+        ('{"a": "no", "b": "key"}', '{"a": "no", "b": "key"}'),
         ("{not json", "{not json"),
         ('[{"role": "human", "content": [{"type": "text", "text": "parts?"}]}]', "parts?"),
         ('"quoted"', "quoted"),
@@ -245,12 +245,121 @@ def test_json_that_is_plain_text_stays_as_it_is() -> None:
         ('{"choices": [{"message": {"role": "assistant", "content": "openai"}}]}', "openai"),
         ('{"generations": [[{"text": "langchain"}]]}', "langchain"),
         ('{"answer": "keyed", "context": []}', "keyed"),
-        ('{"price": 3}', '{"price": 3}'),
+        ('{"messages": [{"type": "human", "content": "q"}, {"type": "ai", "content": "said"}]}', "said"),
+        ('{"question": "q", "generation": "state"}', "state"),
+        ("AIMessage(content='printed', additional_kwargs={})", "printed"),
     ],
 )
 def test_answers_are_found_inside_json(value: str, answer: str) -> None:
     (trace,) = _read(_span(1, None, 0, 1, input__value="q", output__value=value))
     assert trace.answer == answer
+
+
+MODEL = {"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}
+
+
+@pytest.mark.parametrize(
+    "output", ['{"price": 3}', "<generator object f at 0x7f00>", "Response(id=abc, text: 'So...')", '{"messages": []}']
+)
+def test_the_nearest_model_answers_where_the_root_says_nothing_usable(output: str) -> None:
+    root = _span(1, None, 0, 9, input__value="q", output__value=output)
+    (alone,) = _read(root)
+    assert alone.answer is None
+    assert alone.error == f"the trace has no answer: its output holds no text for the user, but {output}"
+    said = _span(3, 1, 2, 3)._replace(attributes={**MODEL, "llm.output_messages.0.message.content": "So."})
+    rewritten = _span(2, 1, 1, 2)._replace(attributes={**MODEL, "llm.output_messages.0.message.content": "no"})
+    judging = _span(4, 1, 4, 8, openinference__span__kind="GUARDRAIL", input__value="q")
+    inside = _span(5, 4, 5, 6)._replace(attributes={**MODEL, "llm.output_messages.0.message.content": "safe"})
+    (trace,) = _read(root, rewritten, said, judging, inside)
+    assert (trace.answer, trace.error) == ("So.", None)
+    dumped = _span(3, 1, 2, 3)._replace(attributes={**MODEL, "llm.output_messages.0.message.content": '{"price": 3}'})
+    assert [one.answer for one in _read(root, dumped)] == ['{"price": 3}']
+
+
+def test_a_run_that_ends_with_a_call_of_a_tool_has_no_answer() -> None:
+    calling = {**MODEL, "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search"}
+    (trace,) = _read(
+        _span(1, None, 0, 9, input__value="q"),
+        _span(2, 1, 1, 2)._replace(attributes={**MODEL, "llm.output_messages.0.message.content": "Let me see."}),
+        _span(3, 1, 3, 4)._replace(attributes=calling),
+    )
+    assert (trace.answer, trace.error) == (None, "the trace has no answer")
+
+
+def test_retrievals_inside_one_another_count_once() -> None:
+    printed = '["<NodeWithScore(node=TextNode(id_=d1), score=0.9)>"]'
+    inner = _span(3, 2, 0.2, 0.3, openinference__span__kind="RETRIEVER", output__value=printed)
+    other = _retriever(4, 2, 0.2, ("d9", "text 9", 0.9))
+    (trace,) = _read(
+        _span(1, None, 0, 1, input__value="q", output__value="a"), _retriever(2, 1, 0.1, ("d1", "t", 0.9)), inner, other
+    )
+    assert trace.documents == (Document("t", "d1", 0.9),) and trace.link.others["retriever"] == f"{2:016x}"
+    opaque = _span(2, 1, 0.1, 0.9, openinference__span__kind="RETRIEVER", output__value='["<Node object at 0x7f00>"]')
+    (below,) = _read(
+        _span(1, None, 0, 1, input__value="q", output__value="a"), opaque, _retriever(3, 2, 0.2, ("d1", "t", 0.9))
+    )
+    assert below.documents == (Document("t", "d1", 0.9),)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "output", "texts"),
+    [
+        ("fetch", "TOOL", '[{"id": "d1", "text": "t", "score": 0.5}]', ["t"]),
+        ("fetch", "CHAIN", '[{"id": "d1", "text": "t", "score": 0.5}]', ["t"]),
+        (
+            "fetch",
+            "TOOL",
+            '{"content": [{"type": "text", "text": "[{\\"id\\": \\"d1\\", \\"text\\": \\"t\\"}]"}]}',
+            ["t"],
+        ),
+        ("retrieve", "CHAIN", '["t", "u"]', ["t", "u"]),
+        ("search_library", "TOOL", "All that the library says.", ["All that the library says."]),
+        ("search_and_answer", "CHAIN", "An answer.", None),
+        ("split_text", "CHAIN", '["t", "u"]', None),
+        ("weather", "TOOL", "Sunny.", None),
+    ],
+)
+def test_tools_and_functions_that_retrieve(name: str, kind: str, output: str, texts: list[str] | None) -> None:
+    step = _span(2, 1, 0.1, 0.2, openinference__span__kind=kind, output__value=output)._replace(name=name)
+    (trace,) = _read(_span(1, None, 0, 1, input__value="q", output__value="a"), step)
+    assert (None if trace.documents is None else [one.text for one in trace.documents]) == texts
+
+
+def test_documents_in_events_of_a_vector_database() -> None:
+    result = {"db.query.result.id": "d1", "db.query.result.document": "t", "db.query.result.metadata": '{"page": 3}'}
+    query = _span(2, 1, 0.1, 0.2)._replace(name="chroma.query", events=(SpanEvent("db.query.result", 1, result),))
+    (trace,) = _read(_span(1, None, 0, 1, input__value="q", output__value="a"), query)
+    assert trace.documents == (Document("t", "d1", None, {"page": 3}),)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Answer from: text 1, which is long enough. Question: it?", "Context: none. What is it?"]
+)
+def test_a_prompt_with_the_documents_or_the_query_is_no_question(prompt: str) -> None:
+    found = _retriever(2, None, 0.1, ("d1", "text 1, which is long enough", 0.9))
+    found = found._replace(attributes={**found.attributes, "input.value": "What is it?"})
+    call = {**MODEL, "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": prompt}
+    (trace,) = _read(found, _span(3, None, 0.5, 1)._replace(attributes=call))
+    assert trace.question == "What is it?"
+
+
+def test_a_question_below_one_that_had_ended_is_a_row_of_its_own() -> None:
+    spans = (
+        _span(1, None, 0, 1, input__value="first?", output__value="one"),
+        _span(2, 1, 0.5, 3, openinference__span__kind="LLM", input__value="late", output__value="one"),
+        _span(3, 1, 2, 3, input__value="second?", output__value="two"),
+    )
+    assert [(one.question, one.answer) for one in _read(*spans)] == [("first?", "one"), ("second?", "two")]
+
+
+def test_tokens_stand_in_the_reply_where_no_attribute_has_them() -> None:
+    reply = '{"message": {"content": "a"}, "raw": {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}}'
+    (trace,) = _read(
+        _span(1, None, 0, 1, input__value="q", output__value="a"),
+        _span(2, 1, 0.1, 0.9, openinference__span__kind="LLM"),
+        _span(3, 2, 0.2, 0.8, openinference__span__kind="LLM", output__value=reply),
+    )
+    assert (trace.input_tokens, trace.output_tokens) == (7, 3)
 
 
 def test_earlier_turns_are_kept_as_messages() -> None:

@@ -12,10 +12,8 @@ from rageval_spec.exchange.shared.spans.spans import (
     SECOND,
     Span,
     SpanTree,
-    amount_of,
     answer_of,
     cost_of,
-    count_of,
     documents_of,
     error_of,
     format_nanoseconds,
@@ -122,17 +120,6 @@ def _valued_span(**attributes: Any) -> Span:
 )
 def test_kinds_of_every_convention(attribute: str, value: Any, kind: str) -> None:
     assert kind_of(_valued_span(**{attribute: value})) == kind
-
-
-@pytest.mark.parametrize(
-    ("value", "amount", "count"),
-    [
-        (3, 3.0, 3), (2.5, 2.5, None), ("4", 4.0, 4), (True, None, None), ("x", None, None), (float("nan"), None, None),
-        (float("inf"), None, None), (-1, -1.0, None), ([1], None, None), (10**400, None, None), (None, None, None),
-    ],
-)  # fmt: skip
-def test_numbers(value: Any, amount: float | None, count: int | None) -> None:
-    assert (amount_of(value), count_of(value)) == (amount, count)
 
 
 def test_costs_of_input_and_output_are_added_without_a_total() -> None:

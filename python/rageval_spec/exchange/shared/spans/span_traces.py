@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
@@ -20,7 +21,6 @@ from rageval_spec.exchange.shared.spans.spans import (
     SpanTree,
     answer_of,
     cost_of,
-    count_of,
     documents_of,
     error_of,
     feedback_of,
@@ -33,8 +33,8 @@ from rageval_spec.exchange.shared.spans.spans import (
     seconds_of,
     text_of,
 )
-from rageval_spec.recorded.questions_and_answers import clean_json, clean_text, read_messages
-from rageval_spec.recorded.span_attributes import find, load_json
+from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.span_attributes import find
 from rageval_spec.wording import count_noun
 
 _STEPS: Mapping[str, StepKind] = {
@@ -84,14 +84,17 @@ class SpanReader:
 
     def _read_question(self, entry: Span, parts: Sequence[Span], *, is_only: bool) -> Trace | None:
         timed = sorted(parts, key=lambda span: (span.start, span.span_id))
-        question = _find_question(entry, timed)
+        parents = {span.span_id: span.parent_id for span in parts}
+        found = {span.span_id: listed for span in timed if (listed := documents_of(span)) is not None}
+        retrieved = _choose_retrievals(entry, timed, parents, found)
+        question = _find_question(entry, timed, retrieved)
         if question is None:
             return None
-        answer = _find_answer(entry, timed)
-        retrieved = {span.span_id: found for span in timed if (found := documents_of(span)) is not None}
-        documents, retriever = _choose_documents([span for span in timed if span.span_id in retrieved], retrieved)
         models = [span for span in timed if kind_of(span) == "model"]
-        usage = [span for span in _outermost(models, parts) if _has_usage(span)] or [entry]
+        answer = _find_answer(entry, timed, parents)
+        documents, retriever = _choose_documents(entry, timed, retrieved)
+        priced = {span.span_id: span for span in models if _has_usage(span)}
+        usage = [priced[name] for name in questions_and_answers.outermost(priced, parents)] or [entry]
         return Trace(
             self._link(entry, retriever),
             question,
@@ -109,9 +112,9 @@ class SpanReader:
             started=format_nanoseconds(entry.start),
             messages=_conversation(entry),
             steps=tuple(
-                step for span in timed if span is not entry and (step := _read_step(span, retrieved.get(span.span_id)))
+                step for span in timed if span is not entry and (step := _read_step(span, found.get(span.span_id)))
             )
-            or _lone_step(entry, retrieved),
+            or _lone_step(entry, found),
             feedback=tuple(_unique([said for span in timed for said in feedback_of(span)])),
             metadata=_read_metadata(entry),
         )
@@ -126,7 +129,7 @@ class SpanReader:
         total = None
         for span in spans:
             found = find(span.attributes, meaning)
-            count = count_of(found)
+            count = values.read_count(found) if found is not None else _find_tokens(span)[meaning == "output_tokens"]
             if count is not None:
                 total = (total or 0) + count
             elif found is not None:
@@ -136,16 +139,33 @@ class SpanReader:
         return total
 
 
-def _find_question(entry: Span, timed: Sequence[Span]) -> str | None:
-    """The entry's question, or that of the first span with one; what retrievers and tools were asked comes last."""
+def _find_question(entry: Span, timed: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]) -> str | None:
+    """The entry's question, or that of the first span with one; what retrievers and tools were asked comes last.
+
+    A prompt that holds the documents, or the query that found them, is no question: the query is. Without any other
+    question, JSON of no known form is one, because a row must have one.
+    """
+    if kind_of(entry) in ("", "agent", "chain") and (text := question_of(entry)) is not None:
+        return text
     ranked = sorted((entry, *timed), key=lambda span: kind_of(span) not in _SPEAKING)
-    return next((text for span in ranked if (text := question_of(span)) is not None), None)
+    found = next((text for span in ranked if (text := question_of(span)) is not None), None)
+    if found is None:
+        return next((text for span in (entry, *timed) if (text := input_of(span)) is not None), None)
+    queries = [text for span in timed if span.span_id in retrieved and (text := question_of(span)) is not None]
+    passages = [one.text for listed in retrieved.values() for one in listed if one.text and len(one.text) >= _PASSAGE]
+    is_prompt = any(text in found for text in (*queries, *passages))
+    return queries[0] if queries and is_prompt else found
 
 
-def _find_answer(entry: Span, timed: Sequence[Span]) -> str | None:
-    """The entry's answer; else that of the last model, if the entry has no output and did not fail.
+_PASSAGE = 20
+"""The fewest characters of a document that show that a prompt holds it."""
 
-    An output that is empty counts if it is marked as plain text, or if no model wrote anything.
+
+def _find_answer(entry: Span, timed: Sequence[Span], parents: Mapping[str, str | None]) -> str | None:
+    """The entry's answer; else that of the last model, if the entry did not fail.
+
+    An output that is JSON or a printed object counts if a model wrote exactly that. One that is empty counts if it is
+    marked as plain text, or if no model wrote anything. Models inside retrievals, tools and guards answer nobody.
     """
     found = answer_of(entry) if kind_of(entry) in _SPEAKING else None
     if found is not None or entry.status == ERROR:
@@ -153,9 +173,35 @@ def _find_answer(entry: Span, timed: Sequence[Span]) -> str | None:
     is_empty = entry.attributes.get("output.value") == ""
     if is_empty and entry.attributes.get("output.mime_type") == "text/plain":
         return ""
-    spans = [span for span in timed if kind_of(span) in ("model", "agent", "chain")]
-    said = next((text for span in reversed(spans) if (text := answer_of(span)) is not None), None)
+    aside = {
+        span.span_id for span in timed if kind_of(span) in ("retrieval", "rerank", "tool", "guardrail", "evaluator")
+    }
+    spoken = [
+        span for span in timed if kind_of(span) in ("model", "agent", "chain") and not _is_below(span, aside, parents)
+    ]
+    models = [span for span in spoken if kind_of(span) == "model"]
+    if models and _only_calls(models[-1]):
+        return None
+    said = next((text for span in reversed(models or spoken) if (text := answer_of(span)) is not None), None)
+    if said is None and models:
+        said = next((text for span in reversed(spoken) if (text := answer_of(span)) is not None), None)
     return "" if said is None and is_empty else said
+
+
+def _only_calls(model: Span) -> bool:
+    """Whether a model called tools and wrote nothing else, so that its run went on, or was cut there."""
+    said = messages_of(model, "output")
+    return bool(said) and bool(said[-1].get("tool_calls"))
+
+
+def _is_below(span: Span, others: set[str], parents: Mapping[str, str | None]) -> bool:
+    above, seen = span.parent_id, {span.span_id}
+    while above is not None and above not in seen:
+        if above in others:
+            return True
+        seen.add(above)
+        above = parents.get(above)
+    return False
 
 
 def _find_error(entry: Span, timed: Sequence[Span]) -> str:
@@ -163,44 +209,76 @@ def _find_error(entry: Span, timed: Sequence[Span]) -> str:
         error = error_of(span)
         if error is not None:
             return error
-    return "the trace has no answer"
+    output = output_of(entry)
+    if output is None or kind_of(entry) not in _SPEAKING:
+        return "the trace has no answer"
+    shown = output if len(output) <= _SHOWN else f"{output[:_SHOWN]}..."
+    return f"the trace has no answer: its output holds no text for the user, but {shown}"
+
+
+_SHOWN = 60
+
+
+def _choose_retrievals(
+    entry: Span, timed: Sequence[Span], parents: Mapping[str, str | None], found: Mapping[str, tuple[Document, ...]]
+) -> dict[str, tuple[Document, ...]]:
+    """The documents of each span that retrieved, by its id. Of retrievals inside one another, the outermost counts.
+
+    Tools and functions count if no retrieval inside them has documents of its own.
+    """
+    declared = [span.span_id for span in timed if span.span_id in found and kind_of(span) in ("retrieval", "rerank")]
+    filled = [name for name in declared if found[name]] or declared
+    kept = set(questions_and_answers.outermost(filled, parents))
+    others = [span for span in timed if span.span_id in found and kind_of(span) not in ("retrieval", "rerank")]
+    if others:
+        around = {above for name in kept for above in _list_above(name, parents)} | {entry.span_id}
+        aside = [span.span_id for span in others if span.span_id not in around and not _is_below(span, kept, parents)]
+        kept.update(questions_and_answers.outermost(aside, parents))
+        if not kept and kind_of(entry) == "tool" and entry.span_id in found:
+            kept = {entry.span_id}
+    return {span.span_id: found[span.span_id] for span in timed if span.span_id in kept}
+
+
+def _list_above(name: str, parents: Mapping[str, str | None]) -> Iterator[str]:
+    seen = {name}
+    while (above := parents.get(name)) is not None and above not in seen:
+        seen.add(above)
+        yield above
+        name = above
 
 
 def _choose_documents(
-    spans: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]
+    entry: Span, timed: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]
 ) -> tuple[tuple[Document, ...] | None, Span | None]:
     """The documents that the answer is based on, and the one span that they are of, if it is only one.
 
-    What a reranker gave replaces what was retrieved before it. Several retrievals count in order, each document once.
+    Those that the entry's output names count first. What a reranker gave replaces what was retrieved before it. Several
+    retrievals count in order, each document once.
     """
     sources: list[Span] = []
-    for span in spans:
-        sources = [span] if kind_of(span) == "rerank" else [*sources, span]
-    if not sources:
-        return None, None
-    found: dict[tuple[str | None, str | None], Document] = {}
-    for document in (one for span in sources for one in retrieved[span.span_id]):
-        found.setdefault((document.doc_id, document.text), document)
-    return tuple(found.values()), sources[0] if len(sources) == 1 else None
+    for span in timed:
+        if span.span_id in retrieved:
+            sources = [span] if kind_of(span) == "rerank" else [*sources, span]
+    named = questions_and_answers.find_contexts(find(entry.attributes, "output")) if not _is_plain_text(entry) else None
+    joined = questions_and_answers.join_documents(retrieved[span.span_id] for span in sources) if sources else None
+    documents = questions_and_answers.choose_documents(named, joined)
+    return documents, sources[0] if len(sources) == 1 and documents == joined else None
 
 
-def _outermost(models: Sequence[Span], parts: Sequence[Span]) -> list[Span]:
-    """The calls of models that are not part of another one, so that what two libraries record of one counts once."""
-    parents = {span.span_id: span.parent_id for span in parts}
-    known = {span.span_id for span in models}
-    outer = []
-    for span in models:
-        above, seen = span.parent_id, {span.span_id}
-        while above is not None and above not in seen and above not in known:
-            seen.add(above)
-            above = parents.get(above)
-        if above not in known:
-            outer.append(span)
-    return outer
+def _is_plain_text(span: Span) -> bool:
+    return span.attributes.get("output.mime_type") == "text/plain"
 
 
 def _has_usage(span: Span) -> bool:
-    return any(find(span.attributes, meaning) is not None for meaning in ("input_tokens", "output_tokens", "cost"))
+    named = any(find(span.attributes, meaning) is not None for meaning in ("input_tokens", "output_tokens", "cost"))
+    return named or _find_tokens(span) != (None, None)
+
+
+def _find_tokens(span: Span) -> tuple[int | None, int | None]:
+    """The tokens that the reply of a model says it used, for libraries that have no attributes for them."""
+    return (
+        questions_and_answers.find_tokens(find(span.attributes, "output")) if kind_of(span) == "model" else (None, None)
+    )
 
 
 def _read_step(span: Span, documents: tuple[Document, ...] | None) -> Step | None:
@@ -211,7 +289,7 @@ def _read_step(span: Span, documents: tuple[Document, ...] | None) -> Step | Non
     name = find(span.attributes, "name")
     return Step(
         _STEPS[kind],
-        clean_text(name if isinstance(name, str) else span.name),
+        values.clean_text(name if isinstance(name, str) else span.name),
         question_of(span) if is_search else input_of(span),
         None if is_search and documents is not None else output_of(span),
         documents,
@@ -232,11 +310,8 @@ def _conversation(entry: Span) -> tuple[dict[str, Any], ...]:
     """The messages of a question that has more than itself: earlier turns, or a system prompt."""
     messages = messages_of(entry, "input")
     if not messages:
-        found = load_json(find(entry.attributes, "input"))
-        inner = found.get("messages") if isinstance(found, Mapping) else None
-        if isinstance(inner, list) and all(isinstance(item, Mapping) for item in inner):
-            messages = read_messages(inner)
-    return tuple(map(clean_json, messages)) if len(messages) > 1 else ()
+        return questions_and_answers.find_messages(find(entry.attributes, "input"))
+    return tuple(map(values.clean, messages)) if len(messages) > 1 else ()
 
 
 def _find_text(entry: Span, timed: Sequence[Span], meaning: str) -> str | None:
@@ -244,22 +319,22 @@ def _find_text(entry: Span, timed: Sequence[Span], meaning: str) -> str | None:
 
 
 def _read_metadata(entry: Span) -> dict[str, Any]:
-    found = load_json(find(entry.attributes, "metadata"))
+    found = values.load_json(find(entry.attributes, "metadata"))
     metadata = {str(key): value for key, value in found.items()} if isinstance(found, Mapping) else {}
-    tags = load_json(find(entry.attributes, "tags"))
+    tags = values.load_json(find(entry.attributes, "tags"))
     if isinstance(tags, list) and tags:
         metadata["tags"] = tags
-    return cast(dict[str, Any], clean_json(metadata))
+    return cast(dict[str, Any], values.clean(metadata))
 
 
 def _project(entry: Span) -> str | None:
     found = find(entry.resource, "project")
-    return clean_text(found) if isinstance(found, str) else None
+    return values.clean_text(found) if isinstance(found, str) else None
 
 
 def _total(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
+    return math.fsum(known) if known else None
 
 
 def _unique(feedback: Sequence[Feedback]) -> list[Feedback]:

@@ -7,13 +7,12 @@ trace a question was asked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from rageval_spec.data.traces import Document, Feedback
-from rageval_spec.recorded import questions_and_answers, span_attributes
+from rageval_spec.recorded import messages, questions_and_answers, span_attributes, values
 
 UNSET, OK, ERROR = 0, 1, 2
 SECOND = 1_000_000_000
@@ -99,10 +98,11 @@ class SpanTree:
         self._children: dict[str, list[Span]] = {}
         self.roots: list[Span] = []
         for span in ordered:
-            if span.parent_id is None or span.parent_id not in found:
+            parent = None if span.parent_id is None else found.get(span.parent_id)
+            if parent is None or _is_leaked(span, parent):
                 self.roots.append(span)
             else:
-                self._children.setdefault(span.parent_id, []).append(span)
+                self._children.setdefault(parent.span_id, []).append(span)
         self.spans = ordered
 
     def walk(self, root: Span) -> Iterator[Span]:
@@ -118,8 +118,10 @@ class SpanTree:
     def questions(self) -> list[tuple[Span, list[Span]]]:
         """Each span at which a question was asked, with all spans that belong to the question, itself included.
 
-        That is the root, if it has an input. Otherwise the topmost chains and agents below that have an input and an
-        output; if there are several, each is a question of its own, unless all ask the same: those are steps. Without
+        That is the root, if it has an input; so is what was asked below a span that had ended before, because programs
+        that do not close their traces put the next question below the last one. Otherwise the topmost chains and
+        agents below that have an input and an output; if there are several, each is a question of its own, unless all
+        ask the same: those are steps. Without
         such a span, or without a root, the trace is one question, whose first and last spans with texts are its ends.
         """
         asked = [span for root in self.roots for span in self._topmost(root)]
@@ -131,7 +133,7 @@ class SpanTree:
 
     def _topmost(self, root: Span) -> Iterator[Span]:
         """The topmost spans at or below a root that were asked something. A root may have failed to answer."""
-        if kind_of(root) in _ASKED and question_of(root) is not None:
+        if kind_of(root) in _ASKED and input_of(root) is not None:
             yield root
             return
         waiting, seen = [root], {root.span_id}
@@ -139,18 +141,21 @@ class SpanTree:
             span = waiting.pop()
             below = [child for child in self._children.get(span.span_id, ()) if child.span_id not in seen]
             seen.update(child.span_id for child in below)
-            if span is not root and kind_of(span) in _ASKED and question_of(span) and answer_of(span):
+            if span is not root and kind_of(span) in _ASKED and question_of(span) and output_of(span) is not None:
                 yield span
             else:
                 waiting.extend(reversed(below))
 
 
+def _is_leaked(span: Span, parent: Span) -> bool:
+    """Whether a span asks another question than its parent, which had ended before."""
+    if not 0 < parent.start < parent.end <= span.start or kind_of(span) not in _ASKED:
+        return False
+    asked = question_of(span)
+    return asked is not None and asked != question_of(parent)
+
+
 Speaker = Literal["user", "annotator", "program", "unknown"]
-_USERS, _ASSISTANTS = ("user",), ("assistant",)
-_TEXTS = ("document.content", "content", "text", "page_content", "document", "chunk", "body")
-_IDS = ("document.id", "id", "doc_id", "document_id", "chunk_id", "key")
-_SCORES = ("document.score", "score", "relevance_score", "similarity")
-_METADATA = ("document.metadata", "metadata")
 _SOURCES: Mapping[str, Speaker] = {
     "human": "annotator", "user": "user", "llm": "program", "code": "program"
 }  # fmt: skip
@@ -165,58 +170,65 @@ def kind_of(span: Span) -> str:
 
 
 def question_of(span: Span) -> str | None:
-    """What was asked: of a model the last message of the user, of a retriever the query, else the input."""
+    """What was asked: of a model the last message of the user, of a retriever the query, else the input.
+
+    None if there is no input, or if it is JSON of no known form.
+    """
     kind = kind_of(span)
     if kind in ("retrieval", "rerank") and (query := span_attributes.find(span.attributes, "query")):
-        return questions_and_answers.dump_text(query)
-    if kind == "model" and (text := questions_and_answers.last_text(messages_of(span, "input"), _USERS)):
-        return text
+        return values.dump_text(query)
+    if kind == "model" and (text := messages.last_of(messages_of(span, "input"), "user")):
+        return values.clean_text(text)
     found = span_attributes.find(span.attributes, "input")
-    if found is None:
-        return questions_and_answers.last_text(messages_of(span, "input"), _USERS)
-    return questions_and_answers.pick_text(
-        found, questions_and_answers.SPAN_QUESTION_KEYS, _USERS, is_plain=_is_plain(span, "input")
-    )
+    if _is_plain(span, "input", found):
+        return values.clean_text(found)
+    text = None if found is None else questions_and_answers.find_question(found)
+    return values.dump_text(text or messages.last_of(messages_of(span, "input"), "user"))
 
 
 def answer_of(span: Span) -> str | None:
-    """What came out: of a model its message, else the output."""
-    if kind_of(span) == "model" and (text := questions_and_answers.last_text(messages_of(span, "output"), _ASSISTANTS)):
-        return text
+    """What came out: of a model its message, else the output.
+
+    None if there is no output, or if it holds no text for the user, as JSON of no known form and generators do.
+    """
+    said = messages_of(span, "output") if kind_of(span) == "model" else []
+    if said:
+        return values.dump_text(messages.last_answer(said))
     found = span_attributes.find(span.attributes, "output")
-    if found is None:
-        return questions_and_answers.last_text(messages_of(span, "output"), _ASSISTANTS)
-    return questions_and_answers.pick_text(
-        found, questions_and_answers.SPAN_ANSWER_KEYS, _ASSISTANTS, is_plain=_is_plain(span, "output")
-    )
+    if _is_plain(span, "output", found):
+        return values.clean_text(found)
+    text = None if found is None else questions_and_answers.find_answer(found)
+    return values.dump_text(text or messages.last_answer(messages_of(span, "output")))
 
 
 def input_of(span: Span) -> str | None:
     """The whole input as text, or JSON as text."""
     found = span_attributes.find(span.attributes, "input") or span_attributes.find(span.attributes, "query")
-    return questions_and_answers.dump_text(found if found is not None else messages_of(span, "input"))
+    return values.dump_text(found if found is not None else messages_of(span, "input"))
 
 
 def output_of(span: Span) -> str | None:
     """The whole output as text, or JSON as text."""
     found = span_attributes.find(span.attributes, "output")
     if found is not None:
-        return questions_and_answers.dump_text(found)
-    messages = messages_of(span, "output")
-    is_text = len(messages) == 1 and messages[0].keys() == {"role", "content"}
-    return questions_and_answers.dump_text(messages[0]["content"] if is_text else messages)
+        return values.dump_text(found)
+    said = messages_of(span, "output")
+    is_text = len(said) == 1 and said[0].keys() == {"role", "content"}
+    return values.dump_text(said[0]["content"] if is_text else said)
 
 
-def _is_plain(span: Span, end: str) -> bool:
-    return span.attributes.get(f"{end}.mime_type") == "text/plain"
+def _is_plain(span: Span, end: str, found: Any) -> TypeGuard[str]:
+    """Whether a text is not to be looked into, even if it is JSON. Libraries mark printed objects so, too."""
+    is_marked = span.attributes.get(f"{end}.mime_type") == "text/plain"
+    return is_marked and isinstance(found, str) and not values.is_printed(found)
 
 
 def messages_of(span: Span, end: Literal["input", "output"]) -> list[dict[str, Any]]:
     """The messages that a model got (`input`) or wrote (`output`), as chat messages; [] if it recorded none."""
     role = "user" if end == "input" else "assistant"
     for found in span_attributes.find_all(span.attributes, f"{end}_messages"):
-        return [message if _has_role(item) else {**message, "role": role}
-                for item, message in zip(found, questions_and_answers.read_messages(found), strict=True)]  # fmt: skip
+        if read := messages.read_messages(found, role):
+            return read
     text = span_attributes.find(span.attributes, f"{end}_messages")
     if isinstance(text, str):
         return [{"role": role, "content": text}]
@@ -224,83 +236,65 @@ def messages_of(span: Span, end: Literal["input", "output"]) -> list[dict[str, A
         if event.name in (span_attributes.PROMPT_EVENTS if end == "input" else span_attributes.COMPLETION_EVENTS):
             value = next((one for key, one in event.attributes.items() if key in _EVENT_TEXTS), None)
             if value is not None:
-                return [{**message, "role": role} if isinstance(value, str) and value[:1] not in "[{" else message
-                        for message in questions_and_answers.read_messages(value)]  # fmt: skip
+                return messages.read_messages(value, role)
     return []
 
 
 _EVENT_TEXTS = ("gen_ai.prompt", "gen_ai.completion", "content", "message")
 
 
-def _has_role(item: Mapping[str, Any]) -> bool:
-    return "role" in item or "message.role" in item or isinstance(item.get("message"), Mapping)
-
-
 def documents_of(span: Span) -> tuple[Document, ...] | None:
-    """The documents that a span retrieved, best first; None if it recorded none."""
+    """The documents that a span retrieved, best first; None if it recorded none.
+
+    Spans of tools and functions retrieve as well, if all that they give are documents, or if their names say so: the
+    whole text that a tool called `search` gives is a document.
+    """
     kind = kind_of(span)
     if kind == "model":
         return None
     for found in span_attributes.find_all(span.attributes, "documents"):
-        return tuple(map(_read_document, found))
-    if kind not in ("retrieval", "rerank"):
+        if read := _read_documents(found):
+            return read
+    results = [event.attributes for event in span.events if event.name in span_attributes.RESULT_EVENTS]
+    if results and (read := _read_documents([_unprefix(one) for one in results])):
+        return read
+    output = span_attributes.find(span.attributes, "output")
+    if output is None:
         return None
-    output = span_attributes.load_json(span_attributes.find(span.attributes, "output"))
-    if isinstance(output, Mapping):
-        output = next((output[key] for key in ("documents", "results", "hits") if isinstance(output.get(key), list)), 0)
-    if isinstance(output, list) and all(isinstance(item, str | Mapping) for item in output):
-        return tuple(Document(item) if isinstance(item, str) else _read_document(item) for item in output)
-    return None
-
-
-def _read_document(found: Mapping[str, Any]) -> Document:
-    metadata = _first(found, _METADATA)
-    metadata = span_attributes.load_json(metadata) if isinstance(metadata, str) else metadata
-    metadata = questions_and_answers.clean_json(metadata) if isinstance(metadata, Mapping) else {}
-    doc_id = _first(found, _IDS)
-    if doc_id is None:
-        doc_id = _first(metadata, ("doc_id", "doc_uri", "source", "id"))
-    text = _first(found, _TEXTS)
-    shown = None if doc_id is None or isinstance(doc_id, list | dict) else questions_and_answers.clean_text(str(doc_id))
-    return Document(
-        None if text is None else questions_and_answers.dump_text(text) or "",
-        shown,
-        amount_of(_first(found, _SCORES)),
-        metadata,
-    )
-
-
-def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        value = found.get(key)
-        if value is not None:
-            return value
-    return None
-
-
-def amount_of(value: Any) -> float | None:
-    """A finite number, also of a text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if kind in ("retrieval", "rerank"):
+        return questions_and_answers.find_documents(output)
+    if kind not in ("", "tool", "chain"):
         return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
+    if (listed := questions_and_answers.find_listed_documents(output)) is not None:
+        return listed
+    name = span_attributes.find(span.attributes, "name")
+    if not questions_and_answers.retrieves(name if isinstance(name, str) else span.name):
         return None
-    return number if math.isfinite(number) else None
+    opened = values.open_text(output)
+    if isinstance(opened, list) and (documents := questions_and_answers.find_documents(opened)) is not None:
+        return documents
+    text = messages.last_of(messages.read_messages(output, "tool"), "tool") if kind == "tool" else None
+    return (Document(values.clean_text(text)),) if text and not values.is_dump(text) else None
 
 
-def count_of(value: Any) -> int | None:
-    """A whole number of at least 0, also of a text; None for anything else."""
-    number = amount_of(value)
-    return int(number) if number is not None and number >= 0 and number == int(number) else None
+def _read_documents(found: Sequence[Any]) -> tuple[Document, ...]:
+    read = (questions_and_answers.read_document(one) for one in found)
+    return tuple(document for document in read if document is not None)
+
+
+def _unprefix(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes by the last part of their names: `db.query.result.id` is `id`."""
+    return {key.rpartition(".")[2]: value for key, value in attributes.items()}
 
 
 def cost_of(span: Span) -> float | None:
     """The cost of a call of a model in US dollars: the total, or that of input and output together."""
-    total = amount_of(span_attributes.find(span.attributes, "cost"))
+    total = values.read_number(span_attributes.find(span.attributes, "cost"))
     if total is not None:
         return total
-    parts = [amount_of(span_attributes.find(span.attributes, meaning)) for meaning in ("input_cost", "output_cost")]
+    parts = [
+        values.read_number(span_attributes.find(span.attributes, meaning)) for meaning in ("input_cost", "output_cost")
+    ]
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 
@@ -308,11 +302,7 @@ def cost_of(span: Span) -> float | None:
 def text_of(span: Span, meaning: str) -> str | None:
     """An attribute such as the session as text; a number becomes its digits. None if there is none."""
     found = span_attributes.find(span.attributes, meaning)
-    return (
-        None
-        if found is None or isinstance(found, list | dict)
-        else questions_and_answers.clean_text(str(found)) or None
-    )
+    return None if found is None or isinstance(found, list | dict) else values.clean_text(str(found)) or None
 
 
 def error_of(span: Span) -> str | None:
@@ -320,11 +310,11 @@ def error_of(span: Span) -> str | None:
     if span.status != ERROR:
         return None
     if span.message:
-        return questions_and_answers.clean_text(span.message)
+        return values.clean_text(span.message)
     for event in reversed(span.events):
         if event.name == "exception":
             shown = (event.attributes.get("exception.type"), event.attributes.get("exception.message"))
-            return questions_and_answers.clean_text(": ".join(str(part) for part in shown if part)) or "failed"
+            return values.clean_text(": ".join(str(part) for part in shown if part)) or "failed"
     return "failed"
 
 
@@ -341,18 +331,16 @@ def feedback_of(span: Span) -> Iterator[Feedback]:
                 short = {key.rpartition(".")[2]: value for key, value in item.items()}
                 said = {"value": short.get("score"), "comment": short.get("explanation"), **short}
                 source = _SOURCES.get(str(short.get("annotator_kind", "")).lower())
-                yield _read_feedback(
-                    said, source or "unknown", questions_and_answers.dump_text(short.get("identifier"))
-                )
+                yield _read_feedback(said, source or "unknown", values.dump_text(short.get("identifier")))
 
 
 def _read_feedback(said: Mapping[str, Any], source: Speaker, author: str | None) -> Feedback:
-    name = questions_and_answers.dump_text(said.get("name")) or "evaluation"
+    name = values.dump_text(said.get("name")) or "evaluation"
     label, comment = (
-        questions_and_answers.dump_text(said.get("label")),
-        questions_and_answers.dump_text(said.get("comment")),
+        values.dump_text(said.get("label")),
+        values.dump_text(said.get("comment")),
     )
-    return Feedback(name, amount_of(said.get("value")), label, comment, source, author)
+    return Feedback(name, values.read_number(said.get("value")), label, comment, source, author)
 
 
 def format_moment(moment: datetime) -> str:

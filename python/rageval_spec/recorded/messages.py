@@ -1,0 +1,273 @@
+"""Chat messages in any form that programs record, as `role`, `content` and `tool_calls`.
+
+The forms: OpenAI's chat and responses, Anthropic's blocks, Google's and Bedrock's parts, LangChain's three
+(constructors, fields, and pairs of a role and a text), LlamaIndex, Haystack, pydantic-ai, AutoGen, Semantic Kernel,
+Vercel's AI SDK, the parts of OpenTelemetry's conventions, and the flattened keys of OpenInference and OpenLLMetry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rageval_spec.recorded import values
+
+_ROLES: Mapping[str, str] = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "chatbot", "gpt"), "assistant"),
+    **dict.fromkeys(("system", "developer", "systemprompt"), "system"),
+    **dict.fromkeys(("tool", "function", "toolresult", "toolcallexecution", "toolcallsummary"), "tool"),
+}
+"""The roles by the names that programs give them, in small letters and without `Message` at the end."""
+_CLASS = re.compile(r"_?message(?:chunk)?$")
+_HOLDERS = ("kwargs", "data", "message", "delta")
+"""Keys under which LangChain, completions and their streams have the message itself."""
+_CONTENTS = (
+    "content",
+    "parts",
+    "_content",
+    "blocks",
+    "items",
+    "contents",
+    "text",
+    "value",
+    "message",
+    "prompt",
+    "completion",
+)
+_CALLS = ("tool_call", "toolcall", "tool_use", "tooluse", "function_call", "functioncall")
+_RESULTS = (
+    "tool_result",
+    "toolresult",
+    "tool_call_response",
+    "tool_return",
+    "retry_prompt",
+    "function_response",
+    "functionresponse",
+)
+_SILENT = re.compile(r"reason|think|thought|tool|function|image|audio|video|file|document|media|binary|embedding|retry")
+"""Kinds of parts that are no text for the reader."""
+
+
+def read_messages(found: Any, role: str = "user") -> list[dict[str, Any]]:
+    """The messages in a value, in order; what is no message is passed over. `role` is that of a text without one."""
+    found = values.open_text(found)
+    if isinstance(found, str):
+        return [{"role": role, "content": found}]
+    items = found if isinstance(found, list | tuple) and _pair(found) is None else [found]
+    if len(items) == 1 and isinstance(items[0], list | tuple) and _pair(items[0]) is None:
+        items = items[0]
+    return [message for item in items for message in _read(item, role)]
+
+
+def is_message(item: Any) -> bool:
+    """Whether a value says whose text it is."""
+    item = values.open_text(item)
+    if _pair(item) is not None:
+        return True
+    if not isinstance(item, Mapping):
+        return False
+    return _role(item) is not None and _is_said(_inner(item))
+
+
+def last_of(messages: Sequence[Mapping[str, Any]], role: str) -> str | None:
+    """The text of the last message of a role that has a text, or None."""
+    for message in reversed(messages):
+        if message["role"] == role and message.get("content"):
+            return str(message["content"])
+    return None
+
+
+def last_answer(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """What the model said last, after what the user said last; None if it only called tools after that."""
+    for message in reversed(messages):
+        if message["role"] == "user" and message.get("content"):
+            return None
+        if message["role"] == "assistant":
+            if message.get("tool_calls"):
+                return None
+            if message.get("content"):
+                return str(message["content"])
+    return None
+
+
+def join_parts(content: Any, role: str = "assistant") -> str | None:
+    """The texts among the parts of a message; calls of tools, thoughts and images are no text. None without any.
+
+    The parts of what a model wrote are pieces of one text; those of other messages are texts of their own.
+    """
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
+    if not isinstance(content, list | tuple):
+        return None
+    texts = [text for part in content if (text := _read_part(part, role)) is not None]
+    return ("" if role == "assistant" else "\n").join(texts) if texts else None
+
+
+def is_part(item: Any) -> bool:
+    """Whether a value is a part of a message: `{"type": "text", "text": "..."}`, a call of a tool, an image."""
+    return (
+        isinstance(item, Mapping)
+        and bool(_kind(item))
+        and (_read_part(item, "assistant") is not None or _SILENT.search(_kind(item)) is not None)
+    )
+
+
+def _read(item: Any, role: str) -> Iterator[dict[str, Any]]:
+    item = values.open_text(item)
+    if isinstance(item, str):
+        return
+    if (pair := _pair(item)) is not None:
+        yield {"role": pair[0], "content": pair[1]}
+    elif isinstance(item, Mapping):
+        item = _nest(item) if any("." in key for key in item) else item
+        if item.get("kind") == "request" and isinstance(item.get("parts"), list):  # pydantic-ai: parts of several roles
+            for part in item["parts"]:
+                if isinstance(part, Mapping) and (text := _read_part(part, "tool")) is not None:
+                    yield {"role": _request_role(_kind(part)), "content": text}
+        elif (message := _read_one(item, role)).keys() != {"role"}:
+            yield message
+
+
+def _read_one(item: Mapping[str, Any], role: str) -> dict[str, Any]:
+    inner = _inner(item)
+    said = _role(item) or role
+    content = next((inner[key] for key in _CONTENTS if inner.get(key) is not None), None)
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list | tuple) else []
+    if said == "user" and parts and all(_is_one_of(part, _RESULTS) for part in parts):
+        said = "tool"
+    message: dict[str, Any] = {"role": said}
+    if (text := join_parts(content, said)) is not None:
+        message["content"] = text
+    if calls := [*_read_calls(inner, parts)]:
+        message["tool_calls"] = calls
+    return message
+
+
+def _inner(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What holds the content of a message: the message itself, or the object in it."""
+    if item.get("content") is not None or isinstance(item.get("parts"), list):
+        return item
+    return next((item[key] for key in _HOLDERS if isinstance(item.get(key), Mapping)), item)
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    return any(key in item for key in (*_CONTENTS[:9], "tool_calls"))
+
+
+def _pair(item: Any) -> tuple[str, str] | None:
+    """The role and the text of a pair of both: `("user", "Why?")`."""
+    if isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        role = _ROLES.get(item[0].lower())
+        return None if role is None else (role, item[1])
+    return None
+
+
+def _role(item: Mapping[str, Any]) -> str | None:
+    """Who says a message; None if it does not say so."""
+    for key in ("role", "_role"):
+        found = item.get(key)
+        if isinstance(found, str) and found not in ("", "unknown"):
+            return _ROLES.get(found.rpartition(".")[2].lower(), found)
+    for key in ("author", "from"):
+        if isinstance(found := item.get(key), str) and found.lower() in _ROLES:
+            return _ROLES[found.lower()]
+    if item.get("kind") in ("request", "response") and isinstance(item.get("parts"), list):  # pydantic-ai
+        return "user" if item["kind"] == "request" else "assistant"
+    kinds = (
+        item.get("type"),
+        item.get(values.CLASS),
+        item["id"][-1] if isinstance(item.get("id"), list) and item["id"] else None,
+    )
+    for kind in kinds:
+        if isinstance(kind, str) and (role := _ROLES.get(_CLASS.sub("", kind.lower()))) is not None:
+            return role
+    if isinstance(item.get("source"), str) and str(item.get("type", item.get(values.CLASS))).endswith("Message"):
+        return "user" if item["source"].lower() == "user" else "assistant"  # AutoGen
+    inner = next((item[key] for key in _HOLDERS if isinstance(item.get(key), Mapping)), None)
+    return None if inner is None else _role(inner)
+
+
+def _request_role(kind: str) -> str:
+    return "tool" if "tool" in kind or "retry" in kind else "system" if "system" in kind else "user"
+
+
+def _kind(part: Mapping[str, Any]) -> str:
+    found = next((part[key] for key in ("type", "part_kind", "block_type", "content_type", values.CLASS)
+                  if isinstance(part.get(key), str)), "")  # fmt: skip
+    return str(found).lower().replace("-", "_")
+
+
+def _is_one_of(part: Mapping[str, Any], names: Sequence[str]) -> bool:
+    kind = _kind(part)
+    return any(name in kind or name in kind.replace("_", "") for name in names) or any(
+        key.lower() in names for key in part if isinstance(part[key], Mapping)
+    )
+
+
+def _read_part(part: Any, role: str) -> str | None:
+    """The text of a part, or None."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or part.get("thought") is True:
+        return None
+    if _SILENT.search(_kind(part)) is not None and not (role == "tool" and _is_one_of(part, _RESULTS)):
+        return None
+    for key in ("text", "content", "_text", "response", "refusal", "message_content", "result", "output"):
+        found = part.get(key)
+        if isinstance(found, str):
+            return found
+        if isinstance(found, Mapping | list):
+            return join_parts(found, role) or (values.dump_text(found) if role == "tool" else None)
+    if role == "tool":
+        inner = next(
+            (value for key, value in part.items() if key.lower() in _RESULTS and isinstance(value, Mapping)), None
+        )
+        return (
+            None
+            if inner is None
+            else join_parts(inner.get("content", inner.get("response")), role) or values.dump_text(inner)
+        )
+    return None
+
+
+def _read_calls(message: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    given = message.get("tool_calls")
+    listed = [call for call in given if isinstance(call, Mapping)] if isinstance(given, list | tuple) else []
+    for call in (*listed, *(part for part in parts if _is_one_of(part, _CALLS) and not _is_one_of(part, _RESULTS))):
+        inner = next(
+            (value for key, value in call.items() if key.lower() in _CALLS and isinstance(value, Mapping)), call
+        )
+        named = inner["function"] if isinstance(inner.get("function"), Mapping) else inner
+        keys = {"id": ("id", "tool_call_id", "toolUseId"), "name": ("name", "tool_name"),
+                "arguments": ("arguments", "args", "input")}  # fmt: skip
+        found = {name: next((one[key] for one in (named, inner) for key in known if one.get(key) is not None), None)
+                 for name, known in keys.items()}  # fmt: skip
+        yield {name: value for name, value in found.items() if value is not None}
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Flattened keys as objects and lists: `message.contents.0.text` is the text of the first of the contents."""
+    found: dict[str, Any] = {}
+    for key, value in flat.items():
+        place, steps = found, key.split(".")
+        for step in steps[:-1]:
+            inner = place.setdefault(step, {})
+            if not isinstance(inner, dict):
+                break
+            place = inner
+        else:
+            place[steps[-1]] = value
+    return {key: _list_numbered(value) for key, value in found.items()}
+
+
+def _list_numbered(found: Any) -> Any:
+    """The objects whose keys are numbers as lists."""
+    if not isinstance(found, dict):
+        return found
+    inner = {key: _list_numbered(value) for key, value in found.items()}
+    is_list = bool(inner) and all(key.isdecimal() and len(key) < 9 for key in inner)
+    return [inner[key] for key in sorted(inner, key=int)] if is_list else inner
