@@ -21,12 +21,12 @@ def test_the_report_says_what_was_sent(tmp_path: Path) -> None:
     evaluation = evaluate(list(SpanReader("otel").read(record_trace(1))))
     with collecting() as collector:
         said = _report(collector.url, tmp_path).render(evaluation)
-    assert said == f"otel: sent 1 span to {collector.url}\n".encode() and len(collector.spans()) == 1
+    assert said == f"otel: sent 2 log records to {collector.url}\n".encode() and len(collector.records()) == 2
 
 
 def test_a_collector_that_refuses_is_an_error(tmp_path: Path) -> None:
     evaluation = evaluate(list(SpanReader("otel").read(record_trace(1))))
     with collecting() as collector:
         collector.answers = [(401, b"who are you?")]
-        with pytest.raises(RagevalError, match=r"/v1/traces"):
+        with pytest.raises(RagevalError, match=r"/v1/logs"):
             _report(collector.url, tmp_path).render(evaluation)

@@ -181,6 +181,12 @@ EVALUATION: Final[Mapping[str, str]] = {
     "comment": "gen_ai.evaluation.explanation",
 }
 """The attributes of the event `gen_ai.evaluation.result`, in the GenAI conventions since 1.38."""
+EVALUATOR: Final[Mapping[str, str]] = {
+    "id": "gen_ai.evaluation.evaluator.id",
+    "version": "gen_ai.evaluation.evaluator.version",
+    "kind": "gen_ai.evaluation.evaluator.type",
+}
+"""Who evaluated, as the conventions propose it (semantic-conventions-genai, pull request 359, October 2026)."""
 
 PROMPT_EVENTS: Final = ("gen_ai.content.prompt", "gen_ai.user.message")
 """Events with which a span carried its input between 1.27 and 1.36."""

@@ -34,7 +34,9 @@ class Reply:
         self.tool: str | None = None
         self.text = "" if self.asked is None else self.asked.answer
         names = [name for tool in request.get("tools") or () if (name := _name(tool))]
-        is_found = self.asked is not None and DOCUMENTS[self.asked.found[0]].partition("\n")[0] in said.replace(r"\"", '"')
+        is_found = self.asked is not None and DOCUMENTS[self.asked.found[0]].partition("\n")[0] in said.replace(
+            r"\"", '"'
+        )
         if self.asked is not None and not is_found:
             self.tool = next((name for name in names if name not in _LAST_TOOLS), None)
             self.arguments = {"query": self.asked.question}

@@ -1,6 +1,6 @@
 """The LangGraph applications under MLflow's autolog, read back from an MLflow server as `import mlflow` asks it.
 
-    python -m tests.exchange.apps.mlflow_langgraph agent|state|tuples
+python -m tests.exchange.apps.mlflow_langgraph agent|state|tuples
 """
 
 import json

@@ -27,6 +27,7 @@ from rageval_spec.exchange.otel.target import (
     list_gauges,
 )
 from rageval_spec.exchange.shared.delivery import send_parcels
+from rageval_spec.exchange.shared.scores import Judgements
 from rageval_spec.exchange.shared.spans.protobuf import (
     decode_spans,
     encode_spans,
@@ -36,6 +37,7 @@ from rageval_spec.exchange.shared.spans.protobuf import (
 )
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import SECOND
+from rageval_spec.kernels import version
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secrets import Secret
 from tests.command_line import invoke
@@ -45,6 +47,12 @@ from tests.exchange.otel.test_source import BEGIN, record_trace
 from tests.exchange.traced_evaluation import evaluate
 
 TIME = "2026-03-02T00:00:00Z"
+SPANS = ("traces",)
+CHAT = {
+    "models": {"gpt": {"use": "chat", "model": "gpt-5-mini"}},
+    "judges": {"strict": {"use": "claims", "model": "gpt"}},
+    "metrics": [{"use": "faithfulness", "judge": "strict"}, {"use": "ndcg", "cutoff": 10}],
+}
 
 
 def _traces(count: int = 3) -> list[Trace]:
@@ -61,7 +69,7 @@ def send(evaluation: Evaluation, url: str, folder: Path | None = None, **given: 
 
 def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
     with collecting() as collector:
-        said = send(evaluate(_traces()), collector.url)
+        said = send(evaluate(_traces()), collector.url, signals=SPANS)
     assert said == f"sent 3 spans to {collector.url}\n" and collector.paths == ["/v1/traces"]
     span = collector.spans()[1]
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (f"{2:032x}", f"{1:016x}")
@@ -73,6 +81,8 @@ def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
     first, second = span.events
     assert first.name == second.name == "gen_ai.evaluation.result"
     shown = attributes(first)
+    assert shown.pop("gen_ai.evaluation.evaluator.id") == "rageval-spec/faithfulness/strict"
+    assert shown.pop("gen_ai.evaluation.evaluator.version").startswith(f"{version()}+")
     assert shown.pop("gen_ai.evaluation.explanation").startswith("1 supported, 1 contradicted")
     assert shown == {
         "gen_ai.evaluation.name": "faithfulness",
@@ -83,11 +93,51 @@ def test_values_are_events_of_a_span_in_the_trace_of_the_answer() -> None:
     assert span.start_time_unix_nano == first.time_unix_nano == BEGIN + 3 * SECOND  # when the answer was there
 
 
+def test_each_value_is_a_log_record_of_the_span_of_the_answer() -> None:
+    with collecting() as collector:
+        said = send(evaluate(_traces(), spec=CHAT), collector.url)
+    assert said == f"sent 6 log records to {collector.url}\n" and collector.paths == ["/v1/logs"]
+    record, other = collector.records()[2:4]
+    assert record.event_name == other.event_name == "gen_ai.evaluation.result"
+    assert (record.trace_id.hex(), record.span_id.hex()) == (f"{2:032x}", f"{1:016x}")
+    assert record.time_unix_nano == BEGIN + 3 * SECOND  # when the answer was there
+    shown = attributes(record)
+    assert shown["gen_ai.evaluation.score.value"] == 0.1 and shown["rageval.query_id"] == f"{2:032x}"
+    assert shown["gen_ai.evaluation.evaluator.id"] == "rageval-spec/faithfulness/claims"
+    assert shown["gen_ai.evaluation.evaluator.type"] == "llm_judge"
+    assert attributes(other)["gen_ai.evaluation.name"] == "ndcg@10"
+    assert attributes(other)["gen_ai.evaluation.evaluator.id"] == "rageval-spec/ndcg"
+    assert attributes(other)["gen_ai.evaluation.evaluator.type"] == "deterministic"
+
+
+def _version_of(**changes: Any) -> str:
+    return Judgements(evaluate(_traces(1), **({"spec": CHAT} | changes))).find_evaluator("faithfulness").version
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": {**CHAT, "models": {"gpt": {"use": "chat", "model": "gpt-5"}}}},
+        {"spec": {**CHAT, "judges": {"strict": {"use": "claims", "model": "gpt", "batch": 2}}}},
+        {"prompts": {"strict.verify": "changed"}},
+        {"implementations": {"faithfulness": "changed"}},
+        {"models": {"gpt": {"revision": "changed"}}},
+    ],
+)
+def test_an_evaluator_has_another_version_once_its_values_mean_something_else(changes: dict[str, Any]) -> None:
+    assert _version_of() == _version_of(name="another spec", prompts={"other.verify": "of another judge"})
+    assert _version_of(**changes) != _version_of()
+
+
+def test_without_the_spec_the_version_is_that_of_the_program() -> None:
+    assert _version_of(spec={}) == version()
+
+
 def test_what_was_sent_before_is_not_sent_again(tmp_path: Path) -> None:
     with collecting() as collector:
-        send(evaluate(_traces()), collector.url, tmp_path)
-        again = send(evaluate(_traces()), collector.url, tmp_path)
-        changed = send(evaluate(_traces(), shift=0.1), collector.url, tmp_path)
+        send(evaluate(_traces()), collector.url, tmp_path, signals=SPANS)
+        again = send(evaluate(_traces()), collector.url, tmp_path, signals=SPANS)
+        changed = send(evaluate(_traces(), shift=0.1), collector.url, tmp_path, signals=SPANS)
     ids = [span.span_id for span in collector.spans()]
     assert "3 values had been sent before" in again and len(ids) == 6 == len(set(ids))
     assert changed.startswith("sent 3 spans")
@@ -96,18 +146,9 @@ def test_what_was_sent_before_is_not_sent_again(tmp_path: Path) -> None:
 def test_sending_again_sends_the_same_ids() -> None:
     with collecting() as collector:
         for _ in range(2):
-            send(evaluate(_traces()), collector.url)
+            send(evaluate(_traces()), collector.url, signals=SPANS)
     first, second = collector.requests
     assert first == second
-
-
-def test_events_alone() -> None:
-    with collecting() as collector:
-        send(evaluate(_traces(1)), collector.url, signals=("logs",))
-    record, other = collector.records()
-    assert record.event_name == "gen_ai.evaluation.result" and collector.paths == ["/v1/logs"]
-    assert (record.trace_id.hex(), record.span_id.hex()) == (f"{1:032x}", f"{1:016x}")
-    assert attributes(other)["gen_ai.evaluation.name"] == "ndcg@10"
 
 
 def test_metrics() -> None:
@@ -125,7 +166,7 @@ def test_an_answer_without_a_value_says_why() -> None:
     (trace,) = _traces(1)
     failed = Trace(trace.link, trace.question, trace.id, error="timeout")
     with collecting() as collector:
-        send(evaluate([failed]), collector.url)
+        send(evaluate([failed]), collector.url, signals=SPANS)
     shown = attributes(collector.spans()[0].events[0])
     assert shown["error.type"] == "unscorable" and "gen_ai.evaluation.score.value" not in shown
     assert shown["gen_ai.evaluation.explanation"] == "there is no answer"
@@ -137,7 +178,7 @@ def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
         TraceLink("langfuse", "not-hexadecimal"), trace.question, "q1", trace.answer, trace.documents, seconds=2.0
     )
     with collecting() as collector:
-        said = send(evaluate([lone]), collector.url)
+        said = send(evaluate([lone]), collector.url, signals=SPANS)
         (request,) = collector.requests
     assert "1 answer without a trace became traces of their own" in said
     (read,) = SpanReader("otel").read(list(decode_spans(request.SerializeToString())))
@@ -145,8 +186,10 @@ def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
     assert [(one.doc_id, one.text) for one in read.documents or ()] == [("d1", "1 is 1.")]
     assert {(said.name, said.value) for said in read.feedback} == {("faithfulness", 0.0), ("ndcg@10", 0.25)}
     with collecting() as collector:
-        said = send(evaluate([lone]), collector.url, signals=("logs",))
-    assert "1 answer without a trace left out; --signals traces sends them" in said and collector.paths == []
+        said = send(evaluate([lone]), collector.url)
+    assert "1 answer without a trace: the records of their values name only the question; --signals traces" in said
+    record = collector.records()[0]
+    assert (record.trace_id, record.span_id) == (b"", b"") and attributes(record)["rageval.query_id"] == "q1"
 
 
 def test_a_collector_that_rejects_spans_is_an_error() -> None:
@@ -154,7 +197,7 @@ def test_a_collector_that_rejects_spans_is_an_error() -> None:
     with collecting() as collector:
         collector.answers = [(200, partial)]
         with pytest.raises(RagevalError, match=r"/v1/traces: rejected 2 of what was sent: too old"):
-            send(evaluate(_traces()), collector.url)
+            send(evaluate(_traces()), collector.url, signals=SPANS)
 
 
 def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() -> None:
@@ -164,10 +207,17 @@ def test_a_collector_that_takes_no_metrics_is_an_error_that_says_what_to_do() ->
             send(evaluate(_traces(), aggregates=AGGREGATES), collector.url, signals=("metrics",))
 
 
+def test_a_tool_that_takes_no_log_records_can_have_spans() -> None:
+    with collecting() as collector:
+        collector.answers = [(404, b"not found")]
+        with pytest.raises(RagevalError, match="leave logs out of signals, or send events of spans: --signals traces"):
+            send(evaluate(_traces()), collector.url)
+
+
 def test_a_busy_collector_is_asked_again() -> None:
     with collecting() as collector:
         collector.answers = [(503, b""), (429, b"")]
-        assert send(evaluate(_traces()), collector.url).startswith("sent 3 spans")
+        assert send(evaluate(_traces()), collector.url, signals=SPANS).startswith("sent 3 spans")
     assert collector.paths == ["/v1/traces"] * 3
 
 
@@ -176,7 +226,7 @@ def test_headers_of_the_environment_are_sent_and_never_shown(monkeypatch: pytest
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"{collector.url}/v1/traces")
         collector.answers = [(200, b""), (403, b"no: s3cret-token")]
-        target = OtelTarget(OtelTargetNode(), Context("otel", Path()))
+        target = OtelTarget(OtelTargetNode(signals=SPANS), Context("otel", Path()))
         send_parcels(target, evaluate(_traces()), None, tool="otel")
         with pytest.raises(RagevalError) as error:
             send_parcels(target, evaluate(_traces()), None, tool="otel")
@@ -189,17 +239,19 @@ def test_the_command_line_and_a_report(tmp_path: Path) -> None:
     spec = "version: 1\ndatasets: {prod: {use: otel, path: a.otlp}}\nsystems: {bot: {use: otel, path: a.otlp}}\n"
     results = tmp_path / "results"
     with collecting() as collector:
-        reports = f"reports: [json, parquet, samples, {{use: otel, endpoint: '{collector.url}'}}]\n"
+        reports = f"reports: [json, parquet, samples, {{use: otel, endpoint: '{collector.url}', signals: [traces]}}]\n"
         (tmp_path / "spec.yaml").write_text(f"{spec}metrics: [is_json]\n{reports}")
         done = invoke("run", tmp_path / "spec.yaml", "-o", results)
         assert done.exit_code == 0 and "sent 2 spans to" in done.output, done.output
-        done = invoke("export", "otel", results, "--endpoint", collector.url, "--dry-run", "--again")
+        done = invoke(
+            "export", "otel", results, "--endpoint", collector.url, "--signals", "traces", "--dry-run", "--again"
+        )
         assert (
             done.exit_code == 0
             and "is_json 0.000 -> trace 00000000" in done.stdout
             and "would send 2 spans" in done.stdout
         )
-        done = invoke("export", "otel", results, "--endpoint", collector.url)
+        done = invoke("export", "otel", results, "--endpoint", collector.url, "--signals", "traces")
         assert "sent nothing" in done.stdout and "2 values had been sent before" in done.stdout
     assert len(collector.spans()) == 2
 
@@ -212,9 +264,12 @@ def test_a_real_collector_takes_all_signals() -> None:
             time.sleep(0.05)
     assert set(behind.paths) == {"/v1/traces", "/v1/logs", "/v1/metrics"}
     assert {span.trace_id.hex() for span in behind.spans()} == {f"{number:032x}" for number in (1, 2, 3)}
-    assert json.dumps(attributes(behind.spans()[0].events[1])) == json.dumps(
-        {"gen_ai.evaluation.name": "ndcg@10", "gen_ai.evaluation.score.value": 0.25}
-    )
+    shown = attributes(behind.spans()[0].events[1])
+    assert (shown["gen_ai.evaluation.name"], shown["gen_ai.evaluation.score.value"]) == ("ndcg@10", 0.25)
+    assert {record.event_name for record in behind.records()} == {"gen_ai.evaluation.result"}
+    assert {"gen_ai.evaluation.evaluator.id", "gen_ai.evaluation.evaluator.version"} <= attributes(
+        behind.records()[0]
+    ).keys()
     assert len(behind.records()) == 6 and "rageval.metric.value" in behind.metrics()
 
 

@@ -1,8 +1,10 @@
-"""Sends the values of an evaluation over OTLP/HTTP as spans, events and metrics.
+"""Sends the values of an evaluation over OTLP/HTTP as log records, spans and metrics.
 
-The values of an answer become one span of the kind `EVALUATOR` with an event `gen_ai.evaluation.result` for each. If
-the answer was read from a trace, the span is a child of the span that holds the answer. Otherwise the answer becomes
-a trace of its own. Ids depend only on what is sent, so sending the same again changes nothing.
+As OpenTelemetry's conventions have it, each value is an event `gen_ai.evaluation.result`: a log record that belongs to
+the span that holds the answer, and that says which evaluator decided it. For tools that show no log records, the values
+of an answer can be events of one span of the kind `EVALUATOR` instead, a child of that span; an answer that was not
+read from a trace then becomes a trace of its own. Ids depend only on what is sent, so sending the same again changes
+nothing.
 
 The endpoint and its headers come from the node or from OpenTelemetry's own environment variables.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,7 +29,7 @@ from rageval_spec.exchange.shared.spans.protobuf import Gauge, LogEvent
 from rageval_spec.exchange.shared.spans.span_traces import make_id, write_spans
 from rageval_spec.exchange.shared.spans.spans import OK, SECOND, Link, Span, SpanEvent
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded.span_attributes import EVALUATION, EVALUATION_EVENT
+from rageval_spec.recorded.span_attributes import EVALUATION, EVALUATION_EVENT, EVALUATOR
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def find_headers(node: OtelConnection, environment: Mapping[str, str] = os.envir
 Signal = Literal["traces", "logs", "metrics"]
 PROTOBUF = "application/x-protobuf"
 RESOURCE = {"service.name": "rageval-spec"}
-_SPAN, _EVENT, _METRIC = "span", "event", "metric"
+_SPAN, _EVENT, _METRIC = "span", "log record", "metric"
 KINDS: Mapping[str, Signal] = {_SPAN: "traces", _EVENT: "logs", _METRIC: "metrics"}
 """The kinds of parcels, each with its signal."""
 _SHOWN_ID = 8
@@ -101,11 +103,12 @@ class OtelTargetNode(OtelConnection, TargetNode):
     """Where to send values, and as what."""
 
     signals: tuple[Signal, ...] = Field(
-        default=("traces",),
+        default=("logs",),
         min_length=1,
         description=(
-            "What to send. `traces`: a span for the values of each answer, with an event for each value, in the trace "
-            "of the answer. `logs`: the same events without the span. `metrics`: the means, intervals and gates."
+            "What to send. `logs`: a log record for each value, which belongs to the span of the answer. `traces`: a "
+            "span for the values of each answer, with an event for each value, in the trace of the answer, for tools "
+            "that show no log records. `metrics`: the means, intervals and gates."
         ),
     )
     time: Moment = Field(
@@ -120,10 +123,10 @@ class OtelTarget(Target[OtelTargetNode]):
     """Sends values to a collector, or to any tool that receives OTLP."""
 
     node_type = OtelTargetNode
-    summary = "Send values over OTLP: as spans and events in the traces of the answers, and as metrics."
+    summary = "Send values over OTLP: as log records or spans in the traces of the answers, and as metrics."
     examples = (
         "export otel --endpoint http://localhost:4318",
-        "export otel rageval-results --signals traces --signals metrics --dry-run",
+        "export otel rageval-results --signals logs --signals metrics --dry-run",
     )
     batch = 200
 
@@ -140,7 +143,7 @@ class OtelTarget(Target[OtelTargetNode]):
         return find_endpoint(self.node)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """A span for the values of each answer, an event for each value, and a metric for each number, as asked."""
+        """A log record for each value, a span for the values of each answer, and a metric for each number, as asked."""
         if {"traces", "logs"} & set(self.node.signals):
             yield from self._list_answers(evaluation)
         if "metrics" in self.node.signals:
@@ -166,7 +169,8 @@ class OtelTarget(Target[OtelTargetNode]):
         some = count_noun(self._without_trace, "answer")
         if "traces" in self.node.signals:
             return [f"{some} without a trace became traces of their own"]
-        return [f"{some} without a trace left out; --signals traces sends them as traces of their own"]
+        told = "the records of their values name only the question; --signals traces sends them as traces of their own"
+        return [f"{some} without a trace: {told}"]
 
     def close(self) -> None:
         """Close the connections."""
@@ -184,8 +188,9 @@ class OtelTarget(Target[OtelTargetNode]):
                 self._without_trace += 1
             if "traces" in self.node.signals:
                 yield _make_span(scores, place, place or place_answer(scores[0]), judgements)
-            if "logs" in self.node.signals and (place is not None or "traces" in self.node.signals):
-                yield from (_make_event(score, place or place_answer(score), judgements) for score in scores)
+            if "logs" in self.node.signals:
+                own = place or (place_answer(scores[0]) if "traces" in self.node.signals else _NOWHERE)
+                yield from (_make_event(score, own, judgements) for score in scores)
 
     def _send(self, signal: Signal, content: bytes) -> None:
         from rageval_spec.endpoints.service import ServiceError
@@ -196,8 +201,9 @@ class OtelTarget(Target[OtelTargetNode]):
             reply = self._service.send(f"/v1/{signal}", content, PROTOBUF)
         except ServiceError as error:
             if signal != "traces" and error.status in (200, 404, 405, 415, 501):
+                instead = ", or send events of spans: --signals traces" if signal == "logs" else ""
                 raise RagevalError(
-                    f"{error}; the endpoint may take no {signal}: leave {signal} out of signals"
+                    f"{error}; the endpoint may take no {signal}: leave {signal} out of signals{instead}"
                 ) from error
             raise
         try:
@@ -234,7 +240,8 @@ def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> b
 
 def _describe(score: Score, judgements: Judgements) -> dict[str, Any]:
 
-    return describe_value(score, judgements.label(score), judgements.explain(score))
+    found = describe_value(score, judgements.label(score), judgements.explain(score))
+    return {**found, "evaluator": asdict(judgements.find_evaluator(score.metric))}
 
 
 def _locate(score: Score, place: ValueSpan) -> dict[str, Any]:
@@ -254,7 +261,8 @@ def _make_span(scores: Sequence[Score], place: ValueSpan | None, own: ValueSpan,
 
 def _make_event(score: Score, place: ValueSpan, judgements: Judgements) -> Parcel:
     body = {**_locate(score, place), "value": _describe(score, judgements)}
-    return Parcel(f"event/{score.key}", body, f"{_show(score)} -> trace {place.trace_id[:_SHOWN_ID]}", _EVENT)
+    where = f"trace {place.trace_id[:_SHOWN_ID]}" if place.trace_id else "no trace"
+    return Parcel(f"event/{score.key}", body, f"{_show(score)} -> {where}", _EVENT)
 
 
 def _show(score: Score) -> str:
@@ -281,6 +289,9 @@ class ValueSpan(NamedTuple):
     trace_id: str
     span_id: str
     ended: int
+
+
+_NOWHERE = ValueSpan("", "", 0)
 
 
 def find_place(link: TraceLink | None) -> ValueSpan | None:
@@ -348,6 +359,7 @@ def find_own_place(body: Mapping[str, Any]) -> ValueSpan:
 def describe_event(value: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of the event; without a number, `error.type` says why there is none."""
     found = {key: value[part] for part, key in EVALUATION.items() if value[part] is not None}
+    found |= {key: value["evaluator"][part] for part, key in EVALUATOR.items() if value["evaluator"][part] is not None}
     return found if value["status"] == "scored" else {**found, "error.type": value["status"]}
 
 

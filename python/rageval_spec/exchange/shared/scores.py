@@ -8,6 +8,8 @@ An `ExperimentTarget` takes values in two ways: for the traces of the answers, o
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +56,23 @@ class Score:
     def key(self) -> str:
         """Names the value at a destination: dataset, system, question and metric."""
         return "/".join((self.dataset, self.system, self.query_id, self.metric))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """What decided the values of a metric, in the words of OpenTelemetry's conventions.
+
+    Attributes:
+        id: the word of the metric, and that of its judge if it asks one: `rageval-spec/faithfulness/claims`.
+        version: of this package, and a digest of all that gives the values their meaning: the metric's settings and
+            code, its judges and their prompts and calibrations, and the models. Values of equal versions are
+            comparable. Without a digest if the evaluation did not record its spec.
+        kind: `llm_judge` if a chat model is asked, `deterministic` if neither a judge nor a model is, else None.
+    """
+
+    id: str
+    version: str
+    kind: str | None
 
 
 class EvaluationScores:
@@ -129,6 +148,7 @@ _MOST_CLAIMS = 5
 _MOST_CHARACTERS = 300
 """Characters of a claim or of a judge's remark that a reason quotes."""
 _GOOD = "supported"
+_SHOWN_DIGITS = 12
 
 
 class Judgements:
@@ -158,14 +178,70 @@ class Judgements:
         """Whether a judge decided the values of a metric."""
         return metric in self._judged
 
+    def find_evaluator(self, metric: str) -> Evaluator:
+        """What decided the values of a metric."""
+        if metric not in self._evaluators:
+            self._evaluators[metric] = self._describe_evaluator(metric)
+        return self._evaluators[metric]
+
+    def _describe_evaluator(self, metric: str) -> Evaluator:
+        from rageval_spec.kernels import version
+
+        evaluation, block = self._evaluation, self._blocks.get(metric)
+        if block is None:
+            return Evaluator(f"rageval-spec/{metric}", version(), None)
+        used = list(self._list_used(block))
+        judges = [name for section, name in used if section == "judges"]
+        models = {name: evaluation.models.get(name, {}) for section, name in used if section == "models"}
+        meaning = {
+            "metric": {key: value for key, value in block.items() if key != "as"},
+            "code": evaluation.implementations.get(metric),
+            "blocks": [evaluation.spec[section][name] for section, name in used],
+            "prompts": {key: one for key, one in evaluation.prompts.items() if key.rpartition(".")[0] in judges},
+            "calibrations": [one.digest for name, one in evaluation.calibrations.items() if name in judges],
+            "weights": {name: facts.get("sha256") or facts.get("revision") for name, facts in models.items()},
+        }
+        digest = hashlib.sha256(json.dumps(meaning, sort_keys=True, default=str).encode()).hexdigest()
+        words = [str(block.get("use"))]
+        if judge := block.get("judge"):
+            words.append(str(evaluation.spec["judges"][judges[0]].get("use")) if judges else str(judge))
+        is_chat = any(evaluation.spec["models"][name].get("use") == "chat" for name in models)
+        kind = "llm_judge" if is_chat else None if used or judge else "deterministic"
+        return Evaluator("/".join(["rageval-spec", *words]), f"{version()}+{digest[:_SHOWN_DIGITS]}", kind)
+
+    def _list_used(self, block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """The judges and models behind a block, each with its section, also those that other judges ask."""
+        waiting: list[Any] = [block]
+        seen: set[tuple[str, str]] = set()
+        while waiting:
+            found = waiting.pop(0)
+            if isinstance(found, Mapping):
+                waiting += [value for key, value in found.items() if key not in ("use", "as")]
+            elif isinstance(found, list):
+                waiting += found
+            elif isinstance(found, str):
+                for place in (("judges", found), ("models", found)):
+                    if place not in seen and found in (self._evaluation.spec.get(place[0]) or {}):
+                        seen.add(place)
+                        waiting.append(self._evaluation.spec[place[0]][found])
+                        yield place
+
+    @cached_property
+    def _evaluators(self) -> dict[str, Evaluator]:
+        return {}
+
+    @cached_property
+    def _blocks(self) -> dict[str, Mapping[str, Any]]:
+        """The block of each metric that has one; the blocks are in the order of the evaluation's metrics."""
+        blocks, metrics = self._evaluation.spec.get("metrics") or (), self._evaluation.metrics
+        in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()
+        named = {str(block.get("as") or block.get("use")): block for block in blocks if isinstance(block, dict)}
+        return named | {metric: block for metric, block in in_order if isinstance(block, dict)}
+
     @cached_property
     def _judged(self) -> frozenset[str]:
-        """The metrics whose block names a judge; the blocks are in the order of the evaluation's metrics."""
-        blocks, metrics = self._evaluation.spec.get("metrics") or (), self._evaluation.metrics
-        named = [block for block in blocks if isinstance(block, dict) and block.get("judge")]
-        in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()
-        judged = {metric for metric, block in in_order if block in named}
-        return frozenset(judged | {str(block.get("as") or block.get("use")) for block in named})
+        """The metrics whose block names a judge."""
+        return frozenset(metric for metric, block in self._blocks.items() if block.get("judge"))
 
 
 def _describe_claims(findings: Sequence[dict[str, Any]]) -> list[str]:

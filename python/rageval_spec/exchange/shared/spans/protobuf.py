@@ -479,7 +479,7 @@ class Gauge(NamedTuple):
 
 
 class LogEvent(NamedTuple):
-    """An event as a log record, which belongs to a span."""
+    """An event as a log record. It belongs to a span, unless both ids are empty."""
 
     name: str
     time: int
