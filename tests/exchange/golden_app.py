@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,21 @@ def import_app(app: str, folder: Path, set_environment: Callable[[str, str], Any
     return [_compare(row) for row in sorted(found, key=lambda row: str(row.get("started")))]
 
 
+def match_rows(
+    rows: Sequence[dict[str, Any]], expected: Sequence[dict[str, Any]]
+) -> list[tuple[dict[str, Any] | None, dict[str, Any]]]:
+    """Each expected row with the one that was read: that with its question, else the one at its place, else None."""
+    left = [*rows]
+    found: list[dict[str, Any] | None] = []
+    for wanted in expected:
+        row = next((one for one in left if one["question"] == wanted["question"]), None)
+        found.append(row)
+        if row is not None:
+            left.remove(row)
+    fallback = iter(left)
+    return [(row or next(fallback, None), wanted) for row, wanted in zip(found, expected, strict=True)]
+
+
 def _compare(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "question": row["question"],
@@ -46,5 +61,5 @@ def _compare(row: dict[str, Any]) -> dict[str, Any]:
         "input_tokens": row.get("input_tokens"),
         "output_tokens": row.get("output_tokens"),
         "failed": row.get("error") is not None,
-        "cost": row.get("cost"),
+        "cost": None if row.get("cost") is None else round(row["cost"], 12),
     }

@@ -108,11 +108,15 @@ def respond(reply: Reply) -> dict[str, Any]:
     else:
         text = {"type": "output_text", "text": reply.text, "annotations": []}
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
-    usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens,
-             "total_tokens": reply.input_tokens + reply.output_tokens,
-             "input_tokens_details": {"cached_tokens": CACHED}, "output_tokens_details": {"reasoning_tokens": 1}}  # fmt: skip
-    return {"id": "resp_1", "object": "response", "created_at": _CREATED, "status": "completed", "model": reply.model,
-            "output": [item], "usage": usage, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}  # fmt: skip
+    usage = {
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+        "input_tokens_details": {"cached_tokens": CACHED},
+        "output_tokens_details": {"reasoning_tokens": 1},
+    }
+    told = {"id": "resp_1", "object": "response", "created_at": _CREATED, "status": "completed", "model": reply.model}
+    return {**told, "output": [item], "usage": usage, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
 
 
 def message(reply: Reply) -> dict[str, Any]:
@@ -128,7 +132,12 @@ def message(reply: Reply) -> dict[str, Any]:
 
 
 class Endpoint:
-    """The server; `spent` are the input and output tokens and the calls of each question, `requests` what exporters sent."""
+    """The server.
+
+    Attributes:
+        spent: for each question its input tokens, output tokens and calls.
+        requests: what exporters sent.
+    """
 
     def __init__(self) -> None:
         self.spent: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])

@@ -1,4 +1,4 @@
-"""A LangGraph state graph with `question`, `documents` and `generation` (LangChain's RAG template), by OpenInference."""
+"""A LangGraph state graph with `question`, `documents` and `generation`, recorded by OpenInference."""
 
 from typing import TypedDict
 

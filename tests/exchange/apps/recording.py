@@ -98,7 +98,7 @@ class Recording:
                 "failed": failed is not None,
             }
             if price is not None and spent[0] is not None:
-                row["cost"] = price(*spent)
+                row["cost"] = round(price(*spent), 12)
             self.rows.append({key: value for key, value in row.items() if key not in self.unrecorded})
             time.sleep(0.01)
 

@@ -24,7 +24,7 @@ def dump(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The endpoint refuses to answer."""
 
 
@@ -37,7 +37,7 @@ def call(run, tracer, messages, tools, operation):
         request = {"messages": messages, "tools": tools}
         status, _ = run.endpoint.answer("/chat/completions", request)
         if status != 200:
-            raise Refused("the model refuses")
+            raise RefusedError("the model refuses")
         reply = Reply(request)
         calls = [{"type": "tool-call", "toolCallId": "call_1", "toolName": reply.tool, "input": dump(reply.arguments)}
                  ] if reply.tool else []  # fmt: skip
