@@ -1,6 +1,6 @@
 """Compare what `import` reads from the spans of real applications with what these applications asked, found and said.
 
-    python benches/traces.py
+    python -m benches.traces
 
 The spans, and the rows that they should become, are in tests/exchange/golden_apps; tests/exchange/apps has the
 applications. The output is the tables of traces.md. A value is wrong if another one is read, and missing if none is.

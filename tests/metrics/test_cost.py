@@ -31,6 +31,28 @@ def test_a_price_applies_to_every_answer() -> None:
     assert (third.value, third.status) == (None, "unscorable")
 
 
+@pytest.mark.parametrize(
+    ("price", "dollars"),
+    [
+        (PRICE, 0.0045),
+        ({**PRICE, "cache_read": 0.25}, 0.0027),  # 800 of 1000 input tokens at a tenth of the price
+        ({**PRICE, "cache_read": 0.25, "cache_write": 5}, 0.002950),
+        ({**PRICE, "cache_read": 0}, 0.0025),
+    ],
+)
+def test_tokens_of_the_cache_have_a_price_of_their_own(price: dict[str, float], dollars: float) -> None:
+    sample = Sample("q1", "?", input_tokens=1000, output_tokens=200, cache_read_tokens=800, cache_write_tokens=100)
+    (measurement,) = measure("cost", [sample], price=price)
+    assert measurement.value == pytest.approx(dollars)
+
+
+def test_input_tokens_that_leave_out_those_of_the_cache_are_not_priced() -> None:
+    sample = Sample("q1", "?", input_tokens=10, output_tokens=2, cache_read_tokens=800)
+    (measurement,) = measure("cost", [sample], price=PRICE)
+    assert (measurement.value, measurement.status) == (None, "unscorable")
+    assert measurement.reason == "the 10 input tokens do not include the 800 of the cache"
+
+
 def test_a_price_of_zero_is_allowed() -> None:
     (measurement,) = measure("cost", [Sample("q1", "?", cost=0.0)])
     assert (measurement.value, measurement.status) == (0.0, "scored")

@@ -45,6 +45,8 @@ class Sample:
         seconds: how long the system took. This and the next three are None if they are not known.
         input_tokens, output_tokens: the tokens that the system used.
         cost: the cost in US dollars.
+        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there; None
+            if they are not known.
         columns: the question's other columns, those that no part is read from, by name; None if the dataset has none.
             They are read from the file when a value is first looked up. Two samples can be equal with other columns.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
@@ -67,6 +69,8 @@ class Sample:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
     claims: tuple[str, ...] | None = None
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
 

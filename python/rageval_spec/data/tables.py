@@ -9,7 +9,8 @@
 - columns: `query_id: str, columns: str`, a JSON object of the question's other columns
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
-  error: str or null, trace: str or null` (`trace` may be absent)
+  error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null` (those
+  from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null,
   references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, rank: i64
@@ -65,7 +66,9 @@ ANSWERS = (
 )
 STEPS = "steps"
 """What an agent did for an answer: a JSON list of rows of `data.traces.Step`."""
-LATER_ANSWERS = ("trace", STEPS)
+CACHE_TOKENS = ("cache_read_tokens", "cache_write_tokens")
+"""The input tokens that came from the provider's cache, or went there."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -153,6 +156,7 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     texts = pl.List(pl.String)
     kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
+    kinds |= dict.fromkeys(CACHE_TOKENS, pl.Int64)
     schema = {name: kinds.get(name, pl.String) for name in (*ANSWERS, *LATER_ANSWERS)}
     complete = ({name: row.get(name) for name in schema} for row in rows)
     frames = [pl.DataFrame(schema=schema)]

@@ -10,6 +10,7 @@ and a system of a spec:
 | `reference_contexts`, `relevant` | the texts and the ids of the documents that contain the reference |
 | `contexts` | the documents that the answer is based on: `{id, text, score}` each, best first |
 | `seconds`, `input_tokens`, `output_tokens`, `cost` | numbers; the cost is in US dollars |
+| `cache_read_tokens`, `cache_write_tokens`, `reasoning_tokens`, `first_chunk_seconds` | numbers |
 | `session`, `user`, `model`, `started` | texts; `started` is an ISO 8601 time in UTC |
 | `messages`, `steps`, `feedback`, `metadata` | the conversation, what an agent did, what users said, and the rest |
 | `trace` | where the trace is: `tool`, `trace_id`, and what else that tool needs to find it again |
@@ -181,6 +182,9 @@ class Trace:
         relevant: the ids of relevant documents, if the tool has them.
         error: why there is no answer.
         seconds, input_tokens, output_tokens, cost: what the answer took; the cost is in US dollars.
+        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there.
+        reasoning_tokens: the output tokens that the model thought with.
+        first_chunk_seconds: how long the last reply that was streamed took to its first piece.
         session, user, model: whose it is, and the model that wrote the answer.
         started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
         messages: the conversation, as chat messages; () if there is only the question.
@@ -201,6 +205,10 @@ class Trace:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    first_chunk_seconds: float | None = None
     session: str | None = None
     user: str | None = None
     model: str | None = None
@@ -285,6 +293,10 @@ _PLAIN = (
     "input_tokens",
     "output_tokens",
     "cost",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "first_chunk_seconds",
     "session",
     "user",
     "model",

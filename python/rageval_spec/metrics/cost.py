@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,6 +23,18 @@ class TokenPrice(BaseModel):
 
     input: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million input tokens.")
     output: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million output tokens.")
+    cache_read: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="US dollars per million input tokens that came from the provider's cache. Default: `input`.",
+    )
+    cache_write: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="US dollars per million input tokens that were written to the provider's cache. Default: `input`.",
+    )
 
 
 class CostNode(MetricNode):
@@ -44,11 +57,14 @@ class Cost(OperationalMetric[CostNode]):
         summary="How many US dollars the system's answer to a question costs.",
         formula=(
             "cost = what the system reports; with `price`: (input tokens x price.input + output tokens x "
-            "price.output) / 1,000,000"
+            "price.output) / 1,000,000, where input tokens that were read from a cache or written to it have a "
+            "price of their own if `price` names one"
         ),
         edge_cases=(
             "price: applies to every answer, even if the system reports a cost, so that all are computed alike",
             "cost unknown: unscorable; with `price`, if a number of tokens is unknown",
+            "input tokens include those of the cache, as OpenTelemetry has it; unscorable if they are fewer",
+            "tokens of the cache unknown: all input tokens have the price `input`",
             "judges: their cost is not included",
             FAILED_SYSTEM,
         ),
@@ -66,7 +82,14 @@ class Cost(OperationalMetric[CostNode]):
             return f"the system does not report the cost of the answer{hint}" if sample.cost is None else sample.cost
         if sample.input_tokens is None or sample.output_tokens is None:
             return "the system does not report its input and output tokens, which the cost is computed from"
-        return (sample.input_tokens * price.input + sample.output_tokens * price.output) / _MILLION
+        read, written = sample.cache_read_tokens or 0, sample.cache_write_tokens or 0
+        fresh = sample.input_tokens - read - written
+        if fresh < 0:
+            return f"the {sample.input_tokens} input tokens do not include the {read + written} of the cache"
+        read_price = price.input if price.cache_read is None else price.cache_read
+        write_price = price.input if price.cache_write is None else price.cache_write
+        parts = (fresh * price.input, read * read_price, written * write_price, sample.output_tokens * price.output)
+        return math.fsum(parts) / _MILLION
 
 
 PLUGIN = Cost

@@ -18,6 +18,8 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens"),
     "cost": ("cost",),
+    "cache_read_tokens": ("cache_read_tokens", "cached_tokens"),
+    "cache_write_tokens": ("cache_write_tokens",),
 }
 _MILLISECONDS = ("latency_ms", "latencyMs")
 CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
@@ -55,6 +57,14 @@ class AnswerColumns(column_layouts.RunColumns):
         default=None, description="Output tokens. Default: `output_tokens` or `completion_tokens`."
     )
     cost: str | None = Field(default=None, description="The cost in US dollars. Default: `cost`.")
+    cache_read_tokens: str | None = Field(
+        default=None,
+        description="Input tokens from the provider's cache. Default: `cache_read_tokens` or `cached_tokens`.",
+    )
+    cache_write_tokens: str | None = Field(
+        default=None,
+        description="Input tokens written to the provider's cache. Default: `cache_write_tokens`.",
+    )
     steps: str | None = Field(
         default=None,
         exclude_if=lambda name: name is None,

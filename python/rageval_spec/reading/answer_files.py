@@ -160,6 +160,8 @@ def _read_answer(
         error=error,
         trace=_read_link(reader.row.get("trace")),
         steps=answers_and_steps.dump_steps(steps),
+        cache_read_tokens=reader.read(names.numbers["cache_read_tokens"], answers_and_steps.read_count),
+        cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
     )
 
 

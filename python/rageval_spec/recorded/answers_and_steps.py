@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
-_LATER = frozenset({"trace", "steps"})
+_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens"})
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -62,6 +62,8 @@ class AnswerRow:
     error: str | None = None
     trace: str | None = None
     steps: str | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")

@@ -16,7 +16,7 @@ from rageval_spec.recorded.values import load_json
 GEN_AI, OPENINFERENCE, OPENLLMETRY = "OpenTelemetry GenAI", "OpenInference", "OpenLLMetry"
 MLFLOW, LANGFUSE, COMMON = "MLflow", "Langfuse", "in common use"
 VERCEL, PYDANTIC_AI = "AI SDK", "pydantic-ai"
-VERSIONS: Final[Mapping[str, str]] = {GEN_AI: "1.40", OPENINFERENCE: "0.1.42"}
+VERSIONS: Final[Mapping[str, str]] = {GEN_AI: "1.44", OPENINFERENCE: "0.1.42"}
 """The newest version of each convention that the table knows."""
 EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
 
@@ -123,6 +123,27 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("ai.usage.completionTokens", VERCEL),
         Name("ai.usage.outputTokens", VERCEL),
     ),
+    "cache_read_tokens": (
+        Name("gen_ai.usage.cache_read.input_tokens", GEN_AI, "1.40"),
+        Name("llm.token_count.prompt_details.cache_read", OPENINFERENCE),
+        Name("gen_ai.usage.cache_read_input_tokens", OPENLLMETRY),
+        Name("ai.usage.cachedInputTokens", VERCEL),
+    ),
+    "cache_write_tokens": (
+        Name("gen_ai.usage.cache_write.input_tokens", COMMON),  # of OpenTelemetry, but in no version up to 1.44
+        Name("gen_ai.usage.cache_creation.input_tokens", GEN_AI, "1.40"),
+        Name("llm.token_count.prompt_details.cache_write", OPENINFERENCE),
+        Name("gen_ai.usage.cache_creation_input_tokens", OPENLLMETRY),
+    ),
+    "reasoning_tokens": (
+        Name("gen_ai.usage.reasoning.output_tokens", GEN_AI, "1.41"),
+        Name("llm.token_count.completion_details.reasoning", OPENINFERENCE),
+        Name("gen_ai.usage.reasoning_tokens", OPENLLMETRY),
+        Name("gen_ai.usage.details.reasoning_tokens", PYDANTIC_AI),
+        Name("ai.usage.reasoningTokens", VERCEL),
+    ),
+    "first_chunk_seconds": (Name("gen_ai.response.time_to_first_chunk", GEN_AI, "1.41"),),
+    "first_chunk_milliseconds": (Name("ai.response.msToFirstChunk", VERCEL),),
     "cost": (
         Name("llm.cost.total", OPENINFERENCE),
         Name("gen_ai.usage.cost", COMMON),

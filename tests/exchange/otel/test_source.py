@@ -200,3 +200,22 @@ def test_nothing_to_import_is_said_with_its_reason(tmp_path: Path, content: byte
     since = ["--since", "2027-01-01"] if content == encode_spans(record_trace(1)) else []
     done = invoke("import", "otel", tmp_path / "spans.json", *since, "-o", tmp_path / "traces.jsonl")
     assert done.exit_code == 3 and message in done.stderr
+
+
+def test_tokens_of_the_cache_are_priced_from_the_spans_to_the_metric(tmp_path: Path) -> None:
+    cached = {"gen_ai.usage.input_tokens": 1000, "gen_ai.usage.output_tokens": 200,
+              "gen_ai.usage.cache_read.input_tokens": 800, "gen_ai.usage.cache_write.input_tokens": 100}  # fmt: skip
+    _write(tmp_path / "a.otlp", *record_trace(1, **cached))
+    assert invoke("import", "otel", tmp_path / "a.otlp", "-o", tmp_path / "a.jsonl").exit_code == 0
+    (row,) = _rows(tmp_path / "a.jsonl")
+    assert (row["cache_read_tokens"], row["cache_write_tokens"]) == (800, 100)
+    metric = "{use: cost, price: {input: 2.5, output: 10, cache_read: 0.25, cache_write: 5}}"
+    for system in ("{use: file, path: a.jsonl}", "{use: otel, path: a.otlp}"):
+        (tmp_path / "spec.yaml").write_text(
+            "version: 1\ndatasets: {prod: {use: jsonl, path: a.jsonl}}\n"
+            f"systems: {{bot: {system}}}\nmetrics: [{metric}]\nreports: [json]\n"
+        )
+        done = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+        assert done.exit_code == 0, done.output
+        found = json.loads((tmp_path / "results/results.json").read_text())
+        assert found["aggregates"][0]["mean"] == pytest.approx(0.00295), system

@@ -231,7 +231,7 @@ class Judgements:
         return {}
 
     @cached_property
-    def _blocks(self) -> dict[str, Mapping[str, Any]]:
+    def _blocks(self) -> dict[str, dict[str, Any]]:
         """The block of each metric that has one; the blocks are in the order of the evaluation's metrics."""
         blocks, metrics = self._evaluation.spec.get("metrics") or (), self._evaluation.metrics
         in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()

@@ -111,6 +111,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         input_tokens=row.get("input_tokens"),
         output_tokens=row.get("output_tokens"),
         cost=row.get("cost"),
+        **{name: row.get(name) for name in tables.CACHE_TOKENS},
         columns=None if columns is None else columns.of(row["query_id"]),
     )
 

@@ -111,6 +111,8 @@ def read_answer(trace: Trace) -> AnswerRow:
         error=error or ("the trace has no answer" if trace.answer is None else None),
         trace=trace.link.dump(),
         steps=dump_steps(trace.steps),
+        cache_read_tokens=trace.cache_read_tokens,
+        cache_write_tokens=trace.cache_write_tokens,
     )
 
 

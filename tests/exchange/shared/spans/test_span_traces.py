@@ -544,3 +544,46 @@ def test_json_stays_the_text_that_it_is() -> None:
 def test_ids_depend_only_on_their_parts() -> None:
     assert make_id("a", "bc", digits=16) == make_id("a", "bc", digits=16) != make_id("ab", "c", digits=16)
     assert len(make_id("a", digits=32)) == 32
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (
+            {"gen_ai.usage.cache_read.input_tokens": 30, "gen_ai.usage.cache_write.input_tokens": 20,
+             "gen_ai.usage.reasoning.output_tokens": 4, "gen_ai.response.time_to_first_chunk": 0.25},
+            (30, 20, 4, 0.25),
+        ),
+        (
+            {"gen_ai.usage.cache_read.input_tokens": "30", "gen_ai.usage.cache_creation.input_tokens": 20},
+            (30, 20, None, None),
+        ),
+        (
+            {"llm.token_count.prompt_details.cache_read": 30, "llm.token_count.prompt_details.cache_write": 20,
+             "llm.token_count.completion_details.reasoning": 4},
+            (30, 20, 4, None),
+        ),
+        (
+            {"gen_ai.usage.cache_read_input_tokens": 30, "gen_ai.usage.cache_creation_input_tokens": 20,
+             "gen_ai.usage.reasoning_tokens": 4},
+            (30, 20, 4, None),
+        ),
+        (
+            {"ai.usage.cachedInputTokens": 30, "ai.usage.reasoningTokens": 4, "ai.response.msToFirstChunk": 250},
+            (30, None, 4, 0.25),
+        ),
+        ({"gen_ai.usage.cache_read.input_tokens": 0}, (0, None, None, None)),
+        ({"gen_ai.usage.cache_read.input_tokens": -1, "gen_ai.response.time_to_first_chunk": "soon"}, (None,) * 4),
+    ],
+)  # fmt: skip
+def test_tokens_of_the_cache_and_of_reasoning(attributes: dict[str, Any], expected: tuple[float | None, ...]) -> None:
+    calls = [
+        _span(number, 1, number, number + 0.5)._replace(attributes={"gen_ai.operation.name": "chat", **attributes,
+                                                                    "gen_ai.usage.input_tokens": 100})
+        for number in (2, 3)
+    ]  # fmt: skip
+    (trace,) = _read(_span(1, None, 0, 9, input__value="Why?", output__value="So."), *calls)
+    found = (trace.cache_read_tokens, trace.cache_write_tokens, trace.reasoning_tokens, trace.first_chunk_seconds)
+    doubled = [None if count is None else count * 2 for count in expected[:3]]  # of two calls
+    assert found == (*doubled, expected[3]) and trace.input_tokens == 200
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace

@@ -106,6 +106,10 @@ class SpanReader:
             input_tokens=self._sum(usage, "input_tokens"),
             output_tokens=self._sum(usage, "output_tokens"),
             cost=_total([cost_of(span) for span in usage]),
+            cache_read_tokens=_count_tokens(usage, "cache_read_tokens"),
+            cache_write_tokens=_count_tokens(usage, "cache_write_tokens"),
+            reasoning_tokens=_count_tokens(usage, "reasoning_tokens"),
+            first_chunk_seconds=_find_first_chunk(usage),
             session=_find_text(entry, timed, "session"),
             user=_find_text(entry, timed, "user"),
             model=_find_text(models[-1] if models else entry, (entry,), "model"),
@@ -330,6 +334,22 @@ def _read_metadata(entry: Span) -> dict[str, Any]:
 def _project(entry: Span) -> str | None:
     found = find(entry.resource, "project")
     return values.clean_text(found) if isinstance(found, str) else None
+
+
+def _count_tokens(spans: Sequence[Span], part: str) -> int | None:
+    """The tokens of one kind in all calls; None if no call says how many it had."""
+    known = [count for span in spans if (count := values.read_count(find(span.attributes, part))) is not None]
+    return sum(known) if known else None
+
+
+def _find_first_chunk(spans: Sequence[Span]) -> float | None:
+    """The seconds to the first piece of the last reply that was streamed; None if none says so."""
+    for span in reversed(spans):
+        seconds = values.read_number(find(span.attributes, "first_chunk_seconds"))
+        milliseconds = values.read_number(find(span.attributes, "first_chunk_milliseconds"))
+        if seconds is not None or milliseconds is not None:
+            return seconds if milliseconds is None else milliseconds / 1000
+    return None
 
 
 def _total(costs: Sequence[float | None]) -> float | None:
