@@ -63,7 +63,7 @@ class Cost(OperationalMetric[CostNode]):
         edge_cases=(
             "price: applies to every answer, even if the system reports a cost, so that all are computed alike",
             "cost unknown: unscorable; with `price`, if a number of tokens is unknown",
-            "input tokens include those of the cache, as OpenTelemetry has it; unscorable if they are fewer",
+            "tokens of the cache: a part of the input tokens, as OpenTelemetry has it; unscorable if those are fewer",
             "tokens of the cache unknown: all input tokens have the price `input`",
             "judges: their cost is not included",
             FAILED_SYSTEM,
