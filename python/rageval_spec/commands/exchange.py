@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.traces import Trace
-    from rageval_spec.exchange.shared.contracts import FileTarget, TraceSource
+    from rageval_spec.exchange.shared.contracts import FileTarget, TraceCheck, TraceSource
 
     M = TypeVar("M", bound=BaseModel)
 
@@ -342,13 +342,14 @@ def import_traces(word: str, settings: Mapping[str, Any], output: Path | None, *
         display.announce(f"import {word}")
         source = kind(node, Context(word, Path(), progress=display.counting(word), tell=display.tell))
         try:
-            count, answers, repeated = _write_import(source, output, display)
+            check, answers, repeated = _write_import(source, output, display)
             remarks = [*source.remarks()]
         finally:
             source.close()
     if repeated:
         remarks.append(f"{count_noun(repeated, 'row')} with the id of an earlier one left out")
-    return "".join(f"{line}\n" for line in (*_describe(word, count, answers, output), *remarks))
+    said = (*_describe(word, check.rows, answers, output), *remarks, *check.render())
+    return "".join(f"{line}\n" for line in said)
 
 
 def _choose_file(word: str, output: Path | None, *, force: bool) -> Path:
@@ -360,12 +361,14 @@ def _choose_file(word: str, output: Path | None, *, force: bool) -> Path:
     return output
 
 
-def _write_import(source: TraceSource[Any], output: Path, display: ProgressDisplay) -> tuple[int, int, int]:
-    """How many rows were written, how many of them have an answer, and how many repeated an id and were left out.
+def _write_import(source: TraceSource[Any], output: Path, display: ProgressDisplay) -> tuple[TraceCheck, int, int]:
+    """What was written, how many rows have an answer, and how many repeated an id and were left out.
 
     A failure leaves no file.
     """
-    count = answers = repeated = 0
+    from rageval_spec.exchange.shared.contracts import TraceCheck
+
+    check, answers, repeated = TraceCheck(), 0, 0
     seen: set[str] = set()
     with _open_new(output) as stream:
         for trace in source.read():
@@ -374,14 +377,14 @@ def _write_import(source: TraceSource[Any], output: Path, display: ProgressDispl
                 continue
             seen.add(trace.id)
             stream.write(_dump(trace))
-            count += 1
+            check.add(trace)
             answers += trace.answer is not None
-            if count % _SHOWN_EVERY == 0:
-                display.announce(f"import {source.context.name}: {count_noun(count, 'question')}")
-        if not count:
+            if check.rows % _SHOWN_EVERY == 0:
+                display.announce(f"import {source.context.name}: {count_noun(check.rows, 'question')}")
+        if not check.rows:
             nothing = f"{source.context.name}: there is nothing to import in what the options name"
             raise RagevalError("; ".join((nothing, *source.remarks())))
-    return count, answers, repeated
+    return check, answers, repeated
 
 
 def _dump(trace: Trace) -> bytes:

@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+NO_ANSWER = "the trace has no answer"
+"""How the error of a trace begins that did not fail, and in which there is no text for the user."""
 StepKind = Literal["retrieval", "rerank", "tool", "model", "agent", "guardrail", "other"]
 
 

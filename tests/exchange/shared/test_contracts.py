@@ -15,18 +15,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from rageval_spec.data.traces import NO_ANSWER, Document, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared import contracts
 from rageval_spec.exchange.shared.contracts import (
     Exporter,
     Parcel,
     TargetNode,
+    TraceCheck,
     TraceSource,
     WindowNode,
     check_url,
@@ -156,3 +160,41 @@ def test_what_is_not_a_url_is_named_with_its_key() -> None:
         require_url("example.org", "langfuse")
     with pytest.raises(UsageError, match=r"^otel: endpoint: this URL has credentials"):
         require_url("http://a:b@example.org", "otel", "endpoint")
+
+
+GOOD = Trace(TraceLink("otel", "t0"), "Why?", answer="So.", documents=(Document("a"), Document("b")))
+
+
+@pytest.mark.parametrize(
+    ("line", "changes"),
+    [
+        ("without contexts", {"documents": None}),
+        ("without contexts", {"documents": ()}),
+        ("without answer", {"answer": ""}),
+        ("without answer", {"answer": None, "error": f"{NO_ANSWER}: its output holds no text"}),
+        ("question equals answer", {"answer": " Why? "}),
+        ("JSON or printed object as question or answer", {"question": '{"a": 1}'}),
+        ("JSON or printed object as question or answer", {"answer": "ChatMessage(text='So.')"}),
+        ("JSON or printed object as question or answer", {"answer": "<generator object>"}),
+        ("contexts twice", {"documents": (Document("a", "1"), Document("a", "2"))}),
+        ("merged traces suspected", {"link": TraceLink("otel", "t1")}),
+        ("failed", {"answer": None, "error": "TimeoutError"}),
+    ],
+)
+def test_what_looks_wrongly_read_is_counted_and_above_a_tenth_warned_of(line: str, changes: dict[str, Any]) -> None:
+    check, bad = TraceCheck(), replace(GOOD, **{"link": TraceLink("otel", "bad"), "query_id": "bad", **changes})
+    for number in range(9):
+        check.add(replace(GOOD, link=TraceLink("otel", f"t{number}")))
+    check.add(bad)
+    assert check.counts == {**dict.fromkeys(TraceCheck.LINES, 0), line: 1}
+    assert not any(said.startswith("warning") for said in check.render())
+    check.add(replace(bad, link=TraceLink("otel", "t2" if line.startswith("merged") else "worse")))
+    (warning,) = (said for said in check.render() if said.startswith("warning"))
+    assert warning.startswith(f"warning: {line}: 2 of 11, such as bad: question ")
+    assert check.remarks() == ([f"of 11 rows that were read, {line}: 2"] if line in TraceCheck.READING else [])
+
+
+def test_questions_of_a_dataset_are_not_blamed_for_having_no_answers() -> None:
+    check = TraceCheck()
+    check.add(Trace(TraceLink("phoenix", "e1"), "Why?", query_id="e1"))
+    assert not any("without" in said or "warning" in said for said in check.render())

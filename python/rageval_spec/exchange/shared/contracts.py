@@ -30,6 +30,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
+from rageval_spec.recorded.values import is_dump
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -141,6 +142,84 @@ class FileTarget(Exporter[T]):
         """
 
 
+class TraceCheck:
+    """Counts what looks as if traces were read wrongly, or recorded without what an evaluation needs."""
+
+    SUSPECT = 0.1
+    """The share of rows above which a count is a warning."""
+    READING = ("question equals answer", "JSON or printed object as question or answer", "contexts twice",
+               "merged traces suspected")  # fmt: skip
+    """What only a wrong reading explains. The other counts can be what happened."""
+    LINES = ("without contexts", "without answer", *READING, "failed")
+
+    def __init__(self) -> None:
+        """Count from nothing."""
+        self.rows = 0
+        self.counts = dict.fromkeys(self.LINES, 0)
+        self._first: dict[str, str] = {}
+        self._seen: set[str] = set()
+        self._asked_only = 0
+
+    def add(self, trace: Trace) -> None:
+        """Count a row. One of a trace that had another one counts as merged."""
+        self.rows += 1
+        self._asked_only += trace.answer is None and trace.error is None
+        for line in self._list_faults(trace):
+            self.counts[line] += 1
+            self._first.setdefault(line, _show_row(trace))
+        self._seen.add(trace.link.trace_id)
+
+    def render(self) -> list[str]:
+        """The table, and below it a warning with one row for each line that more than a tenth of the rows have.
+
+        Questions of a dataset have no answers, so only what is said of questions counts there.
+        """
+        from rageval_spec.wording import format_percent
+
+        is_dataset = self._asked_only == self.rows
+        known = [(line, self.counts[line]) for line in (self.READING if is_dataset else self.LINES)]
+        width = max(map(len, self.LINES))
+        table = [f"  {'rows':<{width}} {self.rows:>9,}"]
+        for line, count in known:
+            share = f"  {format_percent(count / self.rows)}" if count else ""
+            table.append(f"  {line:<{width}} {count:>9,}{share}")
+        warned = [(line, count) for line, count in known if count > self.SUSPECT * self.rows]
+        return table + [
+            f"warning: {line}: {count:,} of {self.rows:,}, such as {self._first[line]}" for line, count in warned
+        ]
+
+    def remarks(self) -> list[str]:
+        """What only a wrong reading explains, as one sentence; none if there is nothing of the kind."""
+        found = [f"{line}: {self.counts[line]:,}" for line in self.READING if self.counts[line]]
+        return [f"of {self.rows:,} rows that were read, {'; '.join(found)}"] if found else []
+
+    def _list_faults(self, trace: Trace) -> Iterator[str]:
+        from rageval_spec.data.traces import NO_ANSWER
+
+        texts = [one.text for one in trace.documents or () if one.text is not None]
+        if not trace.documents:
+            yield "without contexts"
+        if not trace.answer and (trace.error is None or trace.error.startswith(NO_ANSWER)):
+            yield "without answer"
+        elif trace.answer is None:
+            yield "failed"
+        if trace.answer and trace.answer.strip() == trace.question.strip():
+            yield "question equals answer"
+        if is_dump(trace.question) or (trace.answer and is_dump(trace.answer)):
+            yield "JSON or printed object as question or answer"
+        if len(set(texts)) < len(texts):
+            yield "contexts twice"
+        if trace.link.trace_id in self._seen and trace.answer is not None:
+            yield "merged traces suspected"
+
+
+def _show_row(trace: Trace) -> str:
+    question, answer = (json.dumps(text[:_SHOWN] + "..." * (len(text) > _SHOWN), ensure_ascii=False)
+                        for text in (trace.question, trace.answer or trace.error or ""))  # fmt: skip
+    return f"{trace.id}: question {question}, {'error' if trace.answer is None else 'answer'} {answer}"
+
+
+_SHOWN = 80
 _READ: dict[str, tuple[list[Trace], Sequence[str], Budget]] = {}
 """Traces, remarks, and the budget of the evaluation that read them: while it is held, no other one gets its id."""
 _LOCK = Lock()
@@ -176,7 +255,10 @@ def read_traces(source: TraceSource[Any], where: str) -> tuple[list[Trace], Sequ
                 raise DataError("; ".join((nothing, *source.remarks())))
             while len(_READ) >= _MOST_KEPT:
                 _READ.pop(next(iter(_READ)))
-            _READ[key] = traces, tuple(source.remarks()), source.context.budget
+            check = TraceCheck()
+            for trace in traces:
+                check.add(trace)
+            _READ[key] = traces, (*source.remarks(), *check.remarks()), source.context.budget
         return _READ[key][:2]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.outcomes import Note, TakenOver
+from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
@@ -108,7 +109,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         input_tokens=trace.input_tokens,
         output_tokens=trace.output_tokens,
         cost=trace.cost,
-        error=error or ("the trace has no answer" if trace.answer is None else None),
+        error=error or (NO_ANSWER if trace.answer is None else None),
         trace=trace.link.dump(),
         steps=dump_steps(trace.steps),
         cache_read_tokens=trace.cache_read_tokens,

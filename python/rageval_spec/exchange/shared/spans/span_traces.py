@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.data.traces import NO_ANSWER, Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.exchange.shared.spans.spans import (
     ERROR,
     OK,
@@ -215,9 +215,9 @@ def _find_error(entry: Span, timed: Sequence[Span]) -> str:
             return error
     output = output_of(entry)
     if output is None or kind_of(entry) not in _SPEAKING:
-        return "the trace has no answer"
+        return NO_ANSWER
     shown = output if len(output) <= _SHOWN else f"{output[:_SHOWN]}..."
-    return f"the trace has no answer: its output holds no text for the user, but {shown}"
+    return f"{NO_ANSWER}: its output holds no text for the user, but {shown}"
 
 
 _SHOWN = 60
