@@ -112,3 +112,8 @@ def test_any_text_is_opened_or_stays(text: str) -> None:
 def test_printed_lists_and_mappings_are_what_they_were(found: Any) -> None:
     if isinstance(found, dict | list) and found:
         assert values.open_text(repr(found)) == found
+
+
+@pytest.mark.parametrize("text", ["a='b'" + " " * 150_000, "[" + "'" * 150_000, "A(x=" + "<" * 150_000, "[" * 150_000])
+def test_texts_that_are_long_and_broken_are_refused_at_once(text: str) -> None:
+    assert values.open_text(text) in (text, {"_class": "Fields", "a": "b"})

@@ -30,7 +30,8 @@ _OPAQUE = re.compile(r"\s*(?:<[\w.]+ (?:object|[^\n]* at 0x[0-9A-Fa-f]+)>+|<clas
 """Objects of which Python prints only the address: generators, coroutines, streams."""
 _PIECES = re.compile(
     r"(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|<(?:[\w.]+: (?P<value>'[^']*'|\"[^\"]*\"|-?\d+)"
-    r"|(?P<opaque>[\w.]+ [^\n<>]* at 0x[0-9A-Fa-f]+|[\w.]+))>|(?P<open>[(\[{])|(?P<close>[)\]}])|\s+(?P<field>\w+=)",
+    r"|(?P<opaque>[\w.]+ [^\n<>]* at 0x[0-9A-Fa-f]+|[\w.]+))>|(?P<open>[(\[{])|(?P<close>[)\]}])"
+    r"|(?<!\s)\s+(?P<field>\w+=)",
     re.DOTALL,
 )
 
