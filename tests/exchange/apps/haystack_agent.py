@@ -1,4 +1,4 @@
-"""An agent of Haystack with a search tool, by OpenInference, which keeps what the tool found only as printed objects."""
+"""An agent of Haystack with a search tool, by OpenInference, which keeps its result only as printed objects."""
 
 from haystack.components.agents import Agent
 from haystack.components.generators.chat import OpenAIChatGenerator
