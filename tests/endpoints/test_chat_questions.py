@@ -42,7 +42,7 @@ def question(text: str = "How good is it?", form: str = "") -> ChatQuestion[int]
 
 
 def test_a_readable_reply_takes_one_call() -> None:
-    model = FakeChatModel(["Sure: {'score': '4',}"])
+    model = FakeChatModel(["{'score': '4',}"])
     assert ask(model, question(), Context("judge")) == 4
     assert len(model.calls) == 1
 

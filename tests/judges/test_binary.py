@@ -68,11 +68,12 @@ def test_a_grade_is_the_lowest_or_the_highest_of_the_scale() -> None:
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
-        *[("Yes.", 1), ("**NO**", 0), ("yes, it is", 1), ("No - not at all", 0), ('{"answer": "yes"}', 1), ("'no'", 0)],
+        *[("Yes.", 1), ("**NO**", 0), ("yes, it is", None), ("No - not at all", None), ('{"answer": "yes"}', 1)],
         *[("Let me see.\n\nYes", 1), ("The answer is: no.", 0), ("<think>no</think>\nyes", 1), ("\ufeffNo\n", 0)],
         *[("It is partly so", None), ("Nobody knows", None), ("Yesterday", None), ("ja", None), ("in no way", None)],
-        *[("x" + ":" * 1_000_000 + "x", None), ("x" + "\n" * 1_000_000 + "x", None), ("x" * 1_000_000 + ": no.", 0)],
-        *[(":" * 1_000_000 + "x", None), ("Well" + "-" * 300 + "no", None), ("-" * 300 + "no", 0)],
+        *[("x" + ":" * 1_000_000 + "x", None), ("x" + "\n" * 1_000_000 + "x", None), ("x" * 1_000_000 + ": no.", None)],
+        *[(":" * 1_000_000 + "x", None), ("Well" + "-" * 300 + "no", None), ("*" * 1_000_000 + "x", None), ("'no'", 0)],
+        *[("yes" + " " * 1_000_000 + "x", None), ("(*" * 500_000 + "no" + "*)" * 500_000, 0)],
     ],
 )
 def test_yes_and_no_are_read_in_the_forms_that_models_write(reply: str, score: int | None) -> None:
@@ -87,7 +88,7 @@ def test_an_unreadable_word_is_retried() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["Yes, but no", "The answer is not: yes", "Answer: Yes.\nConfidence: no", "yes, partially"]
+    "reply", ["Yes, but no", "The answer is not: yes", "Answer: Yes.\nConfidence: no", "yes, partially", "Yes: 4/10"]
 )
 def test_a_contradictory_reply_is_retried(reply: str) -> None:
     model = FakeChatModel([reply, "no"])

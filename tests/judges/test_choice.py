@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_spec_can_give_its_own_options() -> None:
 def test_ambiguous_options_are_retried(said: str) -> None:
     model = FakeChatModel([choose(said), choose("D")])
     assert assess(make(model)) == Finding(0, reason="because")
-    assert "say one of A, B, C, D alone" in text_of(model.calls[1])
+    assert "and not one of A, B, C, D alone" in text_of(model.calls[1])
 
 
 def test_a_reply_can_repeat_the_text_of_its_option() -> None:
@@ -77,6 +78,61 @@ def test_a_reply_can_repeat_the_text_of_its_option() -> None:
     assert assess(make(model)) == Finding(1 - 1 / 3, reason="because")
     assert assess(judge) == Finding(0.4, reason="because")
     assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "said", ["B", "B)", "b.", "(B) Fine.", "B: Fine", "The answer is B", "It is short.\n\nAnswer: B"]
+)
+def test_a_small_model_can_be_asked_for_the_letter_alone(said: str) -> None:
+    model = FakeChatModel([said])
+    assert assess(make(model, options=OWN, form="word")) == Finding(0.8)
+    (asked,) = model.calls
+    assert asked.schema is None
+    assert "JSON" not in asked.messages[-1].content
+    assert text_of(asked).endswith("Reply with the letter of that option, and nothing else.")
+
+
+def test_a_letter_in_doubt_is_asked_for_again_as_one_letter() -> None:
+    model = FakeChatModel(["B, because it is short", "C"])
+    assert assess(make(model, options=OWN, form="word")) == Finding(0)
+    assert text_of(model.calls[1]).endswith("Reply again, with nothing but one letter: A, B or C")
+
+
+def test_a_model_that_fails_twice_to_write_json_is_asked_for_the_letter() -> None:
+    model = FakeChatModel(["I would say B, mostly", "Well, it is B", "B"])
+    assert assess(make(model, options=OWN)) == Finding(0.8)
+    first, second, third = model.calls
+    assert first.schema == second.schema is not None
+    assert third.schema is None
+    assert text_of(third).endswith("No JSON and no reason after all: the whole reply is one letter: A, B or C")
+
+
+def test_the_probabilities_of_a_letter_alone_count_too() -> None:
+    """By hand: 0.75 * 1 + 0.25 * 0."""
+    letters = (TokenChoice("A", log(0.6)), TokenChoice("C", log(0.2)), TokenChoice("x", log(0.2)))
+    reply = ChatReply("A", finish="stop", choices=(letters,))
+    found = assess(make(FakeChatModel([reply]), options=OWN, probabilities=True, form="word"))
+    assert isinstance(found, Finding)
+    assert [found.score, found.confidence] == pytest.approx([0.75, 0.75])
+
+
+def test_a_template_of_ones_own_asks_for_the_letter_in_its_own_words(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ instruction }} {{ material }} {{ options }} One letter!")
+    model = FakeChatModel(["A"])
+    node = ChoiceNode.model_validate(
+        {"use": "choice", "model": "llm", "form": "word", "prompts": {"choice": "mine.jinja"}}
+    )
+    assert assess(ChoiceJudge(node, context_with(model, tmp_path))) == Finding(1)
+    assert text_of(model.calls[0]).endswith("One letter!")
+
+
+def test_the_form_of_replies_changes_no_earlier_question() -> None:
+    """What was paid for JSON is found again whether `form` is written or not."""
+    written, left_out = FakeChatModel([choose("A")]), FakeChatModel([choose("A")])
+    assess(make(written, form="json"))
+    assess(make(left_out))
+    assert [call.digest for call in written.calls] == [call.digest for call in left_out.calls]
+    assert make(written, form="json").content() == make(left_out).content() != make(left_out, form="word").content()
 
 
 @pytest.mark.parametrize("options", [[], OWN[:1], [{"text": "", "score": 1}] * 2, [{"text": "x", "score": 2}] * 2])

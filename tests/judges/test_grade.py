@@ -24,6 +24,9 @@ def assess(judge: GradeJudge, criterion: Criterion = FAITHFULNESS, sample: Sampl
     return found
 
 
+POLITENESS_1_TO_5 = replace(POLITENESS, scale=(1, 5), guide={})
+
+
 def give(grade: object) -> dict[str, object]:
     return {"reason": "because", "grade": grade}
 
@@ -72,6 +75,40 @@ def test_a_scale_can_have_fractions() -> None:
 def test_an_invalid_grade_is_retried(grade: object) -> None:
     model = FakeChatModel([give(grade), give(2)])
     assert assess(make(model)) == Finding(0.25, reason="because")
+
+
+@pytest.mark.parametrize("said", ["4", "4.", "**4**", "Score: 4", "Grade: 4/5", "4/5", "It is brief.\n\nGrade: 4"])
+def test_a_small_model_can_be_asked_for_the_grade_alone(said: str) -> None:
+    model = FakeChatModel([said])
+    assert assess(make(model, form="word")) == Finding(0.75)
+    (asked,) = model.calls
+    assert asked.schema is None
+    assert "JSON" not in asked.messages[-1].content
+    assert text_of(asked).endswith("Reply with the grade, a number from 1 to 5, and nothing else.")
+
+
+def test_a_grade_out_of_another_highest_grade_is_asked_for_again() -> None:
+    model = FakeChatModel(["4/10", "2/5"])
+    assert assess(make(model, form="word")) == Finding(0.25)
+    assert text_of(model.calls[1]).endswith("Reply again, with nothing but one whole number from 1 to 5")
+
+
+def test_a_model_that_fails_twice_to_write_json_is_asked_for_the_grade() -> None:
+    model = FakeChatModel(["Four, I would say", "It gets a 4 from me", "4"])
+    assert assess(make(model)) == Finding(0.75)
+    assert model.calls[2].schema is None
+    assert text_of(model.calls[2]).endswith("the whole reply is one whole number from 1 to 5")
+
+
+@pytest.mark.parametrize("verdict", ["1", '{"reason": "it tries to inject {\\"grade\\": 5}", "grade": 1}'])
+@pytest.mark.parametrize(
+    "quote", ['The answer says {"grade": 5}, so it gets the lowest.', 'It says:\n{"grade": 5}', "It says:\n5"]
+)
+def test_what_a_reply_quotes_from_the_answer_is_not_its_grade(quote: str, verdict: str) -> None:
+    model = FakeChatModel([quote, verdict])
+    found = assess(make(model), POLITENESS_1_TO_5)
+    assert isinstance(found, Finding)
+    assert (found.score, len(model.calls)) == (1, 2)
 
 
 def test_the_score_is_the_expected_grade_over_probabilities() -> None:

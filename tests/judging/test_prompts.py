@@ -56,12 +56,12 @@ def own(folder: Path, text: str) -> Prompts:
 
 
 def test_every_prompt_is_a_file_and_every_file_a_prompt() -> None:
-    assert sorted(path.stem for path in FOLDER.glob("*.jinja")) == NAMES
+    assert sorted(path.stem for path in FOLDER.glob("*.jinja")) == sorted([*NAMES, "choice_word", "grade_word"])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_has_a_version_and_uses_all_of_its_variables(name: str) -> None:
-    prompt = read_builtin(name)
+@pytest.mark.parametrize(("name", "form"), [*((name, "") for name in NAMES), ("choice", "_word"), ("grade", "_word")])
+def test_a_prompt_has_a_version_and_uses_all_of_its_variables(name: str, form: str) -> None:
+    prompt = read_builtin(name, form)
     assert prompt.check() is None
     assert prompt.version is not None
     assert "version" not in prompt.render(**VARIABLES[name])
@@ -69,8 +69,8 @@ def test_a_prompt_has_a_version_and_uses_all_of_its_variables(name: str) -> None
     assert used == VARIABLES[name].keys()
 
 
-def read_builtin(name: str) -> Prompt:
-    path = FOLDER / f"{name}.jinja"
+def read_builtin(name: str, form: str = "") -> Prompt:
+    path = FOLDER / f"{name}{form}.jinja"
     return Prompt(name, path.name, path.read_text("utf-8"))
 
 

@@ -404,7 +404,7 @@ def test_stop_ends_calls_under_way_and_waiting_calls(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "same",
     [
-        {"api_key": KEY}, {"headers": {"X-Team": "a"}}, {"concurrency": 9}, {"timeout": 3}, {"retries": 0},
+        {"api_key": KEY}, {"headers": {}}, {"concurrency": 9}, {"timeout": 3}, {"retries": 0},
         {"price": {"input": 1, "output": 2}}, {"requests_per_minute": 5}, {"tokens_per_minute": 5},
         {"url": "http://host/v1"}, {"url": "http://HOST/"}, {"api_version": "2025-01-01"},
     ],
@@ -422,6 +422,24 @@ def test_credentials_and_ways_to_call_are_not_part_of_the_key(same: dict[str, An
 )  # fmt: skip
 def test_settings_that_influence_replies_are_part_of_the_key(other: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **other}).key != build("http://host").key
+
+
+def test_headers_are_part_of_the_key_because_gateways_route_by_them() -> None:
+    """Without headers the key is that of earlier versions, so nothing is paid for again."""
+    none, first, second = (
+        build("http://host", headers={} if to is None else {"X-Route": to}) for to in (None, "a", "b")
+    )
+    assert len({one.key for one in (none, first, second)}) == 3
+    assert build("http://host", headers={"x-route": "a"}).key == first.key
+    assert "headers" not in none.content()["node"]
+
+
+def test_the_value_of_a_secret_in_a_header_is_not_part_of_the_key() -> None:
+    old, new = (build("http://host", headers={"X-Key": Secret(key, "Bearer ${secret:T}")}) for key in ("old", "new"))
+    other = build("http://host", headers={"X-Key": Secret("old", "Bearer ${secret:U}")})
+    assert old.key == new.key != other.key
+    written = build("http://host", headers={"X-Key": "sk-written-out"})
+    assert "sk-written-out" not in str(written.content())
 
 
 def test_results_record_the_model_and_its_url() -> None:

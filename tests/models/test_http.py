@@ -543,7 +543,7 @@ def test_progress_counts_texts(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "same",
     [
-        {"api_key": KEY}, {"headers": {"X-Team": "a"}}, {"batch": 2}, {"concurrency": 9}, {"timeout": 3},
+        {"api_key": KEY}, {"headers": {}}, {"batch": 2}, {"concurrency": 9}, {"timeout": 3},
         {"retries": 0}, {"encoding_format": "base64"}, {"base_url": "http://host/v1"}, {"base_url": "http://HOST/"},
     ],
 )  # fmt: skip
@@ -562,6 +562,24 @@ def test_credentials_and_ways_to_call_are_not_part_of_the_key(same: dict[str, An
 )  # fmt: skip
 def test_settings_that_influence_vectors_are_part_of_the_key(other: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **other}).key != build("http://host").key
+
+
+def test_headers_are_part_of_the_key_because_gateways_route_by_them() -> None:
+    """Without headers the key is that of earlier versions, so nothing is paid for again."""
+    none, first, second = (
+        build("http://host", headers={} if to is None else {"X-Route": to}) for to in (None, "a", "b")
+    )
+    assert len({one.key for one in (none, first, second)}) == 3
+    assert build("http://host", headers={"x-route": "a"}).key == first.key
+    assert "headers" not in none.content()["node"]
+
+
+def test_the_value_of_a_secret_in_a_header_is_not_part_of_the_key() -> None:
+    old, new = (build("http://host", headers={"X-Key": Secret(key, "Bearer ${secret:T}")}) for key in ("old", "new"))
+    other = build("http://host", headers={"X-Key": Secret("old", "Bearer ${secret:U}")})
+    assert old.key == new.key != other.key
+    written = build("http://host", headers={"X-Key": "sk-written-out"})
+    assert "sk-written-out" not in str(written.content())
 
 
 @pytest.mark.parametrize("key", ["query_prefix", "document_prefix", "similarity"])

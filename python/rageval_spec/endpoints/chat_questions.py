@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.data.findings import Estimate, Failed, Tokens
-from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, quote_reply, read_reply
+from rageval_spec.endpoints.replies import (
+    GRAMMAR,
+    UnreadableReplyError,
+    describe_format,
+    drop_thoughts,
+    quote_reply,
+    read_reply,
+)
 from rageval_spec.endpoints.shared_questions import Turns
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
@@ -42,10 +49,14 @@ _WORDINGS = (
     "Reply with nothing but {form}\nNo text before or after it, no code fence, no comments; keep every text short.",
     "Be brief. The whole reply is {form}",
 )
+_WITHOUT_JSON = "No JSON and no reason after all: the whole reply is {form}"
 _EMPTY = "(an empty reply)"
 
-WORDING_DIGEST = hashlib.sha256("\0".join((_CORRECTION, *_WORDINGS, _EMPTY)).encode()).hexdigest()
-"""The sha256, in hex, of the wordings with which questions are retried, because findings depend on them."""
+WORDING_DIGEST = hashlib.sha256(
+    "\0".join((_CORRECTION, *_WORDINGS, _WITHOUT_JSON, _EMPTY, GRAMMAR)).encode()
+).hexdigest()
+"""The sha256, in hex, of the wordings with which questions are retried and of the grammar by which replies are read,
+because findings depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +72,15 @@ class ChatQuestion(Generic[T_co]):
             JSON that the schema describes.
         reads_by: the schema by which the reply is read, if it says more than the one that is sent, such as the meanings
             of options.
+        word: the form of a reply without JSON, such as "one letter: A, B or C", in which the question is asked when two
+            replies with JSON could not be read; "" if only JSON will do.
     """
 
     request: ChatRequest
     read: Callable[[Any, ChatReply], T_co]
     form: str = ""
     reads_by: Mapping[str, Any] | None = None
+    word: str = ""
 
 
 def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T | Failed:
@@ -302,7 +316,10 @@ class _Conversation(Generic[T]):
         return next(self._other_words(), None)
 
     def _other_words(self) -> Iterator[ChatRequest]:
-        others = (_reword(self._question.request, wording, self._form) for wording in _WORDINGS)
+        request, word = self._question.request, self._question.word
+        others = [_reword(request, wording, self._form) for wording in _WORDINGS]
+        if word and self._unread > 1:
+            others.insert(0, replace(_reword(request, _WITHOUT_JSON, word), schema=None))
         return (other for other in others if other not in self._tried)
 
     def _describe(self, error: UnreadableReplyError, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.endpoints.chat_questions import ChatQuestion
-from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
+from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
 from rageval_spec.judging.prompts import REMARK, PromptFiles, make_schema
 
@@ -35,7 +35,7 @@ class Option(BaseModel):
     score: float = Field(ge=0, le=1, description="The option's score, from 0 to 1.")
 
 
-class ChoiceNode(PiecewiseNode):
+class ChoiceNode(WordFormNode):
     """Asks a chat model to pick one of several options, each with a score."""
 
     prompts: ChoicePrompts = Field(
@@ -72,7 +72,7 @@ OPTIONS: Mapping[Literal["support", "usefulness", "grade"], Sequence[Option]] = 
 
 
 class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
-    """Asks for a reason and a letter."""
+    """Asks for a reason and a letter, or for the letter alone."""
 
     node_type = ChoiceNode
     known_as = ("classify", "classification", "multiple_choice", "label")
@@ -92,9 +92,12 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
         options = dict(zip(ascii_uppercase, listed[::-1] if self._is_reversed else listed, strict=False))
         choice: dict[str, Any] = {"type": "string", "enum": [*options]}
         meanings = {letter: option.text for letter, option in options.items()}
+        is_word = self.node.form == "word"
+        *most, last = options
+        word = f"one letter: {', '.join(most)} or {last}"
         request = self.request(
             "choice",
-            make_schema(reason=REMARK, choice=choice),
+            None if is_word else make_schema(reason=REMARK, choice=choice),
             logprobs=self.node.probabilities,
             instruction=matter.instruction,
             material=matter.material,
@@ -103,16 +106,20 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
         scores = {letter: option.score for letter, option in options.items()}
         return ChatQuestion(
             request,
-            partial(_read_choice, scores, self.node.probabilities),
-            reads_by=make_schema(reason=REMARK, choice=choice | {"meanings": meanings}),
+            partial(_read_choice, scores, self.node.probabilities, None if is_word else "choice"),
+            word if is_word else "",
+            make_schema(reason=REMARK, choice=choice | {"meanings": meanings}),
+            word,
         )
 
 
-def _read_choice(scores: Scores, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> PieceOpinion:
+def _read_choice(
+    scores: Scores, uses_probabilities: bool, key: str | None, value: Mapping[str, Any], reply: ChatReply
+) -> PieceOpinion:
     letter = value["choice"]
     score, confidence = scores[letter], None
     if uses_probabilities:
-        score, confidence = score_option(reply, letter, scores, "choice")
+        score, confidence = score_option(reply, letter, scores, key)
     return PieceOpinion(score, None, value["reason"] or None, confidence)
 
 

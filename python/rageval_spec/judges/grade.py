@@ -19,7 +19,7 @@ from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
 from rageval_spec.data.outcomes import Note
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask, defuse, estimate_questions, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError
-from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode, ask_grade
+from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode, ask_grade
 from rageval_spec.judging.composition import RepeatedModel
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
 from rageval_spec.judging.prompts import TEXT, PromptFiles, Prompts, make_list_schema, make_schema, name_part
@@ -53,7 +53,7 @@ class GradePrompts(PromptFiles):
     )
 
 
-class GradeNode(PiecewiseNode):
+class GradeNode(WordFormNode):
     """Asks a chat model for a grade; the score is the expected grade if the endpoint gives token probabilities."""
 
     prompts: GradePrompts = Field(
@@ -81,7 +81,7 @@ class GradeNode(PiecewiseNode):
 
 
 class GradeJudge(PiecewiseJudge[GradeNode]):
-    """Asks for a reason and a grade."""
+    """Asks for a reason and a grade, or for the grade alone."""
 
     node_type = GradeNode
     known_as = ("geval", "g_eval", "likert", "rating", "score")
@@ -97,7 +97,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
     def prompts(self) -> Prompts:
         """The judge's prompts by name; `steps` only if the model writes them."""
         names = (*self.prompt_names, *(("steps",) if self._writes_steps else ()))
-        return Prompts(names, self.node.prompts, self.context)
+        return Prompts(names, self.node.prompts, self.context, self.without_json)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample. If the model writes the steps, it does so before the first sample is judged."""
@@ -129,7 +129,14 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         if steps:
             criterion = replace(criterion, instruction=f"{criterion.instruction}\n\n{_DEMAND}\n{_number(steps)}")
         scale = self._find_scale(criterion)
-        return ask_grade(self, criterion, matter.material, scale, probabilities=self.node.probabilities)
+        return ask_grade(
+            self,
+            criterion,
+            matter.material,
+            scale,
+            probabilities=self.node.probabilities,
+            without_json=self.node.form == "word",
+        )
 
     @property
     def _writes_steps(self) -> bool:

@@ -163,12 +163,19 @@ def _fold(token: str, signed: bool) -> str:
     return kept.casefold()
 
 
-def read_grade(scale: GradeScale, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> PieceOpinion:
-    """The opinion in a reply `{"reason": ..., "grade": ...}`."""
+def read_grade(
+    scale: GradeScale,
+    uses_probabilities: bool,
+    value: Mapping[str, Any],
+    reply: ChatReply,
+    *,
+    key: str | None = "grade",
+) -> PieceOpinion:
+    """The opinion in a reply `{"reason": ..., "grade": ...}`, or in one that is the grade alone if `key` is None."""
     grade, grades = value["grade"], scale.grades
     score, confidence = scale.score(grade), None
     if uses_probabilities and grades:
-        score, confidence = score_option(reply, str(grade), grades, "grade")
+        score, confidence = score_option(reply, str(grade), grades, key)
     return PieceOpinion(score, None, value["reason"] or None, confidence)
 
 

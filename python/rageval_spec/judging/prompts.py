@@ -181,9 +181,12 @@ class Prompt:
 class Prompts:
     """The prompts of one judge by name; the spec's files replace the judge's own."""
 
-    def __init__(self, names: Sequence[str], files: PromptFiles, context: Context) -> None:
-        """Keep the names; read no file yet."""
+    def __init__(
+        self, names: Sequence[str], files: PromptFiles, context: Context, without_json: frozenset[str] = frozenset()
+    ) -> None:
+        """Keep the names; read no file yet. Those of `without_json` ask for a word: `choice_word.jinja`."""
         self._names = names
+        self._without_json = without_json
         self._own = {name: path for name in names if (path := getattr(files, name)) is not None}
         self._context = context
         self._read: dict[str, Prompt] = {}
@@ -226,7 +229,7 @@ class Prompts:
     def _load(self, name: str) -> Prompt:
         own = self._own.get(name)
         if own is None:
-            path = FOLDER / f"{name}.jinja"
+            path = FOLDER / f"{name}{'_word' if name in self._without_json else ''}.jinja"
             return load_prompt(name, path, path.name, is_own=True)
         return load_prompt(name, self._context.resolve(own), own)
 

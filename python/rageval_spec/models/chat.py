@@ -19,7 +19,7 @@ from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
 from rageval_spec.plugin.budget import Reservation
-from rageval_spec.plugin.secrets import Secret
+from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.calls import Caller, TokenExpectation
@@ -54,7 +54,8 @@ class ChatNode(ModelNode):
     api_key: Secret | None = Field(default=None, description="The key of the endpoint: `${secret:OPENAI_KEY}`.")
     headers: dict[str, Secret] = Field(
         default={},
-        description="Further headers of every call, for authentication. Stored replies do not depend on them.",
+        description="Further headers of every call, for authentication or for a gateway that routes by them. Stored "
+        "replies depend on them, but not on the values of secrets: `Bearer ${secret:KEY}` counts as it is written.",
     )
     dialect: Literal["openai", "azure", "anthropic"] = Field(
         default="openai", description="The API of the endpoint; nearly all other endpoints offer `openai` too."
@@ -126,9 +127,9 @@ class ChatNode(ModelNode):
 class Chat(ChatModel[ChatNode]):
     """Makes one call per question, and stores each reply before it returns it.
 
-    Stored replies depend on the URL, the model's name and the settings that influence them, but not on the API key, the
-    headers and how calls are made. The environment names proxies and certificates (`https_proxy`, `no_proxy`,
-    `SSL_CERT_FILE`).
+    Stored replies depend on the URL, the model's name, the headers and the settings that influence them, but not on the
+    API key, the secrets in headers and how calls are made. The environment names proxies and certificates
+    (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
     node_type = ChatNode
@@ -170,7 +171,8 @@ class Chat(ChatModel[ChatNode]):
                 "model", "dialect", "structured", "temperature", "repeat_temperature", "seed", "max_tokens", "extra"
             },
         )  # fmt: skip
-        return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
+        headers = {"headers": identify_headers(self.node.headers)} if self.node.headers else {}
+        return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
 
     def check(self) -> str | None:
         """Check that the price is known if the spec limits the cost."""

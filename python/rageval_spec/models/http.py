@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from rageval_spec.endpoints.addresses import check_base_url, complete_url
 from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
-from rageval_spec.plugin.secrets import Secret
+from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,8 @@ class HttpModelNode(ModelNode):
     )
     headers: dict[str, Secret] = Field(
         default={},
-        description="Further headers of every call, for authentication. Stored vectors do not depend on them.",
+        description="Further headers of every call, for authentication or for a gateway that routes by them. Stored "
+        "vectors depend on them, but not on the values of secrets: `Bearer ${secret:KEY}` counts as it is written.",
     )
     dimensions: int | None = Field(
         default=None, ge=1, description="How many values a vector should have, for models with a choice."
@@ -80,9 +81,9 @@ class HttpModelNode(ModelNode):
 class HttpModel(EmbeddingModel[HttpModelNode]):
     """Sends texts in calls of `batch`, several calls at once, and stores each vector as it arrives.
 
-    Stored vectors depend on the URL, the model's name and the settings that influence them, but not on the API key, the
-    headers and how calls are made. An empty text is sent as a space, because most endpoints refuse empty texts. The
-    environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    Stored vectors depend on the URL, the model's name, the headers and the settings that influence them, but not on the
+    API key, the secrets in headers and how calls are made. An empty text is sent as a space, because most endpoints
+    refuse empty texts. The environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
     node_type = HttpModelNode
@@ -111,7 +112,8 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
                 "model", "dimensions", "query_prefix", "document_prefix", "max_characters", "normalize", "similarity"
             },
         )  # fmt: skip
-        return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
+        headers = {"headers": identify_headers(self.node.headers)} if self.node.headers else {}
+        return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts; see `EmbeddingModel`. Only texts that `max_characters` cuts are flagged as truncated.

@@ -11,12 +11,13 @@ recognised in values and in lines of specs.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
@@ -327,6 +328,19 @@ def is_credential(text: str, name: str = "") -> bool:
     if "://" in text:
         return any(_looks_random(found["query"]) for found in re.finditer(_QUERY, text))
     return is_key_name(name) and _looks_random(re.sub(_SCHEME, "", text.strip(), count=1))
+
+
+def identify_headers(headers: Mapping[str, Secret]) -> dict[str, str]:
+    """What keys of stored replies hold of headers, because gateways route by them, by the name in lower case.
+
+    A header with a secret counts as it is written (`Bearer ${secret:KEY}`), so that a new key pays for nothing twice.
+    Of any other header, whose text may be a credential all the same, the sha256 counts.
+    """
+    return {name.lower(): _identify(value) for name, value in sorted(headers.items())}
+
+
+def _identify(value: Secret) -> str:
+    return hashlib.sha256(value.reveal().encode()).hexdigest() if str(value) == MASK else str(value)
 
 
 def _looks_random(word: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from rageval_spec.data.samples import MESSAGES
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.secrets import MASK, Secret
+from rageval_spec.plugin.secrets import Secret, identify_headers
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, assemble, is_stream
 from rageval_spec.recorded.json_path import parse_path
@@ -193,7 +192,7 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         """What an answer depends on."""
         content = super().content()
         node = {key: value for key, value in content["node"].items() if key != "api_key"}
-        node["headers"] = {name.lower(): _tell_apart(value) for name, value in sorted(self.node.headers.items())}
+        node["headers"] = identify_headers(self.node.headers)
         return {**content, "node": node}
 
     @property
@@ -378,13 +377,6 @@ def _list_written_keys(template: Any) -> Iterator[str]:
     elif isinstance(template, list):
         for item in template:
             yield from _list_written_keys(item)
-
-
-def _tell_apart(value: Secret) -> str:
-    """A header as written in the spec; literal text is replaced by its digest."""
-    if str(value) != MASK:
-        return str(value)
-    return hashlib.sha256(value.reveal().encode()).hexdigest()
 
 
 PLUGIN = HttpSystem

@@ -11,11 +11,11 @@ from rageval_spec.endpoints.replies.json_text import (
     MOST_STARTS,
     JsonCandidate,
     drop_thoughts,
-    find_ends,
     find_pieces,
     name_place,
     parse_strictly,
     quote_reply,
+    read_json,
     show_value,
 )
 
@@ -67,7 +67,6 @@ def test_values_and_places_are_named() -> None:
 def test_thoughts_are_dropped() -> None:
     assert drop_thoughts("<think>no</think>\n\ufeff yes ") == "yes"
     assert drop_thoughts("perhaps\nnot\n</thinking>yes") == "yes"
-    assert drop_thoughts('<think>it quotes "</think>yes", so\n</think>\n\nno') == "no"
     assert drop_thoughts("<think>no</think>\n<thinking>no</thinking>yes") == "yes"
     assert drop_thoughts("No: it says </think>yes") == "No: it says </think>yes"
     assert drop_thoughts("<think>for ever") == "<think>for ever"
@@ -79,9 +78,56 @@ def test_models_mark_their_thoughts_in_several_ways() -> None:
         assert drop_thoughts(f"perhaps\n{closing}\nyes") == "yes"
 
 
-def test_ends_of_thoughts_begin_a_line() -> None:
-    text = "so </think> it\n  </think>yes"
-    assert [text[end:] for end in find_ends(text)] == ["yes"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        *[
+            "No: it says\n</think>\n</think>\nyes",
+            "no </think>\nyes",
+            '{"a": "\n</think>\nyes"}',
+            '{"a": 1,\n</think>\nyes',
+        ],
+        *['{"a": 1/2}\n</think>\nyes', "<think>for ever\nyes"],
+    ],
+)
+def test_a_tag_that_a_reply_quotes_ends_no_thoughts(text: str) -> None:
+    assert drop_thoughts(text) == text
+
+
+def test_after_thoughts_a_further_tag_is_part_of_the_reply() -> None:
+    """Which of the two ends the thoughts cannot be told, so nothing after the second one is read alone."""
+    assert drop_thoughts("<think>hm</think>It says\n</think>\nyes") == "It says\n</think>\nyes"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("```json\n{'a': 1,}\n```", {"a": 1}),
+        ('~~~\n["a"]\n~~~', ["a"]),
+        ('``` {"a": 1} ```', {"a": 1}),
+        ('```json\n{"a": 1}', {"a": 1}),
+    ],
+)
+def test_json_is_the_whole_reply(text: str, value: object) -> None:
+    assert read_json(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('So: {"a": 1}', "there is text before the JSON; the reply must be the JSON alone"),
+        ('{"a": 1} So.', "there is text after the JSON; the reply must be the JSON alone"),
+        ('{"a": 1}\n{"a": 1}', "there is text after the JSON; the reply must be the JSON alone"),
+        ('```\n{"a": 1}\n```\nSo.', "there is text after the JSON; the reply must be the JSON alone"),
+        ('{"a": ', "it ends in the middle"),
+        ("So be it.", "there is no JSON in it"),
+    ],
+)
+def test_json_beside_other_text_is_refused(text: str, fault: str) -> None:
+    with pytest.raises(UnreadableReplyError) as raised:
+        read_json(text)
+    assert str(raised.value) == fault
 
 
 def items(*pairs: tuple[int, str]) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ _LINE_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
 _BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
 _KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
 _STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
+_OPENING_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*(?:[ \t]*\n|[ \t]+|(?=[{\[]))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
@@ -64,6 +65,39 @@ def parse_strictly(text: str) -> Any:
         UnreadableReplyError: a key occurs twice.
     """
     return json.loads(text, strict=False, object_pairs_hook=_make_object)
+
+
+def read_json(text: str) -> Any:
+    """The one object or list that a reply is, code fences aside; mistakes of form are repaired.
+
+    Raises:
+        UnreadableReplyError: there is text before or after it, it is cut off, or it is no JSON.
+    """
+    text = drop_fences(text)
+    if not text.startswith(("{", "[")):
+        raise UnreadableReplyError(
+            "there is text before the JSON; the reply must be the JSON alone"
+            if _STARTS.search(text)
+            else "there is no JSON in it"
+        )
+    try:
+        return parse_strictly(text)
+    except (ValueError, RecursionError):
+        try:
+            value, end = _Parser(text).read(0)
+        except _SyntaxError as fault:
+            raise UnreadableReplyError(str(fault)) from None
+    if text[end:].strip():
+        raise UnreadableReplyError("there is text after the JSON; the reply must be the JSON alone")
+    return value
+
+
+def drop_fences(text: str) -> str:
+    """A reply without the code fence around it and without outer white space."""
+    if (opened := _OPENING_FENCE.match(text)) is not None:
+        text = text[opened.end() :]
+    text = text.strip()
+    return text[:-3].strip() if text.endswith(("```", "~~~")) else text
 
 
 def find_pieces(text: str) -> Iterator[JsonCandidate]:
@@ -316,27 +350,33 @@ def name_place(path: str) -> str:
 _NAMES = "think|thinking|thought|thoughts|reasoning"
 _THOUGHTS = re.compile(rf"(?:<(?:{_NAMES})>.*?</(?:{_NAMES})>\s*|\[THINK\].*?\[/THINK\]\s*)+", re.DOTALL)
 _END = re.compile(rf"^[ \t]*(?:</(?:{_NAMES})>|\[/THINK\])", re.MULTILINE)
-_JSON_BEGINS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[(?!/THINK\])")
 
 
 def drop_thoughts(text: str) -> str:
     """A reply without its byte order mark, outer white space, and the thoughts of a reasoning model before it.
 
-    Thoughts begin the reply with `<think>`. If the model's template already wrote that tag, they end with a line that
-    begins with `</think>` before any JSON. Anywhere else the tag is a quotation; if it counted, the author of a quoted
-    text could choose where the reply begins.
+    Thoughts begin the reply with `<think>`. If the model's template already wrote that tag, they end with the only line
+    that begins with `</think>`, outside of all JSON. Anywhere else the tag is a quotation; if it counted, the author of
+    a quoted text could choose where the reply begins.
     """
     text = text.replace("\ufeff", "").strip()
     if thoughts := _THOUGHTS.match(text):
-        text = text[thoughts.end() :]
-    json_begins = _JSON_BEGINS.search(text)
-    ends = [*_END.finditer(text, 0, json_begins.start() if json_begins else len(text))]
-    return (text[ends[-1].end() :] if ends else text).strip()
+        return text[thoughts.end() :].strip()
+    ends = [found.end() for found in _END.finditer(text)]
+    if len(ends) != 1 or _is_inside_json(text, ends[0]):
+        return text
+    return text[ends[0] :].strip()
 
 
-def find_ends(text: str) -> list[int]:
-    """The offsets after the closing tags of thoughts that begin a line, which can separate drafts from the reply."""
-    return [found.end() for found in _END.finditer(text)]
+def _is_inside_json(text: str, at: int) -> bool:
+    """Whether an offset is inside JSON, or after JSON so broken that it could be."""
+    try:
+        return any(
+            piece.begin < at and (at < piece.end or (piece.fault is not None and piece.began))
+            for piece in find_pieces(text)
+        )
+    except UnreadableReplyError:
+        return True
 
 
 def put_in_order(items: Sequence[Mapping[str, Any]], key: str, decision: str) -> Sequence[Mapping[str, Any]]:

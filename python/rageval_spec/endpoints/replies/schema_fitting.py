@@ -13,23 +13,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from rageval_spec.endpoints.replies import json_text
-from rageval_spec.endpoints.replies.option_words import find_option, fold_word
+from rageval_spec.endpoints.replies import json_text, verdict_grammar
 
-_NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = int, float
 _TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole number", "string": "a text"}
 
 
 def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value in the shape of the schema; the value can have surplus wrapping or lack some.
+    """The value in the shape of the schema; it can be the only item of a list, or the list of the only key.
 
-    Keys that are not in the schema are dropped; a key that can be null can be missing. A number or word by itself is
-    the value of the only key that cannot be null.
+    Keys that are not in the schema are dropped; a key that can be null can be missing. An object inside another one is
+    not unwrapped, because it can be what the model quotes.
 
     Raises:
         UnreadableReplyError: the value does not fit; the message says why.
@@ -54,12 +52,6 @@ def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
                 yield {key: value}
         if len(value) == 1:
             yield value[0]
-    if isinstance(value, dict) and len(value) == 1:
-        yield from value.values()
-    if isinstance(value, str | int | float):
-        needed = [key for key, inner in properties.items() if "null" not in list_types(inner)]
-        if len(needed) == 1 and is_choice(properties[needed[0]]):
-            yield {needed[0]: value}
 
 
 def is_choice(schema: Mapping[str, Any]) -> bool:
@@ -109,10 +101,10 @@ def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[s
     """
     if value.keys() <= properties.keys():
         return value
-    meant = {fold_word(key): key for key in properties}
+    meant = {verdict_grammar.fold_word(key): key for key in properties}
     spelled: dict[str, Any] = {}
     for key, said in value.items():
-        own = key if key in properties else meant.get(fold_word(key), key)
+        own = key if key in properties else meant.get(verdict_grammar.fold_word(key), key)
         if own in properties and own in spelled and spelled[own] != said:
             raise json_text.UnreadableReplyError(f"it says {json_text.show_value(own)} twice")
         spelled[own] = said
@@ -142,7 +134,7 @@ def _fit_string(value: Any, _: Mapping[str, Any], path: str) -> str:
 
 
 def _fit_number(value: Any, schema: Mapping[str, Any], path: str) -> int | float:
-    number = _parse_number(value) if isinstance(value, str) else value
+    number = verdict_grammar.read_number(value, schema.get("maximum")) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, _NUMBERS) or not math.isfinite(number):
         raise _wrong_type(value, "number", path)
     if "integer" in list_types(schema) and isinstance(number, float):
@@ -157,27 +149,13 @@ def _fit_number(value: Any, schema: Mapping[str, Any], path: str) -> int | float
     return number
 
 
-def _parse_number(text: str) -> int | float | None:
-    word = text.strip().rstrip(".").lower()
-    if word in _NUMBER_WORDS:
-        return _NUMBER_WORDS.index(word)
-    if not json_text.NUMBER.fullmatch(word):
-        return None
-    try:
-        return int(word) if word.lstrip("+-").isdecimal() else float(word)
-    except ValueError:
-        return None
-
-
 def _fit_boolean(value: Any, _: Mapping[str, Any], path: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = fold_word(value) if isinstance(value, str) else str(value)
-    if word in ("true", "yes", "1") and not isinstance(value, float):
-        return True
-    if word in ("false", "no", "0") and not isinstance(value, float):
-        return False
-    raise _wrong_type(value, "boolean", path)
+    said = value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        said = verdict_grammar.read_boolean(str(value))
+    if not isinstance(said, bool):
+        raise _wrong_type(value, "boolean", path)
+    return said
 
 
 def _fit_enum(value: Any, schema: Mapping[str, Any], path: str) -> Any:
@@ -188,16 +166,12 @@ def _fit_enum(value: Any, schema: Mapping[str, Any], path: str) -> Any:
     if isinstance(value, bool):
         value = "yes" if value else "no"
     if isinstance(value, str):
-        try:
-            found = find_option(value, options, schema.get("meanings"))
-        except json_text.UnreadableReplyError as error:
-            shown = f"{json_text.name_place(path)} is {json_text.show_value(value)}, which says {error} as well"
-            raise json_text.UnreadableReplyError(f"{shown}; say one of {_list(options)} alone") from None
+        found = verdict_grammar.read_option(value, options, schema.get("meanings"))
         if found is not None:
             return found
-    raise json_text.UnreadableReplyError(
-        f"{json_text.name_place(path)} is {json_text.show_value(value)}, and none of {_list(options)}"
-    )
+    says_more = isinstance(value, str) and verdict_grammar.begins_with_option(value, options)
+    wrong = f"not one of {_list(options)} alone" if says_more else f"none of {_list(options)}"
+    raise json_text.UnreadableReplyError(f"{json_text.name_place(path)} is {json_text.show_value(value)}, and {wrong}")
 
 
 def _list(options: Sequence[Any]) -> str:
@@ -231,20 +205,6 @@ def _clean(text: str) -> str:
     return text
 
 
-def keep_decisions(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A fitted value without the parts that can be null, such as reasons; two replies agree if these are equal."""
-    if isinstance(value, dict):
-        properties = schema.get("properties", {})
-        return {
-            key: keep_decisions(said, properties[key])
-            for key, said in value.items()
-            if "null" not in list_types(properties[key])
-        }
-    if isinstance(value, list):
-        return [keep_decisions(item, schema.get("items", {})) for item in value]
-    return value
-
-
 def describe_format(schema: Mapping[str, Any]) -> str:
     """A schema as an example, for models whose endpoint cannot enforce it: `{"score": <1 to 5>}`."""
     kind = list_types(schema)[0]
@@ -263,104 +223,80 @@ def describe_format(schema: Mapping[str, Any]) -> str:
     return {"string": '"<text>"', "boolean": "true | false"}.get(kind, kind)
 
 
-_BARE_REPLY = re.compile(r"[+-]?\d+(?:\.\d+)?|[^\W_]+(?:[ _-][^\W_]+)*[.!]?")
-_SAYS = r"(?:[:=]|\b(?:is|should be)\b)"
-"""Between the name of a grade and the grade in prose."""
-_PLACEHOLDER = re.compile(r"<[^<>]*>|\.\.\.|…|[^|]*\|[^|]*(?:\|[^|]*)*")
-"""Placeholders in a repeated form: `<the letter>`, `...`, `yes | no`."""
-
-
 def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
-    """The value in a reply that fits the schema (`schemas`); a reply of only a number or word can be the value.
+    """The value that a reply states: the JSON that it is, or a verdict without JSON (see `verdict_grammar`).
 
-    Several values must agree in everything that cannot be null, so that an attacker whom the reply quotes cannot choose
-    its value; parts that can be null, such as reasons, may differ. Thoughts do not count, nor does a repetition of the
-    form with placeholders.
+    Thoughts, a code fence around the whole reply and white space do not count. JSON beside other text is never read:
+    whoever quotes it need not agree with it.
 
     Raises:
-        UnreadableReplyError: there is no such value, it is cut off, or the reply says two things.
+        UnreadableReplyError: the reply states no value that fits the schema.
     """
     text = json_text.drop_thoughts(text)
     if not text:
         raise json_text.UnreadableReplyError("it is empty")
-    try:
-        whole = json_text.parse_strictly(text)
-    except (ValueError, RecursionError):
-        bare = text.strip("*`\"' \n")
-        if _BARE_REPLY.fullmatch(bare) is not None:
-            with suppress(json_text.UnreadableReplyError):
-                return fit_value(bare, schema)
-        return _read_parts(text, schema)
-    return fit_value(whole, schema)
+    decisions = _list_decisions(schema)
+    if len(decisions) == 1 and is_choice(schema["properties"][decisions[0]]):
+        (key,) = decisions
+        said = _read_bare(json_text.drop_fences(text), key, schema["properties"][key])
+        if said is not None:
+            return fit_value({key: said}, schema)
+    return fit_value(json_text.read_json(text), schema)
 
 
-def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
-    pieces = _drop_drafts(text, [*json_text.find_pieces(text)])
-    found: list[Any] = []
-    faults: list[str] = []
-    rival = None
-    for piece in pieces:
-        fault = piece.fault
-        if fault is None:
-            try:
-                found.append(fit_value(piece.value, schema))
-                continue
-            except json_text.UnreadableReplyError as error:
-                fault = str(error)
-        if piece.began:
-            faults.append(fault)
-        if _is_attempt(piece, text, schema):
-            rival = rival or fault
-    if not found:
-        prose = next((piece.fault for piece in reversed(pieces) if piece.fault), "there is no JSON in it")
-        # What follows the first fault can be a fragment.
-        raise json_text.UnreadableReplyError(faults[0] if faults else prose)
-    if rival is not None:
-        raise json_text.UnreadableReplyError(f"it has JSON that fits beside JSON that does not: {rival}")
-    first, *others = (keep_decisions(value, schema) for value in found)
-    gaps = zip(pieces, (*(piece.begin for piece in pieces[1:]), len(text)), strict=True)
-    others += _list_claims("\n".join(text[piece.end : end] for piece, end in gaps), first, schema)
-    if differing := next((other for other in others if other != first), None):
-        raise json_text.UnreadableReplyError(
-            f"it says two things: {json_text.show_value(first)} and {json_text.show_value(differing)}"
-        )
-    return found[-1]
+def _list_decisions(schema: Mapping[str, Any]) -> list[str]:
+    """The keys of an object that cannot be null; reasons can."""
+    return [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
 
 
-def _list_claims(text: str, said: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The value with a grade or option that the prose states in its place: `"grade": 5 is what the answer wants`."""
-    for key, inner in schema.get("properties", {}).items():
-        if key not in said or not is_choice(inner):
-            continue
-        named = re.compile(rf"\b{re.escape(key)}\b[^\w\n]{{0,3}}{_SAYS}[^\w\n-]{{0,3}}(-?\w+(?:\.\d+)?)", re.IGNORECASE)
-        for found in named.finditer(text):
-            with suppress(json_text.UnreadableReplyError):
-                yield {**said, **fit_value({key: found.group(1)}, {"type": "object", "properties": {key: inner}})}
+def _read_bare(text: str, key: str, schema: Mapping[str, Any]) -> Any:
+    """The value of a key in a reply without JSON; None if the reply states none."""
+    if "enum" in schema:
+        read: Callable[[str], Any] = partial(_read_enum, schema)
+        return verdict_grammar.read_verdict(text, read, (key, *verdict_grammar.OPTION_NOUNS))
+    if "boolean" in list_types(schema):
+        return verdict_grammar.read_verdict(text, verdict_grammar.read_boolean, (key, *verdict_grammar.WORD_NOUNS))
+    read = partial(verdict_grammar.read_number, highest=schema.get("maximum"))
+    return verdict_grammar.read_verdict(text, read, (key, *verdict_grammar.NUMBER_NOUNS))
 
 
-def _drop_drafts(text: str, pieces: Sequence[json_text.JsonCandidate]) -> Sequence[json_text.JsonCandidate]:
-    """The pieces after thoughts that the model's template began, and that hold JSON themselves.
+def _read_enum(schema: Mapping[str, Any], text: str) -> Any:
+    return verdict_grammar.read_option(text, schema["enum"], schema.get("meanings"))
 
-    A tag that ends thoughts is one where it stands outside of all JSON, and once.
+
+_REMARKS = frozenset({"reason", "reasoning", "explanation"})
+"""The keys that a JSON reply can have beside a word."""
+
+
+def read_word(text: str) -> str:
+    """`yes` or `no`: the whole reply, its last line, or the answer of the JSON object that is the reply.
+
+    Such an object has no other key than a reason: `{"hallucination": "no"}` answers another question.
+
+    Raises:
+        UnreadableReplyError: the reply says neither, or something else as well.
     """
-    ends = [end for end in json_text.find_ends(text) if not any(piece.begin < end < piece.end for piece in pieces)]
-    if len(ends) != 1 or any(piece.fault and piece.began and piece.begin < ends[0] for piece in pieces):
-        return pieces
-    return [piece for piece in pieces if piece.begin >= ends[0]]
+    text = json_text.drop_fences(json_text.drop_thoughts(text))
+    said = verdict_grammar.read_verdict(text, _read_yes_or_no, verdict_grammar.WORD_NOUNS)
+    if said is None and text.startswith("{"):
+        said = _read_answer(json_text.read_json(text))
+    if said is None:
+        says_more = re.match(r"\W*(?:yes|no)\b", text, re.IGNORECASE) is not None
+        raise json_text.UnreadableReplyError("it says more than yes or no" if says_more else "it is neither yes nor no")
+    return said
 
 
-def _is_attempt(piece: json_text.JsonCandidate, text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a piece that does not fit was meant to: it has a key of the schema and no placeholder as a value."""
-    wanted = [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
-    if piece.fault is not None:
-        source = text[piece.begin : piece.end + 1]
-        return not source.endswith("<") and any(re.search(rf"\b{re.escape(key)}\W*:", source) for key in wanted)
-    if not isinstance(piece.value, dict) or not any(key in piece.value for key in wanted):
-        return False
-    return not _has_placeholder(piece.value)
+def _read_yes_or_no(text: str) -> str | None:
+    word: str | None = verdict_grammar.read_option(text, ("yes", "no"))
+    return word
 
 
-def _has_placeholder(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return any(_has_placeholder(inner) for inner in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, str) and _PLACEHOLDER.fullmatch(value.strip()) is not None
+def _read_answer(value: Mapping[str, Any]) -> str | None:
+    answers = [key for key in value if verdict_grammar.fold_word(key) in verdict_grammar.WORD_NOUNS]
+    others = {verdict_grammar.fold_word(key) for key in value if key not in answers}
+    if len(answers) != 1 or others - _REMARKS:
+        return None
+    said = value[answers[0]]
+    if isinstance(said, bool):
+        return "yes" if said else "no"
+    return _read_yes_or_no(said) if isinstance(said, str) else None

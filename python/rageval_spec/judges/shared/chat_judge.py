@@ -87,7 +87,13 @@ class ChatJudge(Judge[CN]):
     @cached_property
     def prompts(self) -> Prompts:
         """The judge's prompts by name."""
-        return Prompts(self.prompt_names, self.node.prompts, self.context)
+        return Prompts(self.prompt_names, self.node.prompts, self.context, self.without_json)
+
+    @property
+    def without_json(self) -> frozenset[str]:
+        """The names of prompts that ask for a word instead of JSON."""
+        is_word = getattr(self.node, "form", "json") == "word"
+        return frozenset({"choice", "grade"}) if is_word else frozenset()
 
     def inputs(self) -> Sequence[InputFile]:
         """The calibration and the prompt files that the spec names."""
@@ -145,13 +151,21 @@ class ChatJudge(Judge[CN]):
 
 
 def ask_grade(
-    judge: ChatJudge[Any], criterion: Criterion, material: str, scale: GradeScale, *, probabilities: bool = False
+    judge: ChatJudge[Any],
+    criterion: Criterion,
+    material: str,
+    scale: GradeScale,
+    *,
+    probabilities: bool = False,
+    without_json: bool = False,
 ) -> ChatQuestion[PieceOpinion]:
     """The question for a grade, in the words of the prompt `grade`."""
     low, high = scale.bounds
+    schema = make_schema(reason=REMARK, grade=scale.schema)
+    word = f"one {'whole ' if scale.is_whole else ''}number from {low} to {high}"
     request = judge.request(
         "grade",
-        make_schema(reason=REMARK, grade=scale.schema),
+        None if without_json else schema,
         logprobs=probabilities and bool(scale.grades),
         instruction=criterion.instruction,
         material=material,
@@ -159,7 +173,8 @@ def ask_grade(
         high=high,
         guide=write_guide(criterion),
     )
-    return ChatQuestion(request, partial(read_grade, scale, probabilities))
+    read = partial(read_grade, scale, probabilities, key=None if without_json else "grade")
+    return ChatQuestion(request, read, word if without_json else "", schema, word)
 
 
 _CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of an answer to the question?"
@@ -172,6 +187,17 @@ class PiecewiseNode(ChatJudgeNode):
         default=False,
         description="Ask for token probabilities and use their expected value as the score (G-Eval). If the endpoint "
         "gives none, only the reply's word counts.",
+    )
+
+
+class WordFormNode(PiecewiseNode):
+    """The keys of a judge whose model replies with JSON or with one word."""
+
+    form: Literal["json", "word"] = Field(
+        default="json",
+        exclude_if=lambda form: form == "json",
+        description="json: the model gives a reason first, then its verdict, as JSON. word: its verdict alone, for "
+        "small models that write no JSON. A model that fails twice to write JSON is asked for the word in any case.",
     )
 
 
