@@ -15,6 +15,7 @@ from rageval_spec.data.findings import Failed, Finding
 from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
+from rageval_spec.judges.grade import GradeJudge, GradeNode
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
 from rageval_spec.plugin.block_names import names_in
@@ -31,6 +32,7 @@ from tests.judges.fakes import (
     samples_for,
     scores_of,
 )
+from tests.judging.fakes import FakeChatModel, text_of
 
 
 def build(*judges: Scripted, model: Any = None, **stages: Any) -> Waterfall:
@@ -237,7 +239,7 @@ def test_no_samples_are_assessed_without_error() -> None:
 def test_the_values_of_all_stages_are_read_as_if_none_decided() -> None:
     scores: dict[str, Any] = {"a": 0.1, "b": 0.3, "c": 0.95, "d": Failed("timeout"), "e": None, "f": 0.5}
     faith = Scripted("faith", scores)
-    after = Scripted("after", {"b": 2.0, "f": 5.0}, ("grade",))
+    after = Scripted("after", {"b": 0.25, "f": 1.0}, ("grade",))
     waterfall = build(
         faith, after, faithfulness=at(reject=0.2, person=0.5, accept=0.9), relevance=at("after", person=0.9)
     )
@@ -271,3 +273,55 @@ def test_a_bound_of_the_spec_and_a_calibration_conflict(tmp_path: Path) -> None:
     faith = Scripted("faith", {})
     told = calibrated(tmp_path, faith, person=0.7, faithfulness=at()).check()
     assert told == "faithfulness has its own 'person', which the calibration would replace; remove one"
+
+
+def reply_with(grade: int) -> FakeChatModel:
+    return FakeChatModel(lambda _: {"reason": "so", "grade": grade})
+
+
+@pytest.mark.parametrize("stage", ["answerability", "relevance"])
+@pytest.mark.parametrize(
+    ("grade", "outcome"), [(1, None), (3, None), (5, None), (6, 0.8), (7, 0.8), (9, 1.0), (10, 1.0), (11, "failed")]
+)
+def test_a_stage_is_graded_on_its_judges_own_scale(stage: str, grade: int, outcome: float | str | None) -> None:
+    """From 1 to 10, 5 is 0.44 and 7 is 0.67: a person decides below 0.5, and 0.8 accepts."""
+    model = reply_with(grade)
+    context = Context("grader", models={"llm": model})
+    node = GradeNode(use="grade", model="llm", scale="1-10", guide={"1": "none", "10": "all"}, probabilities=False)
+    grader, faith = GradeJudge(node, context), Scripted("faith", {"q": 0.8})
+    waterfall = build(faith, grader, faithfulness=at(), **{stage: at("grader", person=0.5, accept=0.8)})
+    sample = Sample("q", "Who made it?", answer="an answer", contexts=("Ada made it.",))
+    (found,) = waterfall.assess(FAITHFULNESS, [sample]).findings
+    if outcome == "failed":
+        assert isinstance(found, Failed)
+    else:
+        assert isinstance(found, Finding)
+        expected = 0.8 if stage == "relevance" and outcome == 1.0 else outcome
+        assert found.score == expected
+    assert "Grade from 1 (not at all) to 10 (completely).\n1: none\n10: all" in text_of(model.calls[0])
+
+
+def test_stages_that_decided_nothing_stay_in_the_funnel() -> None:
+    faith, after = Scripted("faith", {"a": 0.8, "b": 0.1}), Scripted("after", {"a": 1.0}, ("grade",))
+    waterfall = build(faith, after, faithfulness=at(reject=0.2), relevance=at("after"))
+    (note,) = waterfall.assess(FAITHFULNESS, samples_for("a", "b")).notes
+    assert note.table == (
+        ("stage", "reached", "accepted", "rejected"),
+        ("faithfulness", "2", "0", "1"),
+        ("relevance", "1", "0", "0"),
+        ("the last stage", "1", "1", "0"),
+    )
+
+
+class Scaled(Scripted):
+    """Asks its own question, on its own scale."""
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        return 1.0, 10.0
+
+
+def test_its_scale_is_that_of_the_judge_that_gives_the_score() -> None:
+    """A rubric without a scale of its own takes it from there; the judges of other stages have no say."""
+    judges = (Scaled("wide", {}, ("grade",)), Scripted("narrow", {}, ("grade",)))
+    assert build(*judges, faithfulness=at("wide"), relevance=at("narrow")).scale == (1.0, 10.0)

@@ -31,8 +31,8 @@ ANSWERABLE = Criterion(
     "grade",
     "Can the question be answered from the contexts alone?",
     shown=("question", "contexts"),
-    scale=(1, 5),
 )
+"""Without a scale, so that the judge grades on its own, by its own guide."""
 QUESTION_IN_CONTEXTS = Criterion(
     "answerability",
     "support",
@@ -45,7 +45,6 @@ RELEVANT = Criterion(
     "grade",
     "Does the answer address the question, completely and without straying from it?",
     shown=("question", "answer"),
-    scale=(1, 5),
 )
 ANSWER_FOR_QUESTION = Criterion(
     "relevance", "usefulness", "Is the answer useful to somebody who asks the question?", "answer", "question"
@@ -92,7 +91,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     """
 
     node_type = WaterfallNode
-    version = "2"
+    version = "3"
     known_as = ("stages", "stepwise", "pipeline")
     later_keys = frozenset({"phrases"})
 
@@ -101,6 +100,12 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """The names of the stages' judges."""
         stages = (self.node.answerability, self.node.faithfulness, self.node.relevance)
         return tuple(dict.fromkeys(stage.judge for stage in stages if stage is not None))
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The scale of the faithfulness stage's judge, which gives the score."""
+        judge = self.context.judges.get(self.node.faithfulness.judge)
+        return None if judge is None else judge.scale
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -189,7 +194,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         decisions: dict[int, waterfall_stages.StageDecision] = {}
         judged: dict[int, Finding] = {}
         notes: list[Note] = []
-        for name, stage, read in self._stages(criterion):
+        stages = [*self._stages(criterion)]
+        for name, stage, read in stages:
             waiting = [place for place in range(len(samples)) if place not in decisions]
             readings = read([samples[place] for place in waiting], notes) if waiting else ()
             for place, reading in zip(waiting, readings, strict=True):
@@ -200,9 +206,10 @@ class Waterfall(ComposedJudge[WaterfallNode]):
                     decisions[place] = decision
         for place in range(len(samples)):
             if place not in decisions:
-                decisions[place] = waterfall_stages.accept(criterion, judged.get(place), "the last stage", None)
+                decisions[place] = waterfall_stages.accept(criterion, judged.get(place), waterfall_stages.LAST, None)
         if samples:
-            notes.append(waterfall_stages.describe_routes([decisions[place] for place in range(len(samples))]))
+            routed = [decisions[place] for place in range(len(samples))]
+            notes.append(waterfall_stages.describe_routes(routed, [name for name, _, _ in stages]))
         return Assessment([decisions[place].finding for place in range(len(samples))], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:

@@ -139,13 +139,13 @@ def test_accepted_samples_have_the_judges_score_if_it_was_asked() -> None:
     assert (unasked.finding, unasked.confidence) == (Finding(5.0, reason="near", decided_by="retrieval"), 0.95)
 
 
-def test_a_note_says_which_stages_decided_and_at_what_risk() -> None:
+def test_a_note_has_every_stage_and_at_what_risk_samples_are_accepted() -> None:
     decisions = [
         *[StageDecision("accepted", "the last stage", Finding(0.8), confidence) for confidence in (0.9, 0.7)],
         StageDecision("rejected", "retrieval", Finding(0.0)),
         StageDecision("failed", "faithfulness", Failed("x")),
     ]
-    note = describe_routes(decisions)
+    note = describe_routes(decisions, ["retrieval", "answerability", "faithfulness", "relevance"])
     assert note.count == 2
     assert note.message == (
         "4 samples: 2 accepted (50%), 1 rejected (25%), 1 failed (25%); coverage against risk: 25% 0.100, 50% 0.200"
@@ -153,6 +153,8 @@ def test_a_note_says_which_stages_decided_and_at_what_risk() -> None:
     assert note.table == (
         ("stage", "reached", "accepted", "rejected", "failed"),
         ("retrieval", "4", "0", "1", "0"),
+        ("answerability", "3", "0", "0", "0"),
         ("faithfulness", "3", "0", "0", "1"),
+        ("relevance", "2", "0", "0", "0"),
         ("the last stage", "2", "2", "0", "0"),
     )

@@ -130,7 +130,9 @@ LONGEST_REFUSAL = 40
 """An answer of more words says more than that it does not know."""
 
 STAGES = ("retrieval", "answerability", "faithfulness", "relevance")
-"""The names of the stages, in their order; what passes all of them is decided after the last."""
+"""The names of the stages, in their order."""
+LAST = "the last stage"
+"""Where a sample is decided that passes all of them."""
 
 Outcome = Literal["accepted", "rejected", "person", "nothing", "failed"]
 
@@ -212,10 +214,11 @@ def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
     return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer, phrases) is not None
 
 
-def describe_routes(decisions: Sequence[StageDecision]) -> Note:
+def describe_routes(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Note:
     """A note on how many samples were accepted, rejected and so on, and on the risk at several coverages.
 
-    Its table has a row for each stage that decided something: the samples that reached it and what became of them.
+    Its table has a row for each of the waterfall's stages, whether it decided something or not: the samples that
+    reached it and what became of them.
     """
     total = len(decisions)
     counts = Counter(decision.outcome for decision in decisions)
@@ -224,7 +227,7 @@ def describe_routes(decisions: Sequence[StageDecision]) -> Note:
     message = f"{count_noun(total, 'sample')}: {', '.join(parts)}"
     if accepted:
         message += f"; coverage against risk: {', '.join(_describe_risk(accepted, total))}"
-    return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions)))
+    return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions, stages)))
 
 
 _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
@@ -242,15 +245,14 @@ def _count_share(count: int, total: int, words: str) -> str:
     return f"{count} {words} ({format_percent(count / total)})"
 
 
-def _tabulate_stages(decisions: Sequence[StageDecision]) -> Iterator[tuple[str, ...]]:
+def _tabulate_stages(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """A header, then for each stage the samples that reached it and their outcomes, in the order of the stages."""
-    decided_at = dict.fromkeys(decision.stage for decision in decisions)
-    stages = sorted(decided_at, key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
     outcomes = [outcome for outcome in _OUTCOMES if any(decision.outcome == outcome for decision in decisions)]
     found = Counter((decision.stage, decision.outcome) for decision in decisions)
     yield "stage", "reached", *(_OUTCOMES[outcome] for outcome in outcomes)
     left = len(decisions)
-    for stage in stages:
+    ends = [LAST] if any(decision.stage == LAST for decision in decisions) else []
+    for stage in (*stages, *ends):
         decided = [found[stage, outcome] for outcome in outcomes]
         yield stage, str(left), *map(str, decided)
         left -= sum(decided)
