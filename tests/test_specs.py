@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent.parent / "specs"
 SPECS = sorted(FOLDER.glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
-FAITHFULNESS = ("faithfulness", "grounding", "words", "meaning", "together")
+FAITHFULNESS = ("faithfulness", "grounding", "words", "meaning", "worst_sentence")
 """The name of this metric in the specs. One of the 40 answers only says that nothing was found: it has no claims."""
 
 

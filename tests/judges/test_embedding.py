@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.findings import Criterion
+from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
@@ -99,7 +99,7 @@ def test_a_claim_from_a_source_is_not_filtered_out() -> None:
 
 
 def test_values_scored_by_an_older_rule_are_not_reused() -> None:
-    assert build().content()["version"] == "2"
+    assert build().content()["version"] == "3"
 
 
 def test_opposite_vectors_count_as_0() -> None:
@@ -198,3 +198,33 @@ def test_the_estimate_counts_the_texts_that_are_embedded() -> None:
     assert (reader.name, reader.unit) == ("words", "text")
     assert len(texts) == len({text for asked, _ in model.calls for text in asked}) == 4
     assert judge.estimate(RUBRIC, samples).reads == {}
+
+
+POPULATION = "As of the census, the city had a population of 1,345,596 people in 2010."
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("As of the census, the city had a population of 8,352,603 people in 2017.", "8352603, 2017"),
+        ("As of the census, the city had a population of 1,345,596 people in 2017.", "2017"),
+        ("As of the census, the city of Lyon had a population of 1,345,596 people in 2010.", "Lyon"),
+    ],
+)
+def test_a_claim_with_another_number_or_name_is_not_supported(answer: str, missing: str) -> None:
+    """The cosine is far above the cut of 0.63."""
+    (found,) = build().assess(FAITHFULNESS, [sample(answer, POPULATION)]).findings
+    assert isinstance(found, Finding)
+    [claim] = found.claims
+    assert (claim.verdict, claim.reason) == ("not_enough_info", f"not in the contexts: {missing}")
+    assert claim.score == found.score == pytest.approx(0.62)
+    (share,) = build(threshold=0.5).assess(FAITHFULNESS, [sample(answer, POPULATION)]).findings
+    assert isinstance(share, Finding)
+    assert share.score == 0
+
+
+def test_the_same_numbers_in_other_words_are_supported() -> None:
+    answer = "In 2010, as of the census, the city had a population of 1345596 people."
+    (found,) = build().assess(FAITHFULNESS, [sample(answer, POPULATION)]).findings
+    assert isinstance(found, Finding)
+    assert [claim.verdict for claim in found.claims] == ["supported"]

@@ -180,10 +180,63 @@ def test_the_reason_says_where_the_numbers_and_names_were_looked_up() -> None:
     assert claim.reason == "not in the answer: 1889"
 
 
-def test_numbers_and_names_do_not_change_the_mean() -> None:
+def test_a_missing_number_changes_no_score_below_that_of_a_supported_claim() -> None:
     # The tower opened in: 13 of 26 points, and three of four pairs; 1888 is in no source.
     [claim] = judge("The tower opened in 1888.", TOWER).claims
     assert claim.score == 15 / 26
+
+
+POPULATION = "As of the census, the capital city of the province had a population of 1,345,596 people in 2010."
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        (POPULATION.replace("1,345,596", "8,352,603").replace("2010", "2017"), "8352603, 2017"),
+        (POPULATION.replace("1,345,596", "8,352,603"), "8352603"),
+        (POPULATION.replace("1,345,596", "1,345,595"), "1345595"),
+        (POPULATION.replace("2010", "2011"), "2011"),
+        (POPULATION.replace("2010", "May 2010"), "May 2010"),
+        (POPULATION.replace("province", "province of Quebec"), "Quebec"),
+        (POPULATION.replace("1,345,596 people", "15% of all people"), "15%"),
+    ],
+)
+@pytest.mark.parametrize("combine", ["mean", "worst"])
+def test_a_claim_with_another_number_date_or_name_is_not_supported(answer: str, missing: str, combine: str) -> None:
+    """Its words alone would give it 0.68 and more."""
+    for threshold, highest in ((None, 0.82), (0.3, 0)):
+        node = OverlapNode.model_validate({"use": "overlap", "combine": combine, "threshold": threshold})
+        found = find(OverlapJudge(node, Context("overlap")), FAITHFULNESS, as_sample(answer))
+        [claim] = found.claims
+        assert (claim.verdict, claim.reason) == ("not_enough_info", f"not in the contexts: {missing}")
+        assert found.score is not None
+        assert found.score <= highest
+    assert judge(answer, POPULATION).score == pytest.approx(min(0.64, judge(answer, POPULATION).score or 1))
+
+
+def as_sample(answer: str) -> Sample:
+    return Sample("q1", "How many people?", answer=answer, contexts=(POPULATION,))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *[POPULATION, POPULATION.replace("1,345,596", "1345596"), POPULATION.replace("1,345,596", "1.345.596")],
+        POPULATION.replace("As of the census, the", "The [1]"),
+        POPULATION.replace("1,345,596", "1.345596 million"),
+    ],
+)
+def test_the_same_numbers_in_other_forms_are_supported(answer: str) -> None:
+    assert [claim.verdict for claim in judge(answer, POPULATION).claims] == ["supported"]
+
+
+@given(
+    st.integers(2, 10**7), st.integers(2, 10**7), st.sampled_from(["{:,}", "{}", "{} million", "{}%", "${:,}", "{}.5"])
+)
+def test_no_altered_number_is_supported(mine: int, theirs: int, form: str) -> None:
+    said, meant = (POPULATION.replace("1,345,596", form.format(number)) for number in (mine, theirs))
+    [claim] = judge(said, meant).claims
+    assert (claim.verdict == "supported") == (mine == theirs)
 
 
 def test_worst_is_the_lowest_sentence_with_its_share_of_numbers_and_names() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.outcomes import Note
     from rageval_spec.data.samples import Sample
+    from rageval_spec.judging.mentions import Mentions
 
 SUPPORTED_FROM = 0.63
 """Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""
@@ -62,7 +63,8 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     Support: a claim is a sentence. Its score is its highest cosine with one to `window` neighbouring sentences of a
     source, which are the evidence. A claim that a source contains word for word scores 1; a claim of fewer than five
     words must equal a whole window for that, and is otherwise read after the sample's question. Usefulness: the highest
-    cosine of the text, or of one to `window` of its sentences, with the text that it is meant to be useful for.
+    cosine of the text, or of one to `window` of its sentences, with the text that it is meant to be useful for. A claim
+    with a number or name that no source contains stays just below the score of a supported claim; the reason names it.
     Similarity is not entailment: a sentence and its negation are similar, and "it is false that" before the same words
     makes no difference.
     """
@@ -70,7 +72,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     node_type = EmbeddingNode
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
-    version = "2"
+    version = "3"
 
     def check(self) -> str | None:
         """Check that the model is an embedding model."""
@@ -92,7 +94,11 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
         vectors = _Vectors.embed(self._model(), _list_texts(criterion, comparisons))
-        findings = [self._find(criterion, comparison, vectors) for comparison in comparisons]
+        mentions = self._look_up(criterion, samples, comparisons)
+        findings = [
+            self._find(criterion, comparison, vectors, named)
+            for comparison, named in zip(comparisons, mentions, strict=True)
+        ]
         return Assessment(findings, vectors.remark_on_cut(self.node.model))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
@@ -132,17 +138,38 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             [text.strip(), *(window.text for window in segments.slide_windows([text], self.node.window))]
         )
 
-    def _find(self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors) -> Finding:
+    def _look_up(
+        self, criterion: Criterion, samples: Sequence[Sample], comparisons: Sequence[_Comparison]
+    ) -> Iterator[list[Mentions]]:
+        """What the sources of each sample contain of the numbers and names of its claims; for usefulness, nothing."""
+        from rageval_spec.judging.mentions import Mentions, find_mentions
+
+        if criterion.kind != "support":
+            yield from ([Mentions(0, ())] * len(comparison.claims) for comparison in comparisons)
+            return
+        named = [
+            (claim.text, criterion.sources_of(sample))
+            for sample, comparison in zip(samples, comparisons, strict=True)
+            for claim in comparison.claims
+        ]
+        found = iter(find_mentions(named, threads=self.context.threads))
+        yield from ([next(found) for _ in comparison.claims] for comparison in comparisons)
+
+    def _find(
+        self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors, mentions: Sequence[Mentions]
+    ) -> Finding:
         if not comparison.claims or segments.is_blank([claim.text for claim in comparison.claims]):
             return Finding(None, reason=segments.describe_blank(criterion.text))
         if not comparison.windows:
             return segments.find_without_sources(criterion, comparison.claims)
         others = vectors.of([window.text for window in comparison.windows], _find_role(criterion))
         claims = [
-            self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows)
+            self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows, named)
             if verbatim is None
             else claim.as_claim(1.0, "supported", comparison.windows[verbatim])
-            for claim, parts, verbatim in zip(comparison.claims, comparison.shown, comparison.verbatim, strict=True)
+            for claim, parts, verbatim, named in zip(
+                comparison.claims, comparison.shown, comparison.verbatim, mentions, strict=True
+            )
         ]
         return Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 
@@ -152,6 +179,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         claim: segments.Segment,
         cosines: NDArray[np.float32],
         windows: Sequence[segments.Segment],
+        named: Mentions,
     ) -> Claim:
         """Judge a claim by its cosines [texts that represent it, windows]."""
         if not cosines.size:
@@ -160,8 +188,9 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         score = min(max(float(cosines[:, best].max()), 0.0), 1.0)
         is_support = criterion.kind == "support"
         least = (SUPPORTED_FROM if is_support else USEFUL_FROM) if self.node.threshold is None else self.node.threshold
-        verdict: Verdict = "supported" if score >= least else "not_enough_info"
-        return claim.as_claim(score, verdict, windows[best])
+        score = named.hold_back(score, least)
+        verdict: Verdict = "supported" if score >= least and not named.missing else "not_enough_info"
+        return claim.as_claim(score, verdict, windows[best], named.describe(criterion.against.replace("_", " ")))
 
 
 def _list_texts(criterion: Criterion, comparisons: Sequence[_Comparison]) -> dict[Role, list[str]]:

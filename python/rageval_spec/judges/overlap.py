@@ -57,15 +57,17 @@ class OverlapJudge(Judge[OverlapNode]):
 
     Support: a claim is a sentence. Its score is the mean of two shares of its points (`kernels.WordShare`): the share
     that the best source contains, and the share that all sources together contain. The evidence is the best sentence of
-    the best source, and the reason names the numbers and names that no source contains. A sentence without a content
-    word claims nothing. With `combine: worst`, a claim's score is the mean of that score and the share of its numbers
-    and names that the sources contain, and the lowest score counts.
+    the best source, and the reason names the numbers and names that no source contains. A claim with one of these stays
+    just below the score of a supported claim. A sentence without a content word claims nothing. With `combine: worst`,
+    a claim's score is the mean of that score and the share of its numbers and names that the sources contain, and the
+    lowest score counts.
 
     Usefulness: the text that the contexts are meant to be useful for has points; the score of a context is the share of
     them that it contains.
     """
 
     node_type = OverlapNode
+    version = "2"
     later_keys = frozenset({"combine"})
     known_as = ("lexical", "keyword", "ngram", "rouge", "words")
     declared = frozenset[findings.Ability]({"support", "usefulness", "claims", "entities"})
@@ -148,7 +150,11 @@ class OverlapJudge(Judge[OverlapNode]):
         score, least = (alone + together) / 2, SUPPORTED_FROM
         if self.node.combine == "worst":
             score, least = (score + one.mentions.share) / 2, WORST_SUPPORTED_FROM
-        return one.claim.as_claim(score, self._decide(score, least), evidence, one.mentions.describe(part))
+        least = least if self.node.threshold is None else self.node.threshold
+        score = one.mentions.hold_back(score, least)
+        is_supported = score >= least and not one.mentions.missing
+        verdict: findings.Verdict = "supported" if is_supported else "not_enough_info"
+        return one.claim.as_claim(score, verdict, evidence, one.mentions.describe(part))
 
     def _conclude(
         self,
@@ -202,12 +208,9 @@ class OverlapJudge(Judge[OverlapNode]):
         for number, piece in enumerate(pieces):
             score = max(share[number].share or 0.0 for share in told)
             reason = None if piece.text.strip() else "it has no text"
-            claims.append(piece.as_claim(score, self._decide(score, USEFUL_FROM), reason=reason))
+            least = USEFUL_FROM if self.node.threshold is None else self.node.threshold
+            claims.append(piece.as_claim(score, "supported" if score >= least else "not_enough_info", reason=reason))
         return findings.Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
-
-    def _decide(self, score: float, default: float) -> findings.Verdict:
-        least = default if self.node.threshold is None else self.node.threshold
-        return "supported" if score >= least else "not_enough_info"
 
 
 def _name_part(part: findings.TextPart) -> str:

@@ -33,6 +33,8 @@ _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[$€£¥]?\d[\d.,]*%?(?: [a-z]+)?")
 """A number as `kernels.names` writes it: `1200.5`, `$3.5 million`, `15%`."""
 _MOST_NAMED = 6
+_BELOW = 0.01
+"""How far below the cut of its judge a claim's score stays if something that it names is missing."""
 
 
 class Mentions(NamedTuple):
@@ -45,6 +47,14 @@ class Mentions(NamedTuple):
     def share(self) -> float:
         """The share that the sources contain; 1 if nothing was looked up."""
         return 1 - len(self.missing) / self.total if self.total else 1.0
+
+    def hold_back(self, score: float, least: float) -> float:
+        """A claim's score, which stays below `least` if something that the claim names is missing from the sources.
+
+        `least` is the score from which its judge takes a claim for supported. However alike the words are, another
+        number makes another claim: "8,352,603 people in 2017" and "1,345,596 people in 2010".
+        """
+        return min(score, max(least - _BELOW, 0.0)) if self.missing else score
 
     def describe(self, sources: str) -> str | None:
         """`not in the contexts: 2019, Marie Curie`; None if nothing is missing. `sources` names the sources."""

@@ -205,10 +205,10 @@ def is_blank(texts: Sequence[str]) -> bool:
 
 
 def score_claims(claims: Sequence[Claim], threshold: float | None = None) -> float:
-    """The mean of the claims' scores; with a `threshold`, the share of claims whose score is at least that."""
+    """The mean of the claims' scores; with a `threshold`, the share of claims that are supported by it."""
     if threshold is None:
         return arithmetic.average(claim.score for claim in claims)
-    return sum(claim.score >= threshold for claim in claims) / len(claims)
+    return sum(claim.verdict == "supported" for claim in claims) / len(claims)
 
 
 _WORD = re.compile(r"\w+")
