@@ -17,7 +17,7 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.grade import GradeJudge, GradeNode
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
-from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
+from rageval_spec.plugin import Context, Judge, ModelNode, PairModel, PairScores
 from rageval_spec.plugin.block_names import names_in
 from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
@@ -35,7 +35,7 @@ from tests.judges.fakes import (
 from tests.judging.fakes import FakeChatModel, text_of
 
 
-def build(*judges: Scripted, model: Any = None, **stages: Any) -> Waterfall:
+def build(*judges: Judge[Any], model: Any = None, **stages: Any) -> Waterfall:
     """A waterfall with only the given stages."""
     keys = {"retrieval": None, "answerability": None, "relevance": None, **stages}
     return Waterfall(WaterfallNode(use="waterfall", **keys), context_of(*judges, model or WordModel()))
