@@ -607,11 +607,12 @@ class TestProductsOfIntegers:
         """The entries with which sessions are configured."""
         entries: list[str] = []
         add = onnxruntime.SessionOptions.add_session_config_entry
-        monkeypatch.setattr(
-            onnxruntime.SessionOptions,
-            "add_session_config_entry",
-            lambda options, key, value: (entries.append(key), add(options, key, value))[1],
-        )
+
+        def note(options: onnxruntime.SessionOptions, key: str, value: str) -> None:
+            entries.append(key)
+            add(options, key, value)
+
+        monkeypatch.setattr(onnxruntime.SessionOptions, "add_session_config_entry", note)
         return entries
 
     def test_int8_weights_stay_int8_where_their_products_are_exact(
