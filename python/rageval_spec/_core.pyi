@@ -17,6 +17,7 @@ __all__ = [
     "__version__",
     "aggregate_measure",
     "bootstrap_means",
+    "bound_means",
     "cosine_matrix",
     "cosine_rows",
     "fuse_runs",
@@ -44,6 +45,13 @@ def bootstrap_means(
     method: str,
     threads: int | None,
 ) -> list[tuple[float, float] | None]: ...
+def bound_means(
+    samples: Sequence[_Numbers],
+    counts: Sequence[_Numbers | None],
+    bounds: Sequence[tuple[float, float]],
+    confidence: float,
+    threads: int | None,
+) -> list[tuple[float, float]]: ...
 def permutation_test_paired(
     comparisons: Sequence[_Numbers], permutations: int, seed: int, threads: int | None
 ) -> list[tuple[float, float, int, bool]]: ...

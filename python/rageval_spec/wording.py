@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.diagnostics import make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate
+    from rageval_spec.data.evaluation import Aggregate, Comparison
     from rageval_spec.data.outcomes import AnswerSource, Interval, TakenOver
 
 DIGITS = 3
@@ -53,6 +53,24 @@ def format_p_value(p_value: float) -> str:
 def format_probability(p_value: float) -> str:
     """A p-value for a column of p-values: `0.0123`, or `< 0.0001`."""
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+UNRESOLVABLE = "unresolvable"
+"""Said of a comparison that could not be significant, whatever its values are."""
+
+
+def describe_limit(comparison: Comparison, alpha: float) -> str:
+    """What a comparison lacks: `4 pairs cannot show a difference (p < 0.05); that takes at least 6`."""
+    limit = comparison.limit
+    if limit is None:
+        return ""
+    noun = "pair" if comparison.design is None or comparison.design.clusters is None else "cluster"
+    among = f" among {limit.family} comparisons" if limit.family > 1 else ""
+    needed = limit.count_pairs(alpha)
+    shown = f"cannot show a difference (p < {alpha:g}{among}); that takes at least"
+    if limit.pairs >= needed:
+        return f"the spec's permutations {shown} {limit.count_permutations(alpha):,}, under 'statistics'"
+    return f"{count_noun(limit.pairs, noun)} {shown} {needed}"
 
 
 def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:

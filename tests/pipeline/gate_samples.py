@@ -21,6 +21,7 @@ METRICS = {
     "robustness": Direction(is_partial=True),
     "ndcg@10": Direction(True),
     "latency": Direction(False),
+    "cost": Direction(False),
     "num_ret": Direction(None),
     "latency@p95": Direction(False),
 }

@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rageval_spec import kernels
 from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Comparison
 from rageval_spec.data.outcomes import Cell, Interval
@@ -35,6 +36,7 @@ from rageval_spec.statistics.aggregation import (
     compare_systems,
     compute_power,
     count_queries,
+    find_limit,
     find_smallest_drop,
     share_highest,
 )
@@ -51,6 +53,11 @@ ROUGH = StatisticsNode(resamples=100, permutations=100)
 class Traits:
     statistic: Statistic = "mean"
     higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True)
+class Bounded(Traits):
+    bounds: tuple[float, float | None] = (0.0, 1.0)
 
 
 class Settings(NamedTuple):
@@ -130,20 +137,37 @@ def test_one_query_has_no_interval() -> None:
     assert (cell.mean, cell.interval) == (0.5, None)
 
 
-def test_equal_values_have_an_interval_of_zero_width() -> None:
-    [cell] = aggregate(one([0.25] * 5), METRICS, STATISTICS)
+def test_equal_values_are_not_certain() -> None:
+    """By hand: one more value, at the end of the range, has a weight of at most 1 - 0.025**(1/5)."""
+    [cell] = aggregate(one([0.25] * 5), {"map": Bounded()}, STATISTICS)
+    weight = 1 - 0.025**0.2
     assert cell.interval is not None
-    assert (cell.interval.low, cell.interval.high) == (0.25, 0.25)
+    assert (cell.interval.low, cell.interval.high) == pytest.approx((0.25 * (1 - weight), 0.25 + 0.75 * weight))
 
 
-def test_an_interval_agrees_with_scipy_up_to_the_draws() -> None:
+def test_equal_values_without_a_highest_one_have_no_interval() -> None:
+    [cell] = aggregate(one([0.25] * 5), METRICS, STATISTICS)
+    assert cell.interval is None
+
+
+def test_identical_pairs_are_not_certain() -> None:
+    same = [1.0, 0.5, 0.0]
+    [found] = compare_systems(pair(same, same), "bm25", {"map": Bounded()}, STATISTICS).comparisons
+    reach = 1 - 0.025 ** (1 / 3)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((-reach, reach))
+
+
+def test_an_interval_of_values_without_bounds_agrees_with_scipy_up_to_the_draws() -> None:
     values = np.array(random_values(3, 200))
     [cell] = aggregate(one(list(values)), METRICS, StatisticsNode(resamples=20_000, confidence=0.9))
     expected = stats.bootstrap((values,), np.mean, n_resamples=20_000, confidence_level=0.9, rng=1).confidence_interval
     assert cell.interval is not None
     assert cell.interval.confidence == 0.9
-    assert cell.interval.method == "bootstrap-bca"
-    assert (cell.interval.low, cell.interval.high) == pytest.approx(tuple(expected), abs=1.5e-3)
+    assert cell.interval.method == "bootstrap-bca-t"
+    factor = stats.t.ppf(0.95, 199) / stats.norm.ppf(0.95) * math.sqrt(200 / 199)
+    wider = [values.mean() + factor * (end - values.mean()) for end in expected]
+    assert (cell.interval.low, cell.interval.high) == pytest.approx(wider, abs=1.5e-3)
 
 
 def test_a_geometric_mean_is_of_logarithms() -> None:
@@ -559,3 +583,56 @@ def test_means_of_answers_are_rounded_once_and_those_of_rankings_are_added_in_or
     values = table({("d", "s", "token_f1"): [0.1] * 3, ("d", "s", "map"): [0.1] * 3})
     answers, ranking = aggregate(values, {**METRICS, "token_f1": AnswerTraits()}, ROUGH)
     assert (answers.mean, ranking.mean) == (0.1, (0.1 + 0.1 + 0.1) / 3)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "permutations", "least"),
+    [(1, 100, 1.0), (4, 100, 0.125), (6, 64, 2 / 64), (7, 100, 1 / 101), (9999, 10_000, 1 / 10_001)],
+)
+def test_the_least_p_value_worked_by_hand(pairs: int, permutations: int, least: float) -> None:
+    """Two of the 2**n exchanges are as extreme as possible; of random ones, at least the one seen is counted."""
+    assert find_limit(pairs, permutations).p_value == pytest.approx(least)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=2, max_size=11))
+def test_no_test_is_below_its_limit(differences: list[float]) -> None:
+    """All pairs differ in one direction: no p-value of so many pairs is smaller."""
+    found = compare_one(differences, [0.0] * len(differences))
+    assert found.limit is not None
+    assert found.p_value == pytest.approx(found.limit.p_value)
+    assert found.limit.p_adjusted == pytest.approx(found.p_adjusted)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.floats(0, 1)), min_size=1, max_size=8))
+def test_the_least_adjusted_p_value_is_holms_with_that_p_value(family: list[tuple[int, float]]) -> None:
+    """The slow reference: replace one p-value, correct again."""
+    comparisons = [
+        replace(
+            compare_one([1.0, 0.0], [0.0, 0.0]),
+            system=f"s{at}",
+            p_value=max(p, find_limit(pairs, 2000).p_value),
+            limit=find_limit(pairs, 2000),
+        )
+        for at, (pairs, p) in enumerate(family)
+    ]
+    raw = [one.p_value for one in comparisons]
+    for at, one in enumerate(adjust(comparisons)):
+        assert one.limit is not None
+        least = kernels.holm([one.limit.p_value if of == at else p for of, p in enumerate(raw)])[at]
+        assert one.limit.p_adjusted == pytest.approx(least)
+        assert one.limit.family == len(family)
+        assert one.limit.p_adjusted <= one.p_adjusted + 1e-12
+
+
+@pytest.mark.parametrize(("pairs", "family", "needed"), [(3, 1, 6), (5, 1, 6), (8, 20, 10), (2, 2, 7)])
+def test_the_pairs_needed_are_enough_and_one_fewer_is_not(pairs: int, family: int, needed: int) -> None:
+    limit = replace(find_limit(pairs, 100_000), family=family)
+    assert limit.count_pairs(0.05) == needed
+    assert family * find_limit(needed, 100_000).p_value < 0.05 <= family * find_limit(needed - 1, 100_000).p_value
+
+
+def test_three_identical_pairs_are_unresolvable_and_two_hundred_are_not() -> None:
+    few, many = compare_one([0.5] * 3, [0.5] * 3), compare_one([0.5] * 200, [0.5] * 200)
+    assert not few.is_resolvable(0.05)
+    assert many.is_resolvable(0.05)
+    assert many.p_value == 1.0

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import beta, binomtest, fisher_exact
 
 from rageval_spec.statistics.intervals import (
     bootstrap_interval,
+    find_exact_interval,
     find_p_of_excess,
     find_p_value,
-    find_wilson_interval,
     number_clusters,
 )
 
@@ -132,26 +132,37 @@ def test_p_values_of_what_never_differs_and_of_what_is_not_defined() -> None:
 
 
 def test_a_worked_example() -> None:
-    interval = find_wilson_interval(8, 10)
+    """By hand, of 8 of 10 at low = 0.4439: 45 p^8 (1-p)^2 + 10 p^9 (1-p) + p^10 = 0.025."""
+    interval = find_exact_interval(8, 10)
     assert interval is not None
-    # Agresti and Coull (1998): centre (8 + 1.9207) / 13.8415, half width 1.96 / 13.8415 * sqrt(8 * 2 / 10 + 0.9604).
-    assert interval.low == pytest.approx(0.4902, abs=5e-5)
-    assert interval.high == pytest.approx(0.9433, abs=5e-5)
-    assert (interval.method, interval.confidence) == ("wilson", 0.95)
+    low = interval.low
+    assert low == pytest.approx(0.4439, abs=5e-5)
+    assert 45 * low**8 * (1 - low) ** 2 + 10 * low**9 * (1 - low) + low**10 == pytest.approx(0.025, abs=1e-9)
+    assert (interval.method, interval.confidence) == ("clopper-pearson", 0.95)
 
 
 @given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
 def test_it_equals_scipys(total: int, data: st.DataObject, confidence: float) -> None:
     count = data.draw(st.integers(0, total))
-    interval = find_wilson_interval(count, total, confidence)
-    expected = binomtest(count, total).proportion_ci(confidence, method="wilson")
+    interval = find_exact_interval(count, total, confidence)
+    expected = binomtest(count, total).proportion_ci(confidence, method="exact")
     assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
     assert 0 <= interval.low <= count / total <= interval.high <= 1
 
 
+@given(st.floats(0.1, 400), st.floats(0, 1))
+def test_effective_numbers_need_not_be_whole(total: float, share: float) -> None:
+    interval = find_exact_interval(share * total, total)
+    count = share * total
+    low = beta.ppf(0.025, count, total - count + 1) if count > 0 else 0.0
+    high = beta.ppf(0.975, count + 1, total - count) if total > count else 1.0
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
+
+
 def test_nothing_has_no_interval() -> None:
-    assert find_wilson_interval(0, 0) is None
+    assert find_exact_interval(0, 0) is None
 
 
 @given(st.data())

@@ -293,7 +293,7 @@ def test_an_interval_of_clusters_is_that_of_drawing_whole_clusters() -> None:
     low, high = np.quantile(sums[draws].sum(axis=1) / sizes[draws].sum(axis=1), (0.025, 0.975))
     found = summarize([*values], clustered_design([*members])).interval
     assert found is not None
-    assert found.method == "design-bootstrap-bca"
+    assert found.method == "bootstrap-bca-t of clusters"
     # Student's t, and the factor n / (n - 1) in the variance, widen it by less than two hundredths.
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.06 * (high - low))
     assert found.high - found.low > high - low
@@ -443,7 +443,7 @@ def test_a_slice_that_is_worse_in_every_cluster_is_found() -> None:
     designs = {"golden": clustered_design([at // 8 for at in range(200)])}
     [gap] = find_gaps(one(values), members, METRICS, statistics, designs=designs)
     assert gap.difference == pytest.approx(np.mean(np.array(values)[hard]) - np.mean(np.array(values)[~hard]))
-    assert gap.interval is not None and gap.interval.method == "mover of design-bootstrap-bca"
+    assert gap.interval is not None and gap.interval.method == "mover of bootstrap-bca-t of clusters"
     assert gap.interval.low < gap.difference < gap.interval.high < 0
 
 

@@ -14,14 +14,23 @@ from itertools import combinations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from rageval_spec import kernels
+from rageval_spec import kernels, registry
 from rageval_spec.api.ranking_inputs import Judgements, Run, measure_name, measure_text, read_form
 from rageval_spec.errors import NothingScoredError, UsageError
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, check_choice, check_whole
+from rageval_spec.statistics.intervals import Resampling
+from rageval_spec.statistics.mean_intervals import (
+    MeanValues,
+    ValueRange,
+    find_difference_range,
+    find_mean_intervals,
+    find_range,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.outcomes import Interval
     from rageval_spec.kernels import Floats
 
 
@@ -219,7 +228,8 @@ class PairedComparison:
 
     Attributes:
         difference: the mean of `second - first`; for `gm_map`, of the logarithms.
-        low, high: the ends of the BCa bootstrap interval of the difference; None for fewer than two queries.
+        low, high: the ends of the interval of the difference (docs/intervals.md); None for fewer than two queries, and
+            for equal differences of a measure without a highest value.
         p_value: the two-sided p-value of the test; None if it is undefined (for the t-test, with equal differences
             other than 0).
         p_adjusted: the p-value after Holm's correction over all comparisons of the call.
@@ -308,9 +318,16 @@ def compare(
     others = [system for system in runs if system != baseline]
     pairs = list(combinations(runs, 2)) if baseline is None else [(baseline, other) for other in others]
     cells = [(measure, first, second) for first, second in pairs for measure in names]
-    differences = [_differences(tables[first], tables[second], *cell) for cell in cells for _, first, second in [cell]]
+    paired = [_pair(tables[first], tables[second], *cell) for cell in cells for _, first, second in [cell]]
+    differences = [pairs[1] - pairs[0] for pairs in paired]
     p_values = _test(differences, test, permutations=permutations, seed=seed, confidence=confidence)
-    intervals = kernels.bootstrap_means(differences, resamples=resamples, confidence=confidence, seed=seed)
+    intervals = find_mean_intervals(
+        [
+            MeanValues(difference, _find_range(measure, pairs))
+            for (measure, _, _), difference, pairs in zip(cells, differences, paired, strict=True)
+        ],
+        Resampling(confidence, resamples, permutations, seed),
+    )
     adjusted = iter(kernels.holm([p for p in p_values if p is not None]))
     compared = tuple(
         _summarize(cell, difference, interval, p, None if p is None else next(adjusted), confidence)
@@ -332,13 +349,23 @@ def _check(runs: Mapping[str, Run], measures: Sequence[str], baseline: str | Non
         raise UsageError(f"{', '.join(counts)}: counts have no mean to compare")
 
 
-def _differences(
+def _find_range(measure: str, pairs: Floats) -> ValueRange | None:
+    """The lowest and the highest possible difference of a measure's values, in so far as the measure says."""
+    word = kernels.parse_measure(measure).name
+    info = registry.load("metrics", word).info if word in registry.words("metrics") else None
+    statistics = {known.name: known.statistic for known in kernels.measure_words()}
+    bounds = None if info is None else info.bounds
+    return find_difference_range(find_range(bounds, statistics[word], pairs.ravel().tolist()))
+
+
+def _pair(
     first: Mapping[str, Mapping[str, float]],
     second: Mapping[str, Mapping[str, float]],
     measure: str,
     first_name: str,
     second_name: str,
 ) -> Floats:
+    """The values of both systems on the queries that both have, shape (2, queries)."""
     import numpy as np
 
     shared = [query for query in first if query in second]
@@ -349,7 +376,7 @@ def _differences(
         values = [pair for pair in values if all(pair)]
     if not values:
         raise UsageError(f"{measure}: no query has a rank in both {first_name} and {second_name}")
-    return np.array([of_second - of_first for of_first, of_second in values])
+    return np.array(values).T
 
 
 def _is_rank(measure: str) -> bool:
@@ -370,7 +397,7 @@ def _test(
 def _summarize(
     cell: tuple[str, str, str],
     difference: Floats,
-    interval: kernels.IntervalEnds | None,
+    interval: Interval | None,
     p_value: float | None,
     p_adjusted: float | None,
     confidence: float,

@@ -56,7 +56,8 @@ class Measuring:
     def measure(self, name: Name, statistic: Statistic) -> CalibrationMeasure:
         """The number that a function of weights gives, with its interval.
 
-        A perfect value has no interval: the resamples all have it, which does not make it certain.
+        A perfect value has no interval: the resamples all have it, which does not make it certain. Nor has a bias that
+        is the same for every item.
         """
         import numpy as np
 
@@ -67,7 +68,7 @@ class Measuring:
         interval = bootstrap_interval(
             statistic, rows, clusters=self.questions, resamples=self.resamples, seed=self.seed
         )
-        if interval is not None and interval.low == interval.high and name != "bias" and abs(value) in (0.0, 1.0):
+        if interval is not None and interval.low == interval.high:
             return CalibrationMeasure(name, value, None, "not known: without a mistake, no resample has one")
         return CalibrationMeasure(name, value, interval)
 

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import SUPPORTED_FROM
-from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_exact_interval, find_p_of_signs, find_t, number_clusters
+from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
+from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.regression import find_p_value
+from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.outcomes import Interval
+
     Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
-METHOD = "t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,8 @@ def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, 
         return mean, None, 1.0
     sums = np.bincount(members, differences - mean)
     error = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / len(differences)
+    values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(clusters))
+    interval = find_mean_interval(values, Resampling())
     if error == 0:
-        return mean, Interval(mean, mean, 0.95, METHOD), 1.0 if mean == 0 else 0.0
-    half = find_t(0.975, groups - 1) * error
-    return mean, Interval(mean - half, mean + half, 0.95, METHOD), find_p_value(abs(mean) / error, groups - 1)
+        return mean, interval, 1.0 if mean == 0 else 0.0
+    return mean, interval, find_p_value(abs(mean) / error, groups - 1)

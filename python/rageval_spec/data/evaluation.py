@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -87,6 +88,35 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class PairLimit:
+    """The least that a paired test can come to, whatever its values are.
+
+    Attributes:
+        pairs: the pairs that the test exchanges: questions, or clusters of them. With `n` pairs, 2 of 2**n exchanges
+            are as extreme as possible.
+        p_value: the smallest possible p-value: with these pairs, or with this many permutations.
+        p_adjusted: the smallest possible `p_adjusted`, beside the other p-values of the family.
+        family: the number of comparisons in the family.
+    """
+
+    pairs: int
+    p_value: float
+    p_adjusted: float
+    family: int = 1
+
+    def count_pairs(self, alpha: float) -> int:
+        """The fewest pairs with which a difference can be significant in this family."""
+        count = 1
+        while self.family * 2.0 ** (1 - count) >= alpha:
+            count += 1
+        return count
+
+    def count_permutations(self, alpha: float) -> int:
+        """The fewest permutations with which a difference can be significant in this family."""
+        return math.floor(self.family / alpha)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A paired test of `system` against `baseline` on the queries for which both have a value.
 
@@ -97,6 +127,7 @@ class Comparison:
     baseline's number on the queries that are compared; None in results of earlier versions. `design` is what clusters
     and weights mean for the difference; None without them. If the metric has people's labels, `difference` is corrected
     by them (see `correction`), `p_value` comes from the same estimate, and wins and losses are still the judge's.
+    `limit` is the least that the test can come to; None for tests without one, and in results of earlier versions.
     """
 
     dataset: str
@@ -115,6 +146,11 @@ class Comparison:
     baseline_mean: float | None = None
     design: CellDesign | None = None
     correction: Correction | None = None
+    limit: PairLimit | None = None
+
+    def is_resolvable(self, alpha: float) -> bool:
+        """Whether the test could find a difference at the level `alpha`: it has enough pairs for its family."""
+        return self.limit is None or self.limit.p_adjusted < alpha
 
     @property
     def pair(self) -> tuple[str, str | None, str, frozenset[str]]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins", "taken_over", "versions",
+    "origins", "taken_over", "versions", "limit",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})

@@ -11,7 +11,14 @@ from rageval_spec import wording
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
-from rageval_spec.drawing.legend import NOT_COMPARABLE, describe_bands, describe_legend, name_band, significance_mark
+from rageval_spec.drawing.legend import (
+    NOT_COMPARABLE,
+    SIGNIFICANCE,
+    describe_bands,
+    describe_legend,
+    name_band,
+    significance_mark,
+)
 from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
 from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first, worst_outcome
 
@@ -215,13 +222,18 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
         [
             *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
             _describe_difference(c, digits).replace("[", "\\["),
-            escape(wording.format_probability(c.p_adjusted)),
+            escape(_describe_p(c)),
             str(c.queries),
             f"{c.wins} / {c.losses}",
         ]
         for c in comparisons
     ]
     return format_table(header, rows)
+
+
+def _describe_p(one: Comparison) -> str:
+    is_resolvable = one.is_resolvable(SIGNIFICANCE)
+    return wording.format_probability(one.p_adjusted) if is_resolvable else wording.UNRESOLVABLE
 
 
 def _describe_difference(one: Comparison, digits: int) -> str:

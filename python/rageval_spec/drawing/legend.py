@@ -16,7 +16,9 @@ from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentil
 from rageval_spec.statistics.sequential_analysis import BETTING
 from rageval_spec.wording import (
     ADJUSTED,
+    UNRESOLVABLE,
     count_noun,
+    describe_limit,
     format_interval,
     format_number,
     format_percent,
@@ -36,26 +38,30 @@ SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""
 HIGHER, LOWER = "▲", "▼"
 NOT_COMPARABLE = "≠"
+UNRESOLVED = "∅"
 
 
 def significance_mark(comparison: Comparison | None) -> str:
     """▲ or ▼ if the system's values are significantly higher or lower than the baseline's, else "".
 
-    ≠ if the two are not comparable, so that a difference says nothing about the system.
+    ≠ if the two are not comparable, so that a difference says nothing about the system. ∅ if the test could not find
+    any difference.
     """
     if comparison is not None and not comparison.is_comparable:
         return NOT_COMPARABLE
+    if comparison is not None and not comparison.is_resolvable(SIGNIFICANCE):
+        return UNRESOLVED
     if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
         return ""
     return HIGHER if comparison.difference > 0 else LOWER
 
 
 def is_improvement(comparison: Comparison, evaluation: Evaluation) -> bool | None:
-    """Whether the system is better than the baseline; None if they are equal or not comparable.
+    """Whether the system is better than the baseline; None if they are equal, not comparable or unresolvable.
 
     Fewer seconds are better.
     """
-    if comparison.difference == 0 or not comparison.is_comparable:
+    if comparison.difference == 0 or significance_mark(comparison) in (NOT_COMPARABLE, UNRESOLVED):
         return None
     return (comparison.difference < 0) == (comparison.metric in evaluation.lower_is_better)
 
@@ -94,24 +100,36 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
         lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning says what changed"))
+    lines += describe_unresolved([*comparisons, *gated])
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
     return lines + [("ties", sentence) for sentence in describe_ties(evaluation, dataset)]
 
 
+_MOST_LIMITS = 3
+
+
+def describe_unresolved(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
+    """A line on the comparisons that could not find a difference, and what they lack; none without such."""
+    lacking = [one for one in comparisons if significance_mark(one) == UNRESOLVED]
+    told = [*dict.fromkeys(describe_limit(one, SIGNIFICANCE) for one in lacking)]
+    more = [f"and {len(told) - _MOST_LIMITS} more"] if len(told) > _MOST_LIMITS else []
+    return [(UNRESOLVED, f"{UNRESOLVABLE}: {'; '.join([*told[:_MOST_LIMITS], *more])}")] if told else []
+
+
 def _describe_intervals(means: Sequence[Aggregate], asked: AskedQuestions | None) -> str:
-    """`95% bootstrap interval`; of several kinds, the second has its metrics: `...; for latency a 95% ...`."""
+    """`95% confidence interval`; of several kinds, the second has its metrics: `...; for latency a 95% ...`."""
     metrics: dict[str, dict[str, None]] = {}
     for one in means:
         if one.interval is not None:
-            kind = f"{format_percent(one.interval.confidence)} bootstrap interval"
+            kind = f"{format_percent(one.interval.confidence)} confidence interval"
             if one.interval.method == BETTING:
                 kind = f"{format_percent(one.interval.confidence)} confidence sequence"
                 if asked is not None:
                     kind += f" of the mean over all {asked.total:,} questions, {asked.asked:,} of them asked"
             if one.design is not None and one.design.clusters is not None:
-                kind = f"{format_percent(one.interval.confidence)} bootstrap interval of whole clusters"
+                kind = f"{format_percent(one.interval.confidence)} confidence interval of whole clusters"
             if one.correction is not None:
                 kind = f"{format_percent(one.interval.confidence)} interval of what people would say"
             metrics.setdefault(kind, {})[one.metric] = None

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.statistics import TTest as TTest
     from rageval_spec.kernels.statistics import bootstrap_mean as bootstrap_mean
     from rageval_spec.kernels.statistics import bootstrap_means as bootstrap_means
+    from rageval_spec.kernels.statistics import bound_means as bound_means
     from rageval_spec.kernels.statistics import holm as holm
     from rageval_spec.kernels.statistics import permutation_test_paired as permutation_test_paired
     from rageval_spec.kernels.statistics import permutation_test_unpaired as permutation_test_unpaired
@@ -70,7 +71,7 @@ _NAMES = {
     "sentences": ("WordShare", "names", "split_sentences", "word_support"),
     "statistics": (
         *("IntervalEnds", "IntervalMethod", "PermutationTest", "TTest"),
-        *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired"),
+        *("bootstrap_mean", "bootstrap_means", "bound_means", "holm", "permutation_test_paired"),
         *("permutation_test_unpaired", "t_test_paired"),
     ),
     "vectors": ("Neighbours", "SimilarityMetric", "Vectors", "cosine_matrix", "cosine_rows", "top_k"),

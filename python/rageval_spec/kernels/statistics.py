@@ -1,4 +1,4 @@
-"""Bootstrap intervals of means, paired tests, and Holm's correction."""
+"""Intervals of means, paired tests, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -111,6 +111,42 @@ def _bootstrap(
         samples, check_count("resamples", resamples), confidence, check_seed(seed), method, check_threads(threads)
     )
     return [None if ends is None else IntervalEnds(*ends) for ends in intervals]
+
+
+def bound_means(
+    samples: Sequence[Numbers] | Floats,
+    bounds: Sequence[tuple[float, float]],
+    *,
+    counts: Sequence[Numbers | None] | None = None,
+    confidence: float = 0.95,
+    threads: int | None = None,
+) -> list[IntervalEnds]:
+    """Return a confidence interval of the mean that each of `samples` was drawn from, for values with known bounds.
+
+    The ends are quantiles of a random mean of the values, each of shape (n,), and of one more value, the bound on that
+    side; the weights are uniformly distributed (Gaffke 2005). For values that are only the bounds themselves, this is
+    Clopper and Pearson's exact interval (1934). No random numbers are drawn. Values may lie outside the bounds, which
+    then only say where the further value is.
+
+    Args:
+        samples: the values of each mean.
+        bounds: the lowest and the highest possible value, for each sample.
+        counts: how often each value of a sample was seen, above 0 and not necessarily whole; None for once.
+        confidence: the level, in (0, 1).
+        threads: the number of threads; it never changes a number.
+
+    Raises:
+        ValueError: a sample is empty, a number is NaN or infinite, or a setting is out of range.
+    """
+    weights = [None] * len(samples) if counts is None else counts
+    found = _core.bound_means(
+        as_vectors("sample", samples),
+        [None if one is None else as_vector("counts", one) for one in weights],
+        list(bounds),
+        confidence,
+        check_threads(threads),
+    )
+    return [IntervalEnds(*ends) for ends in found]
 
 
 def permutation_test_paired(

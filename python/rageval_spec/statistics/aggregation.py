@@ -20,31 +20,37 @@ from __future__ import annotations
 import math
 import operator
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
-from rageval_spec.data.evaluation import Aggregate, Comparison, TieRange
+from rageval_spec.data.evaluation import Aggregate, Comparison, PairLimit, TieRange
 from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
 from rageval_spec.statistics import percentiles, weighted_clusters
+from rageval_spec.statistics.mean_intervals import (
+    MeanValues,
+    find_difference_range,
+    find_mean_intervals,
+    find_range,
+    list_bounds,
+)
 from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
     from rageval_spec.data.datasets import Design
     from rageval_spec.statistics.intervals import ResamplingSettings
 
 
 _MEANS = ("mean", "geometric mean")
-"""The statistics that get bootstrap intervals and are compared between systems."""
-_METHOD = "bootstrap-bca"
+"""The statistics whose intervals are those of means, and that are compared between systems."""
 _TIES = ("tie_low", "tie_high")
 """The columns with the values that the worst and the best order of ties give."""
 
@@ -67,9 +73,9 @@ def aggregate(
     """One aggregate for each dataset, system and metric of `values`, in the order of the table.
 
     Only values with the status "scored" count. Those of ranking measures are added in the order of their query ids, so
-    a mean equals trec_eval's to the last digit; other means are rounded once. Means have BCa bootstrap intervals (for a
-    geometric mean, of the logarithms), if at least two queries were scored. The ends of a percentile's interval are two
-    of the values; it needs more queries. A sum has no interval.
+    a mean equals trec_eval's to the last digit; other means are rounded once. Means have the intervals of
+    `mean_intervals` (for a geometric mean, of the logarithms), if at least two queries were scored. The ends of a
+    percentile's interval are two of the values; it needs more queries. A sum has no interval.
 
     Args:
         values: the columns of `tables.VALUES`. If `tie_low` and `tie_high` are present and not null, the aggregate
@@ -114,10 +120,14 @@ class _Column:
         self.placed = None
         if design is not None and self.statistic != "sum":
             layout = weighted_clusters.lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
-            self.placed = weighted_clusters.Placed(
-                self.numbers, layout, self.statistic, getattr(metric, "bounds", None)
-            )
+            self.placed = weighted_clusters.Placed(self.numbers, layout, self.statistic)
+        self.bounds = list_bounds(metric)
         self._ties = self._find_ties(scored)
+
+    def list_means(self) -> MeanValues:
+        """The values that the interval of the mean is of."""
+        layout = None if self.placed is None else self.placed.layout
+        return MeanValues(self.numbers, find_range(self.bounds, self.statistic, self.numbers), layout)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
         mean = plain = self._summarize_plain(self.numbers) if len(self.numbers) else None
@@ -166,12 +176,12 @@ def _list_numbers(column: pl.Series) -> array[float]:
 def _intervals(
     columns: Sequence[_Column], statistics: ResamplingSettings, threads: int | None
 ) -> list[Interval | None]:
-    resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
-    means = [column for column, wanted in zip(columns, resampled, strict=True) if wanted]
-    ends = iter(_bootstrap([(one.numbers, one.placed) for one in means], statistics, threads))
+    are_means = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
+    means = [column.list_means() for column, is_mean in zip(columns, are_means, strict=True) if is_mean]
+    found = iter(find_mean_intervals(means, statistics, threads))
     intervals = [
-        next(ends) if wanted else _percentile_interval(column, statistics.confidence)
-        for column, wanted in zip(columns, resampled, strict=True)
+        next(found) if is_mean else _percentile_interval(column, statistics.confidence)
+        for column, is_mean in zip(columns, are_means, strict=True)
     ]
     return [
         replace(interval, low=math.exp(interval.low), high=math.exp(interval.high))
@@ -181,18 +191,6 @@ def _intervals(
     ]
 
 
-def _bootstrap(
-    series: Sequence[tuple[array[float], weighted_clusters.Placed | None]],
-    statistics: ResamplingSettings,
-    threads: int | None,
-) -> Iterator[Interval | None]:
-    """The interval of each mean, of whole clusters where there is a design."""
-    plain = iter(bootstrap([numbers for numbers, placed in series if placed is None], statistics, threads))
-    in_design = [placed for _, placed in series if placed is not None]
-    of_design = iter(weighted_clusters.find_intervals(in_design, statistics, threads))
-    return (next(plain if placed is None else of_design) for _, placed in series)
-
-
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     """The interval of a percentile; None for other statistics, and if there are too few values."""
     if column.placed is not None:
@@ -200,21 +198,6 @@ def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     percent = percentiles.read_percentile(column.statistic)
     ends = None if percent is None else percentiles.find_percentile_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.ORDER_STATISTICS)
-
-
-def bootstrap(
-    samples: Sequence[array[float] | NDArray[np.float64]], statistics: ResamplingSettings, threads: int | None
-) -> list[Interval | None]:
-    """The interval of the mean of each sample; None for a single value."""
-    ends = kernels.bootstrap_means(
-        samples,
-        resamples=statistics.resamples,
-        confidence=statistics.confidence,
-        seed=statistics.seed,
-        method="bca",
-        threads=threads,
-    )
-    return [pair and Interval(pair.low, pair.high, statistics.confidence, _METHOD) for pair in ends]
 
 
 def compare_systems(
@@ -346,7 +329,7 @@ def _test(
             threads=threads,
         )
     )
-    intervals = iter(_bootstrap([(pair.differences, pair.placed) for pair in means], statistics, threads))
+    intervals = iter(find_mean_intervals([pair.list_means() for pair in means], statistics, threads))
     for pair in pairs:
         if pair.percent is None:
             p_value, interval = next(tests).p_value, next(intervals)
@@ -370,6 +353,7 @@ def _test(
             losses=losses,
             baseline_mean=pair.summarize(pair.base),
             design=None if pair.placed is None else pair.placed.describe(pair.plain_difference()),
+            limit=find_limit(pair.parts, statistics.permutations),
         )
 
 
@@ -395,6 +379,11 @@ class ValuePairs:
     def differences(self) -> array[float]:
         return array("d", map(operator.sub, self.values, self.base))
 
+    def list_means(self) -> MeanValues:
+        """The differences, as the values that the interval of their mean is of."""
+        bounds = find_range(list_bounds(self.metric), self.metric.statistic, self.values, self.base)
+        return MeanValues(self.differences, find_difference_range(bounds), self.layout)
+
     @property
     def is_geometric(self) -> bool:
         return self.metric.statistic == "geometric mean"
@@ -403,6 +392,11 @@ class ValuePairs:
     def percent(self) -> int | None:
         """The percentile that is compared; None for a mean."""
         return percentiles.read_percentile(self.metric.statistic)
+
+    @property
+    def parts(self) -> int:
+        """How many pairs the test exchanges: questions, or clusters of them."""
+        return len(self.values) if self.layout is None else self.layout.clusters
 
     @property
     def placed(self) -> weighted_clusters.Placed | None:
@@ -443,14 +437,45 @@ _Pair: TypeAlias = tuple[str, str | None, str, frozenset[str]]
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons, with `p_adjusted` from Holm's correction over all of them on one dataset."""
+    """The comparisons, with `p_adjusted` from Holm's correction over all of them on one dataset, and with its limit."""
     adjusted = list(comparisons)
     for dataset in {comparison.dataset for comparison in comparisons}:
         family = [index for index, comparison in enumerate(comparisons) if comparison.dataset == dataset]
-        p_values = kernels.holm([comparisons[index].p_value for index in family])
-        for index, p_value in zip(family, p_values, strict=True):
-            adjusted[index] = replace(comparisons[index], p_adjusted=p_value)
+        raw = [comparisons[index].p_value for index in family]
+        least = _LeastAdjusted(raw)
+        for index, p_value in zip(family, kernels.holm(raw), strict=True):
+            limit = comparisons[index].limit
+            limit = limit and replace(limit, p_adjusted=least.find(limit.p_value), family=len(family))
+            adjusted[index] = replace(comparisons[index], p_adjusted=p_value, limit=limit)
     return tuple(adjusted)
+
+
+class _LeastAdjusted:
+    """What Holm's correction makes of a p-value of a family, if that were smaller and all others as they are."""
+
+    def __init__(self, p_values: Sequence[float]) -> None:
+        self._ordered = sorted(p_values)
+        steps = ((len(p_values) - place) * p_value for place, p_value in enumerate(self._ordered))
+        self._reached = list(accumulate(steps, max))
+
+    def find(self, p_value: float) -> float:
+        """The adjusted p-value, of a p-value that is at most what the family has in its place."""
+        before = bisect_left(self._ordered, p_value)
+        reached = self._reached[before - 1] if before else 0.0
+        return min(1.0, max(reached, (len(self._ordered) - before) * p_value))
+
+
+def find_limit(pairs: int, permutations: int) -> PairLimit:
+    """The smallest p-value that a permutation test of so many pairs can have, alone in its family.
+
+    All exchanges of the pairs are tried if there are not more than `permutations`; else as many at random.
+    """
+    least = 2.0 ** (1 - pairs) if pairs < _MOST_DOUBLINGS and 2**pairs <= permutations else 1 / (1 + permutations)
+    return PairLimit(pairs, min(1.0, least), min(1.0, least))
+
+
+_MOST_DOUBLINGS = 64
+"""With so many pairs, no number of permutations tries all exchanges."""
 
 
 def share_highest(families: Mapping[str, Sequence[Comparison]]) -> dict[str, tuple[Comparison, ...]]:
@@ -459,9 +484,7 @@ def share_highest(families: Mapping[str, Sequence[Comparison]]) -> dict[str, tup
     Gates on two baselines can ask for the same pair of systems, each from its own side.
     """
     highest = _find_highest(one for family in families.values() for one in family)
-    return {
-        name: tuple(replace(one, p_adjusted=highest[one.pair]) for one in family) for name, family in families.items()
-    }
+    return {name: tuple(_take(one, highest[one.pair]) for one in family) for name, family in families.items()}
 
 
 def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tuple[Comparison, ...]:
@@ -473,16 +496,20 @@ def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tu
     known = _find_highest(gated)
     rest = iter(adjust([comparison for comparison in table if comparison.pair not in known]))
     return tuple(
-        replace(comparison, p_adjusted=known[comparison.pair]) if comparison.pair in known else next(rest)
-        for comparison in table
+        _take(comparison, known[comparison.pair]) if comparison.pair in known else next(rest) for comparison in table
     )
 
 
-def _find_highest(comparisons: Iterable[Comparison]) -> dict[_Pair, float]:
-    highest: dict[_Pair, float] = {}
+def _take(one: Comparison, known: Comparison) -> Comparison:
+    """A comparison with the adjusted p-value that the same one has elsewhere."""
+    return replace(one, p_adjusted=known.p_adjusted, limit=known.limit)
+
+
+def _find_highest(comparisons: Iterable[Comparison]) -> dict[_Pair, Comparison]:
+    highest: dict[_Pair, Comparison] = {}
     for comparison in comparisons:
         pair = comparison.pair
-        highest[pair] = max(comparison.p_adjusted, highest.get(pair, 0.0))
+        highest[pair] = max(highest.get(pair, comparison), comparison, key=lambda one: one.p_adjusted)
     return highest
 
 

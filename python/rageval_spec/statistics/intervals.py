@@ -7,11 +7,13 @@ matrix of such rows and returns a number for each, so that thousands of resample
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 
 if TYPE_CHECKING:
@@ -54,6 +56,15 @@ class ResamplingSettings(Protocol):
     @property
     def seed(self) -> int:
         """The seed for all resampling. Equal seeds give equal results."""
+
+
+class Resampling(NamedTuple):
+    """The settings where there is no spec."""
+
+    confidence: float = 0.95
+    resamples: int = 10_000
+    permutations: int = 10_000
+    seed: int = 42
 
 
 def bootstrap_interval(
@@ -206,26 +217,8 @@ def _correct_ends(value: float, drawn: Floats, left_out: Floats, confidence: flo
     return min(first, last), max(first, last)
 
 
-WILSON = "wilson"
 EXACT = "clopper-pearson"
-"""The values of `Interval.method` for proportions."""
-
-
-def find_wilson_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
-    """Wilson's score interval (1927) of the proportion `count / total`; None if `total` is 0.
-
-    It stays within [0, 1], and covers its confidence on average also for few queries and for proportions near 0 or 1,
-    where the interval of the normal approximation does not. The numbers can be effective ones, which are not whole.
-    """
-    if total == 0:
-        return None
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    share, spread = count / total, z * z / total
-    centre = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(share * (1 - share) / total + spread / (4 * total))
-    low = 0.0 if count == 0 else max(0.0, centre - half)
-    high = 1.0 if count == total else min(1.0, centre + half)
-    return Interval(low, high, confidence, WILSON)
+"""The value of `Interval.method` for proportions."""
 
 
 def find_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
@@ -248,16 +241,19 @@ def _log_choose(among: int, chosen: int) -> float:
     return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
 
 
-def find_exact_interval(count: int, total: int, confidence: float = 0.95) -> Interval | None:
+def find_exact_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
     """The exact interval of Clopper and Pearson (1934) of the proportion `count / total`; None if `total` is 0.
 
-    It covers its confidence at least, whatever the proportion.
+    It covers its confidence at least, whatever the proportion. The numbers can be effective ones, which are not whole
+    (E. L. Korn, B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data", Survey Methodology 24, 1998).
     """
-    if total == 0:
+    if total <= 0:
         return None
-    one_sided = (1 + confidence) / 2
-    low = 0.0 if count == 0 else 1 - find_upper(total - count, total, one_sided)
-    return Interval(low, find_upper(count, total, one_sided), confidence, EXACT)
+    seen = [(value, number) for value, number in ((0.0, total - count), (1.0, count)) if number > 0]
+    values, counts = (array("d", of) for of in zip(*seen, strict=True))
+    (ends,) = kernels.bound_means([values], [(0.0, 1.0)], counts=[counts], confidence=confidence, threads=1)
+    return Interval(*ends, confidence, EXACT)
 
 
 def find_p_of_signs(count: int, total: int) -> float:

@@ -72,7 +72,9 @@ def bootstrap_difference(
 
     Pairs are drawn with replacement, both numbers of a pair together, and the ends are quantiles of the differences
     (the percentile bootstrap; Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). A percentile
-    near the end of few numbers hardly varies between resamples, so there is none if `find_ranks` needs more numbers.
+    near the end of few numbers hardly varies between resamples, so there is none if `find_ranks` needs more numbers. If
+    all resamples have the same difference, as those of equal pairs do, the interval comes from those of both
+    percentiles.
     """
     import numpy as np
 
@@ -88,7 +90,26 @@ def bootstrap_difference(
         drawn.append(first - second)
     tail = 50 * (1 - confidence)
     low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
-    return float(low), float(high)
+    if low < high:
+        return float(low), float(high)
+    sides = [(find_percentile(of, percent), find_percentile_interval(of, percent, confidence)) for of in pairs]
+    return subtract_ends(*sides)
+
+
+_Side: TypeAlias = tuple[float, tuple[float, float] | None]
+
+
+def subtract_ends(first: _Side, second: _Side) -> tuple[float, float] | None:
+    """The interval of the difference of two numbers, from each with its interval (MOVER); None if one has none.
+
+    G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008. It
+    is meant for independent numbers, and too wide for those that rise and fall together.
+    """
+    (one, of_one), (other, of_other) = first, second
+    if of_one is None or of_other is None:
+        return None
+    low = one - other - math.hypot(one - of_one[0], of_other[1] - other)
+    return low, one - other + math.hypot(of_one[1] - one, other - of_other[0])
 
 
 def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permutations: int, seed: int) -> float:

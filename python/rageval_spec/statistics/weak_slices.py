@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import SliceGap
-from rageval_spec.data.outcomes import CELL, Cell, Interval, split_cells
-from rageval_spec.statistics.aggregation import bootstrap, is_compared
+from rageval_spec.data.outcomes import CELL, Cell, split_cells
+from rageval_spec.statistics.aggregation import is_compared
+from rageval_spec.statistics.mean_intervals import (
+    MeanValues,
+    find_mean_intervals,
+    find_range,
+    list_bounds,
+    subtract_means,
+)
 from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
-from rageval_spec.statistics.weighted_clusters import Layout, Placed, contrast, find_intervals, lay_out
+from rageval_spec.statistics.weighted_clusters import Layout, Placed, contrast, lay_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +37,6 @@ LEAST_QUERIES = 5
 """Slices with fewer scored queries (or clusters of them), inside or outside, are not tested: they would only weaken the
 other tests."""
 MOST_PERMUTATIONS = 1_000_000
-METHOD = "mover of {}"
-"""The value of `Interval.method`, with that of the two intervals."""
 _SPARE = 4
 """How many times the least number of permutations that Holm's correction needs to reach `ALPHA` are used."""
 
@@ -54,9 +59,8 @@ def find_gaps(
     enough queries. Only metrics are tested that are means and have a better direction. Worst first means by the
     difference in standard deviations of all values.
 
-    The interval of a difference comes from the bootstrap intervals of both means, by the method MOVER (G. Y. Zou,
-    A. Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). A geometric
-    mean has none, and its test is on the logarithms.
+    The interval of a difference comes from the intervals of both means (see `subtract_means`). A geometric mean has
+    none, and its test is on the logarithms.
 
     Where `designs` has the dataset, the means are weighted, and the test flips the signs of what whole clusters
     contribute to the difference, if there were none between the slice and the rest.
@@ -248,8 +252,12 @@ def _describe(
         mean, rest = (one.summarize() or 0.0 for one in placed)
     interval = None
     if metric.statistic == "mean":
-        ends = bootstrap(pair, statistics, threads) if placed is None else find_intervals(placed, statistics, threads)
-        interval = _subtract(mean, ends[0], rest, ends[1])
+        bounds = find_range(list_bounds(metric), metric.statistic, *(numbers.tolist() for numbers in pair))
+        sides = [MeanValues(numbers, bounds) for numbers in pair]
+        if placed is not None:
+            sides = [MeanValues(one.values, bounds, one.layout) for one in placed]
+        of_mean, of_rest = find_mean_intervals(sides, statistics, threads)
+        interval = subtract_means(mean, of_mean, rest, of_rest)
     return SliceGap(
         dataset=test.cell.dataset,
         system=test.cell.system,
@@ -263,12 +271,3 @@ def _describe(
         p_adjusted=test.p_adjusted,
         queries=len(pair[0]),
     )
-
-
-def _subtract(mean: float, of_mean: Interval | None, rest: float, of_rest: Interval | None) -> Interval | None:
-    """The interval of `mean - rest`, from the intervals of both (MOVER)."""
-    if of_mean is None or of_rest is None:
-        return None
-    low = mean - rest - math.hypot(mean - of_mean.low, of_rest.high - rest)
-    high = mean - rest + math.hypot(of_mean.high - mean, rest - of_rest.low)
-    return Interval(low, high, of_mean.confidence, METHOD.format(of_mean.method))

@@ -9,17 +9,16 @@ that of the weighted, stratified and clustered mean, and the same kernels serve 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_t, find_wilson_interval, number_clusters
-from rageval_spec.statistics.percentiles import read_percentile, split_draws
+from rageval_spec.statistics.intervals import find_exact_interval, find_t, number_clusters
+from rageval_spec.statistics.percentiles import read_percentile, split_draws, subtract_ends
 
 if TYPE_CHECKING:
     from array import array
@@ -69,6 +68,11 @@ class Layout:
     def effective(self) -> float:
         """How many questions of equal weight are worth as much (Kish)."""
         return 1 / float((self.weights**2).sum()) if len(self.weights) else 0.0
+
+    @cached_property
+    def concentration(self) -> float:
+        """The weight of a cluster, averaged by weight: 1 / n for n clusters of equal weight, more for others."""
+        return float((add_up(self.members, self.weights, self.clusters) ** 2).sum())
 
     @cached_property
     def is_plain(self) -> bool:
@@ -170,6 +174,17 @@ class Layout:
         return mean - (mean - low) * factor, mean + (high - mean) * factor
 
 
+def lay_out_clusters(clusters: Sequence[Hashable]) -> Layout:
+    """The layout of rows that all count the same, with what each of them belongs to."""
+    import numpy as np
+
+    count = len(clusters)
+    members = number_clusters(clusters, count)
+    equal = np.full(count, 1 / max(count, 1))
+    one = np.zeros(count, dtype=np.int64)
+    return Layout(np.arange(count), equal, members, one, np.ones(1), 0.0, False, len(set(members.tolist())) < count)
+
+
 def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layout:
     """The layout of the `scored` questions, which stand for all that were `asked`.
 
@@ -232,24 +247,16 @@ def _weigh_strata(design: Design, query_ids: Sequence[str]) -> dict[int, float]:
     return weights
 
 
-DESIGN_BOOTSTRAP = "design-bootstrap-bca"
-"""The value of `Interval.method` for means."""
-PLAIN = "bootstrap-bca"
-"""Its value where, as in a slice of one kind of question, all count the same and on their own."""
 _MEANS = ("mean", "geometric mean")
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Values with the layout of their questions. For a geometric mean, the values are logarithms.
-
-    `bounds` are those of the metric's values: no interval of a mean passes them.
-    """
+    """Values with the layout of their questions. For a geometric mean, the values are logarithms."""
 
     values: array[float] | Floats
     layout: Layout
     statistic: str = "mean"
-    bounds: tuple[float, float | None] | None = None
 
     @property
     def is_mean(self) -> bool:
@@ -277,50 +284,8 @@ class Placed:
         )
 
 
-def find_intervals(
-    placed: Sequence[Placed], statistics: ResamplingSettings, threads: int | None
-) -> list[Interval | None]:
-    """The interval of each mean; None for fewer than two clusters. For a geometric mean, it is of the logarithms.
-
-    Whole clusters are drawn; see `layout`.
-    """
-    able = [one.layout.clusters > 1 for one in placed]
-    ends = iter(
-        kernels.bootstrap_means(
-            [_list_parts(one) for one, wanted in zip(placed, able, strict=True) if wanted],
-            resamples=statistics.resamples,
-            confidence=statistics.confidence,
-            seed=statistics.seed,
-            method="bca",
-            threads=threads,
-        )
-    )
-    return [
-        _widen(one, next(ends), statistics.confidence) if wanted else None
-        for one, wanted in zip(placed, able, strict=True)
-    ]
-
-
-def _list_parts(placed: Placed) -> Floats:
-    """What is resampled: the parts of clusters, or the values where all count the same on their own."""
-    layout = placed.layout
-    return layout.take(placed.values) if layout.is_plain else layout.split(placed.values)
-
-
-def _widen(placed: Placed, found: kernels.IntervalEnds | None, confidence: float) -> Interval | None:
-    if found is None:
-        return None
-    if placed.layout.is_plain:
-        return Interval(*found, confidence, PLAIN)
-    low, high = placed.layout.widen(*found, placed.layout.average(placed.values), confidence)
-    least, most = (None, None) if placed.bounds is None or placed.statistic != "mean" else placed.bounds
-    low = low if least is None else max(low, least)
-    high = high if most is None else min(high, most)
-    return Interval(low, high, confidence, DESIGN_BOOTSTRAP)
-
-
 def find_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, Interval | None]:
-    """The weighted share of hits (1 or 0 for each question), and Wilson's interval for the effective number of them.
+    """The weighted share of hits (1 or 0 for each question), and the exact interval for the effective number of them.
 
     The effective number is what the variance of the share says, and at most that of the questions. If there are only
     hits, or none, it is the number of clusters, or Kish's if that is smaller.
@@ -332,7 +297,7 @@ def find_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, 
     variance, effective = layout.find_variance(hits), min(layout.clusters, layout.effective)
     if 0 < share < 1 and variance > 0:
         effective = min(count, share * (1 - share) / variance)
-    return share, find_wilson_interval(share * effective, effective, confidence) if layout.clusters > 1 else None
+    return share, find_exact_interval(share * effective, effective, confidence) if layout.clusters > 1 else None
 
 
 def find_percentile_interval(placed: Placed, confidence: float) -> Interval | None:
@@ -469,7 +434,16 @@ def bootstrap_difference(
         drawn.append(first - second)
     tail = 50 * (1 - confidence)
     low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
-    return float(low), float(high)
+    if low < high:
+        return float(low), float(high)
+    sides = [
+        (
+            find_percentile(layout.take(of), percent, layout.weights),
+            find_weighted_interval(of, percent, layout, confidence),
+        )
+        for of in (numbers, base)
+    ]
+    return subtract_ends(*sides)
 
 
 def permute_difference(

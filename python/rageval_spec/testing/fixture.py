@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.testing.spec_collection import explain_gate
-from rageval_spec.wording import ADJUSTED, format_interval, format_p_value, tell_apart
+from rageval_spec.wording import ADJUSTED, UNRESOLVABLE, describe_limit, format_interval, format_p_value, tell_apart
 
 if TYPE_CHECKING:
     from rageval_spec.api.finished_evaluation import FinishedEvaluation
@@ -75,6 +76,9 @@ class Rageval:
         looked_at = [one for one in changes if not wanted or one.after.metric in wanted]
         unlike = [one for one in looked_at if one.comparison is not None and not one.comparison.is_comparable]
         worse = [one for one in looked_at if _is_regression(one, alpha, max_drop)]
+        for one in looked_at:
+            if max_drop is None and one.comparison is not None and not one.comparison.is_resolvable(alpha):
+                warnings.warn(_describe_unresolvable(one, name, alpha), stacklevel=2)
         if unlike or worse:
             told = [*(_refuse(one, name) for one in unlike), *(_describe(one, name) for one in worse)]
             raise AssertionError("\n".join(told))
@@ -110,6 +114,13 @@ def _is_regression(one: MetricChange, alpha: float, max_drop: float | None) -> b
         return is_significant
     drop, before = abs(one.difference), one.before
     return arithmetic.exceeds(drop, max_drop, terms=before.scored, scale=before.mean or 0.0)
+
+
+def _describe_unresolvable(one: MetricChange, name: str, alpha: float) -> str:
+    """That no drop of a metric could fail the test."""
+    assert one.comparison is not None, "only comparisons can be unresolvable"
+    told = f"{one.after.metric} of {one.after.system} on {one.after.dataset} against {name}"
+    return make_visible(f"{told} is {UNRESOLVABLE}: {describe_limit(one.comparison, alpha)}")
 
 
 def _refuse(one: MetricChange, name: str) -> str:

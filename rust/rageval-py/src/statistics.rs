@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod, PermutationTest};
+use rageval_core::statistics::{
+    self, Bootstrap, BoundedSample, Interval, IntervalMethod, PermutationTest,
+};
 
 use crate::errors::to_python;
 use crate::numbers::Numbers;
@@ -15,6 +17,7 @@ type TTestRow = (f64, Ends, Option<f64>, usize, Option<f64>, Option<f64>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bootstrap_means, m)?)?;
+    m.add_function(wrap_pyfunction!(bound_means, m)?)?;
     m.add_function(wrap_pyfunction!(permutation_test_paired, m)?)?;
     m.add_function(wrap_pyfunction!(permutation_test_unpaired, m)?)?;
     m.add_function(wrap_pyfunction!(t_test_paired, m)?)?;
@@ -49,6 +52,34 @@ fn bootstrap_means(
         .into_iter()
         .map(|interval| interval.map(ends))
         .collect())
+}
+
+#[pyfunction]
+#[pyo3(signature = (samples, counts, bounds, confidence, threads))]
+fn bound_means(
+    py: Python<'_>,
+    samples: Vec<Numbers>,
+    counts: Vec<Option<Numbers>>,
+    bounds: Vec<Ends>,
+    confidence: f64,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Vec<Ends>> {
+    if counts.len() != samples.len() || bounds.len() != samples.len() {
+        return Err(PyValueError::new_err(
+            "there must be as many counts and bounds as samples",
+        ));
+    }
+    let samples: Vec<_> = (samples.iter().zip(&counts).zip(&bounds))
+        .map(|((values, counts), &bounds)| BoundedSample {
+            values: values.as_ref(),
+            counts: counts.as_ref().map(AsRef::as_ref),
+            bounds,
+        })
+        .collect();
+    let intervals = py
+        .detach(|| statistics::bound_means(&samples, confidence, threads))
+        .map_err(|error| to_python(py, error))?;
+    Ok(intervals.into_iter().map(ends).collect())
 }
 
 #[pyfunction]

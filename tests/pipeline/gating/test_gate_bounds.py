@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.arithmetic import reaches
 from rageval_spec.data.bands import make_scale
+from rageval_spec.data.evaluation import PairLimit
 from rageval_spec.data.outcomes import BaselineChange, Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more, decide
 from rageval_spec.pipeline.gating.gate_outcomes import check_gates
@@ -586,3 +587,73 @@ def test_the_promised_number_of_queries_decides() -> None:
     assert decide(first, bound, below_is_bad=True, miss="fail") == "inconclusive"
     assert more is not None
     assert decide(estimate(50 + 2 * more), bound, below_is_bad=True, miss="fail") == "pass"
+
+
+@pytest.mark.parametrize(
+    ("queries", "bound", "fewest", "most"), [(5, 0.95, 60, 75), (2, 0.9, 30, 36), (40, 0.95, 30, 36)]
+)
+def test_advice_for_answers_that_are_all_right_counts_those_that_would_do(
+    queries: int, bound: float, fewest: int, most: int
+) -> None:
+    """By hand: 0.025 ** (1 / 72) is 0.950, so 72 right answers of 72 clear a minimum of 0.95."""
+    low = 0.025 ** (1 / queries)
+    more = count_more(GateEstimate(1.0, low, 1.0, queries, range=(0.0, 1.0), parts=queries), bound)
+    assert more is not None
+    assert fewest <= more <= most
+    decided = GateEstimate(1.0, 0.025 ** (1 / (queries + more)), 1.0, queries + more)
+    assert decide(decided, bound, below_is_bad=True, miss="fail") == "pass"
+
+
+def test_advice_counts_questions_of_clusters() -> None:
+    """Four clusters of ten questions each: 72 clusters would decide, which are 720 questions."""
+    estimate = GateEstimate(1.0, 0.025 ** (1 / 4), 1.0, 40, range=(0.0, 1.0), parts=4)
+    more = count_more(estimate, 0.95)
+    assert more is not None
+    assert 670 <= more <= 690
+
+
+UNRESOLVABLE = {"baseline": "main", "max_drop": 0.02, "alpha": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("limit", "lack"),
+    [
+        (PairLimit(4, 0.125, 0.125), "4 pairs cannot show a difference (p < 0.05); that takes at least 6"),
+        (PairLimit(1, 1.0, 1.0), "1 pair cannot show a difference (p < 0.05); that takes at least 6"),
+        (
+            PairLimit(8, 2 / 256, 20 * 2 / 256, 20),
+            "8 pairs cannot show a difference (p < 0.05 among 20 comparisons); that takes at least 10",
+        ),
+        (
+            PairLimit(40, 1 / 101, 10 / 101, 10),
+            "the spec's permutations cannot show a difference (p < 0.05 among 10 comparisons); that takes at least "
+            "200, under 'statistics'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("difference", [-0.5, 0.0, 0.1])
+def test_a_drop_that_no_test_could_find_is_inconclusive(limit: PairLimit, lack: str, difference: float) -> None:
+    found = check(UNRESOLVABLE, against=replace(comparison(difference), limit=limit))
+    assert (found.outcome, found.counts_as) == ("inconclusive", "warn")
+    assert f"unresolvable: {lack}" in found.reason
+
+
+def test_an_unresolvable_drop_can_be_made_to_fail_or_pass() -> None:
+    against = replace(comparison(-0.5), limit=PairLimit(4, 0.125, 0.125))
+    for counts_as in ("fail", "pass"):
+        assert check(UNRESOLVABLE | {"on_inconclusive": counts_as}, against=against).counted == counts_as
+
+
+def test_enough_pairs_and_a_gate_without_a_test_decide() -> None:
+    found = replace(comparison(-0.5), limit=PairLimit(6, 2 / 64, 2 / 64))
+    assert check(UNRESOLVABLE, against=found).outcome in ("warn", "fail")
+    few = replace(comparison(-0.5), limit=PairLimit(4, 0.125, 0.125))
+    assert check({"baseline": "main", "max_drop": 0.02}, against=few).outcome == "fail"
+
+
+@pytest.mark.parametrize("gate", [{"decide": "certain"}, {"on": "upper"}])
+def test_equal_values_without_a_highest_one_are_inconclusive(gate: dict[str, Any]) -> None:
+    free = cell(0.002, metric="cost", interval=None, scored=40, total=40)
+    found = check({"metric": "cost", "max": 0.1, **gate}, free)
+    assert found.outcome == "inconclusive"
+    assert "all values are equal, and cost has no highest value" in found.reason

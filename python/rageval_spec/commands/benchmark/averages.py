@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,25 +10,20 @@ from typing import TYPE_CHECKING
 from rageval_spec import kernels, registry, runner
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import Cell, Interval, split_cells
+from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.execution.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.spec import Spec
+from rageval_spec.statistics.mean_intervals import average_means
 from rageval_spec.statistics.percentiles import Summarized
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.spec.blocks.spec_node import StatisticsNode
-
-    Samples = Mapping[Cell, NDArray[np.float64]]
-
-METHOD = "bootstrap-stratified-percentile"
-_DRAWS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,7 @@ class Average:
     """A system's mean on each dataset, averaged. Every dataset counts the same, however many queries it has.
 
     Attributes:
-        interval: from resampling the queries within each dataset; None if a dataset has only one query.
+        interval: from the intervals of the datasets' means; None if one of them has none, as with only one query.
         difference: from the first system's average, over the queries that are scored for both; None for the first
             system, and if nothing can be compared.
         p_value: from a permutation test of that difference in which every query keeps the weight of its dataset.
@@ -136,7 +130,6 @@ def average_datasets(
     """The averages over all datasets, ordered by metric and then by system."""
     if len(evaluation.datasets) < 2:
         return ()
-    samples = _split(evaluation.values)
     cells = [
         (system, metric)
         for metric in evaluation.metrics
@@ -144,11 +137,10 @@ def average_datasets(
         if metrics[metric].statistic == "mean" and _is_whole(evaluation, system, metric)
     ]
     means = {cell: _mean(evaluation, *cell) for cell in cells}
-    intervals = _bootstrap(samples, evaluation.datasets, cells, statistics)
     tests = _compare(evaluation, cells, metrics, statistics, threads)
     return tuple(
         Average(
-            system, metric, means[system, metric], intervals.get((system, metric)), *tests.get((system, metric), ())
+            system, metric, means[system, metric], _bound(evaluation, system, metric), *tests.get((system, metric), ())
         )
         for system, metric in cells
     )
@@ -164,46 +156,10 @@ def _mean(evaluation: Evaluation, system: str, metric: str) -> float:
     return arithmetic.average(cell.mean for cell in cells if cell is not None and cell.mean is not None)
 
 
-def _split(values: pl.DataFrame) -> Samples:
-    """The scored values of each dataset, system and metric, ordered by query id."""
-    scored = values.filter(values["status"] == "scored").sort("query_id")
-    return {cell: frame["value"].to_numpy() for cell, frame in split_cells(scored)}
-
-
-def _bootstrap(
-    samples: Samples, datasets: Sequence[str], cells: Sequence[tuple[str, str]], statistics: StatisticsNode
-) -> dict[tuple[str, str], Interval]:
-    """Percentile intervals of the averages. Every resample draws queries within each dataset.
-
-    Efron and Tibshirani 1993, sections 8.3 and 13.3. Samples of equal length share their draws, so that an interval
-    does not depend on the other systems and metrics.
-    """
-    import numpy as np
-
-    wide = [cell for cell in cells if all(len(samples[Cell(dataset, *cell)]) > 1 for dataset in datasets)]
-    sums = {cell: np.zeros(statistics.resamples) for cell in wide}
-    for index, dataset in enumerate(datasets):
-        by_length: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        for cell in wide:
-            by_length[len(samples[Cell(dataset, *cell)])].append(cell)
-        for length, alike in by_length.items():
-            random = np.random.default_rng([statistics.seed, index, length])
-            for start, draws in _draw(random, length, statistics.resamples):
-                for cell in alike:
-                    sums[cell][start : start + len(draws)] += samples[Cell(dataset, *cell)][draws].mean(axis=1)
-    tail = (1 - statistics.confidence) / 2
-    intervals = {}
-    for cell, total in sums.items():
-        low, high = np.quantile(total / len(datasets), [tail, 1 - tail])
-        intervals[cell] = Interval(float(low), float(high), statistics.confidence, METHOD)
-    return intervals
-
-
-def _draw(random: np.random.Generator, length: int, resamples: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Resamples of positions, [some, length], each with the number of its first row, in chunks that fit in memory."""
-    size = max(1, _DRAWS_AT_ONCE // length)
-    for start in range(0, resamples, size):
-        yield start, random.integers(length, size=(min(size, resamples - start), length))
+def _bound(evaluation: Evaluation, system: str, metric: str) -> Interval | None:
+    """The interval of an average, from those of the datasets' means: the queries of each are drawn on their own."""
+    cells = (evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets)
+    return average_means([(cell.mean, cell.interval) for cell in cells if cell is not None and cell.mean is not None])
 
 
 def _compare(

@@ -21,7 +21,7 @@ from rageval_spec.data.outcomes import Cell, Note
 from rageval_spec.data.results import StoredResults
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
-from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE
+from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
 from rageval_spec.drawing.terminal import chop_name, list_lines, measure_width, render_text
 from rageval_spec.runner import write_report
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, format_percent, protect_cell
@@ -120,7 +120,7 @@ def _cell(benchmark: Benchmark, dataset: str, system: str, metric: str) -> tuple
         failed = benchmark.failure(dataset, system, metric) is not None
         return _Cell(ERROR if failed else NOTHING, failed=failed), None
     comparison = benchmark.evaluation.comparison(dataset, system, metric)
-    mark = "" if comparison is None else _mark(comparison.difference, comparison.p_adjusted)
+    mark = significance_mark(comparison)
     more = [format_interval(aggregate.interval, DIGITS), _count(aggregate)]
     return _Cell(format_mean(aggregate, DIGITS), mark, " ".join(filter(None, more))), aggregate.mean
 
@@ -146,7 +146,7 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
     evaluation = benchmark.evaluation
     interval = next((a.interval for a in evaluation.aggregates if a.metric == metric and a.interval), None)
     if interval is not None:
-        yield "[ ]", f"{format_percent(interval.confidence)} bootstrap interval"
+        yield "[ ]", f"{format_percent(interval.confidence)} confidence interval"
     cells = [(c.difference, c.p_adjusted) for c in evaluation.comparisons if c.metric == metric]
     averages = [average for average in benchmark.averages if average.metric == metric]
     cells += [(a.difference, a.p_adjusted) for a in averages if a.difference is not None and a.p_adjusted is not None]
@@ -158,6 +158,7 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
             f"significantly higher or lower than {first}" if some else f"none differs significantly from {first}"
         )
         yield f"{HIGHER} {LOWER}", f"{significant} {test}"
+    yield from describe_unresolved([c for c in evaluation.comparisons if c.metric == metric])
     if averages:
         yield AVERAGE, "the mean of the datasets' means; every dataset has the same weight, also in intervals and tests"
 

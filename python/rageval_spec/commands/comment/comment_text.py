@@ -20,12 +20,13 @@ from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange
 from rageval_spec.drawing.card_text import format_change, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.evaluation_markdown import SIGNS, describe_provenance, tabulate_slices
-from rageval_spec.drawing.legend import is_improvement, significance_mark
+from rageval_spec.drawing.legend import UNRESOLVED, is_improvement, significance_mark
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first
 from rageval_spec.history.comparability import find_comparability
 from rageval_spec.wording import (
     DIGITS,
+    UNRESOLVABLE,
     count_noun,
     format_interval,
     format_mean,
@@ -278,7 +279,9 @@ def _compare_all(evaluation: Evaluation, baseline: NamedResults) -> list[MetricC
 def _compare(name: str, change: MetricChange) -> CheckRow:
     head, base = _tell_apart(change.after, change.before)
     interval = format_interval(change.comparison.interval) if change.comparison and change.difference else ""
-    return CheckRow(name, head, base, f"{describe_difference(change)} {interval}".strip(), change.comparison)
+    told = f" {UNRESOLVABLE}" if significance_mark(change.comparison) == UNRESOLVED and change.difference else ""
+    difference = f"{describe_difference(change)}{told} {interval}".strip()
+    return CheckRow(name, head, base, difference, change.comparison)
 
 
 def _tell_apart(head: Aggregate, base: Aggregate | None) -> tuple[str, str]:
@@ -290,7 +293,8 @@ def _describe_test(test: Comparison, evaluation: Evaluation) -> str:
         return "="
     mark = significance_mark(test)
     is_better = is_improvement(test, evaluation)
-    word = "" if is_better is None else " better" if is_better else " worse"
+    unclear = f" {UNRESOLVABLE}" if mark == UNRESOLVED else ""
+    word = unclear if is_better is None else " better" if is_better else " worse"
     told = f" {mark}{word}" if mark else ""
     return f"{format_change(test.difference)}{told} {format_interval(test.interval)}".strip()
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Literal
 from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing import legend
 from rageval_spec.drawing.card_text import draw_line, format_change, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
-from rageval_spec.drawing.legend import NOT_COMPARABLE, significance_mark
 from rageval_spec.wording import (
     ADJUSTED,
+    UNRESOLVABLE,
     count_noun,
     format_interval,
     format_number,
@@ -134,7 +135,8 @@ def describe_test(changes: Sequence[MetricChange]) -> str:
     which = f"of the questions with a value in both{weighted}{clusters}"
     tests = [one.comparison for one in changes if one.comparison is not None]
     kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
-    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{_describe_corrected(tests)}"
+    lacking = "".join(f" {mark} {told}." for mark, told in legend.describe_unresolved(tests))
+    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{lacking}{_describe_corrected(tests)}"
 
 
 def _describe_corrected(tests: Sequence[Comparison]) -> str:
@@ -161,7 +163,8 @@ def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
     for title in ("p",) if is_narrow else ("interval", "p"):
         table.add_column(title, no_wrap=True)
     for one in changes:
-        style = "" if one.is_worse is None or not mark_change(one) else "red" if one.is_worse else "green"
+        is_clear = one.is_worse is not None and mark_change(one) in (legend.HIGHER, legend.LOWER)
+        style = "" if not is_clear else "red" if one.is_worse else "green"
         interval = format_interval(one.comparison.interval) if one.comparison else ""
         difference = Text(describe_difference(one), style)
         if is_narrow and interval:
@@ -178,8 +181,11 @@ def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
 
 
 def describe_p_value(one: MetricChange) -> str:
-    """`0.0123` or `< 0.0001`, adjusted; "" without a test."""
-    return "" if one.comparison is None else format_probability(one.comparison.p_adjusted)
+    """`0.0123` or `< 0.0001`, adjusted; "" without a test. `unresolvable` if no difference could be significant."""
+    if one.comparison is None:
+        return ""
+    is_resolvable = one.comparison.is_resolvable(legend.SIGNIFICANCE)
+    return format_probability(one.comparison.p_adjusted) if is_resolvable else UNRESOLVABLE
 
 
 def show_means(one: MetricChange) -> tuple[str, str]:
@@ -188,8 +194,8 @@ def show_means(one: MetricChange) -> tuple[str, str]:
 
 
 def mark_change(one: MetricChange) -> str:
-    """▲ or ▼ for a significant difference, else ""."""
-    return significance_mark(one.comparison)
+    """▲ or ▼ for a significant difference, ∅ if none could be, else ""."""
+    return legend.significance_mark(one.comparison)
 
 
 def describe_difference(one: MetricChange) -> str:
@@ -199,7 +205,7 @@ def describe_difference(one: MetricChange) -> str:
     if not one.difference:
         return "="
     mark = mark_change(one)
-    if mark == NOT_COMPARABLE:
+    if mark in (legend.NOT_COMPARABLE, legend.UNRESOLVED):
         return f"{format_change(one.difference)} {mark}"
     told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
     return f"{format_change(one.difference)}{told}"

@@ -18,6 +18,7 @@ from rageval_spec.history.metric_definitions import read_recorded_spec
 from rageval_spec.history.saved_evaluations import list_setting_changes
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
+from rageval_spec.statistics.mean_intervals import ValueRange, list_bounds
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class _Metric:
 
     statistic: str
     higher_is_better: bool
+    bounds: ValueRange | None
 
 
 def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[MetricChange]:
@@ -70,8 +72,14 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     """
     systems = match_systems(evaluation.systems, earlier.systems)
     statistics = {one.metric: one.statistic for one in evaluation.aggregates}
+    recorded = read_recorded_spec(evaluation)
+    known_metrics = {} if recorded is None else recorded.metrics
     metrics = {
-        metric: _Metric(statistics.get(metric, "mean"), metric not in evaluation.lower_is_better)
+        metric: _Metric(
+            statistics.get(metric, "mean"),
+            metric not in evaluation.lower_is_better,
+            list_bounds(known_metrics.get(metric)),
+        )
         for metric in evaluation.metrics
     }
     settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})

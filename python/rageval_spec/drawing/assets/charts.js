@@ -80,6 +80,9 @@ function groupBy(list, key) {
 /** What a comparison says: better or worse where it is significant. */
 function describeComparison(comparison) {
   if (comparison.changes) return { kind: "none", sign: "≠", word: "not comparable", isClear: false };
+  if (comparison.limit && comparison.limit.p_adjusted >= report.significance) {
+    return { kind: "none", sign: "∅", word: "unresolvable", isClear: false };
+  }
   const isClear = comparison.p_adjusted < report.significance;
   const better = judgeChange(comparison.metric, comparison.difference);
   if (!isClear || better === 0) return { kind: "none", sign: "~", word: "no clear difference", isClear: false };

@@ -11,19 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.bands import BandScale
+from rageval_spec.data.datasets import CellDesign
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.data.outcomes import BaselineChange, Counted, Drop, DropSeverity, Verdict, rank_outcome, read_drop
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.values.answer_values import lacks_most
 from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.statistics.mean_intervals import ValueRange, count_needed, find_difference_range, list_bounds
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import (
     ADJUSTED,
     DIGITS,
+    UNRESOLVABLE,
+    describe_limit,
     format_interval,
     format_mean,
     format_number,
@@ -52,6 +56,18 @@ class BoundResult(NamedTuple):
     severity: DropSeverity | None = None
 
 
+class Directed(Protocol):
+    """What a gate must know about a metric; `plugin.Metric` has these properties."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False for a metric whose low values are good; None if neither direction is good."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the metric is meant for only some of the queries."""
+
+
 _Check: TypeAlias = Callable[..., BoundResult]
 
 
@@ -64,9 +80,10 @@ class _Subject(NamedTuple):
     terms: int
 
 
-def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[BoundResult]:
+def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> Iterable[BoundResult]:
     """Check `min`, `max` and `target`."""
-    check = _choose_check(gate, cell, cell_name)
+    check = _choose_check(gate, cell, cell_name, metric)
+    lower_is_better = metric.higher_is_better is False
     if isinstance(check, BoundResult):
         yield check
         return
@@ -78,28 +95,41 @@ def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_bette
         yield check(gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
 
 
-def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str) -> _Check | BoundResult:
+def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> _Check | BoundResult:
     """How the gate checks a bound: `check(bound, kind, below_is_bad=, miss=)`; a finding if it cannot."""
     if gate.decide == "certain":
         if cell.interval is not None:
-            return partial(_decide, gate, cell, cell_name)
-        return _lack_bound_interval("decide: certain", cell, cell_name)
+            return partial(_decide, gate, cell, cell_name, metric)
+        return _lack_bound_interval(gate, "decide: certain", cell, cell_name)
     subject = _subject(gate, cell, cell_name)
-    return _lack_bound_interval(f"on: {gate.on}", cell, cell_name) if subject is None else partial(_compare, subject)
+    if subject is None:
+        return _lack_bound_interval(gate, f"on: {gate.on}", cell, cell_name)
+    return partial(_compare, subject)
 
 
-def _lack_bound_interval(need: str, cell: Aggregate, cell_name: str) -> BoundResult:
+_FEWEST = 2
+"""The fewest values of which there is an interval."""
+
+
+def _lack_bound_interval(gate: GateNode, need: str, cell: Aggregate, cell_name: str) -> BoundResult:
     if cell.correction is not None:
         return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs")
+    is_constant = read_percentile(cell.statistic) is None and cell.scored >= _FEWEST
+    if is_constant and not (cell.design and cell.design.clusters == 1):
+        told = f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs: all values are equal"
+        told += f", and {cell.metric} has no highest value, so they do not say what another one could be"
+        return BoundResult("inconclusive", told, "", cell.mean, gate.on_inconclusive or "warn")
     few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
     few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
     lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
     return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
 
 
-def check_level(word: str, scale: BandScale, gate: GateNode, cell: Aggregate, cell_name: str) -> BoundResult:
+def check_level(
+    word: str, scale: BandScale, gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed
+) -> BoundResult:
     """Whether a value is in the level `word` of its scale, or in a better one."""
-    check = _choose_check(gate, cell, cell_name)
+    check = _choose_check(gate, cell, cell_name, metric)
     if isinstance(check, BoundResult):
         return check
     bound = scale.bound_of(word)
@@ -136,13 +166,29 @@ def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, 
 
 
 def _decide(
-    gate: GateNode, cell: Aggregate, cell_name: str, bound: float, kind: str, *, below_is_bad: bool, miss: Counted
+    gate: GateNode,
+    cell: Aggregate,
+    cell_name: str,
+    metric: Directed,
+    bound: float,
+    kind: str,
+    *,
+    below_is_bad: bool,
+    miss: Counted,
 ) -> BoundResult:
     """Whether the whole interval clears a bound. An undecided target warns at most."""
     assert cell.mean is not None and cell.interval is not None
     labels = None if cell.correction is None else cell.correction.labels
     ends, count = (cell.interval.low, cell.interval.high), cell.scored if labels is None else labels
-    estimate = GateEstimate(cell.mean, *ends, count, is_of_labels=labels is not None)
+    estimate = GateEstimate(
+        cell.mean,
+        *ends,
+        count,
+        is_of_labels=labels is not None,
+        range=list_bounds(metric) if cell.statistic == "mean" else None,
+        parts=count if labels is not None else count_parts(cell.design, count),
+        confidence=cell.interval.confidence,
+    )
     outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
     seen, shown = tell_apart(cell.mean, bound)
     sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"
@@ -150,6 +196,14 @@ def _decide(
     counts_as = gate.on_inconclusive or "warn"
     counts_as = "warn" if miss == "warn" and counts_as == "fail" else counts_as
     return BoundResult(outcome, sentence, relation, cell.mean, counts_as if outcome == "inconclusive" else None)
+
+
+def count_parts(design: CellDesign | None, queries: int) -> float:
+    """How many independent questions of equal weight an interval is from."""
+    if design is None:
+        return queries
+    known = [number for number in (design.clusters, design.effective) if number is not None]
+    return min(known, default=queries)
 
 
 def describe_scored(cell: Aggregate) -> str:
@@ -206,7 +260,7 @@ def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Boun
 
 
 def check_drop(
-    gate: GateNode, comparison: Comparison | None, cell: Aggregate, cell_name: str, lower_is_better: bool
+    gate: GateNode, comparison: Comparison | None, cell: Aggregate, cell_name: str, metric: Directed
 ) -> BoundResult:
     """Whether a number is at most as far below the gate's baseline as the gate allows.
 
@@ -218,17 +272,20 @@ def check_drop(
     if refused := [change for change in comparison.changes if change.part not in (gate.accept_changes or ())]:
         return _refuse(gate, comparison, refused, cell_name)
     if gate.decide == "certain":
-        return _decide_drop(gate, comparison, cell_name, lower_is_better)
+        return _decide_drop(gate, comparison, cell, cell_name, metric)
     change = _change(gate, comparison)
     if change is None:
-        return _lack_drop_interval(gate, cell_name, f"on: {gate.on}")
-    return _judge_drop(gate, comparison, cell_name, change, change if lower_is_better else -change)
+        return _lack_drop_interval(gate, cell, cell_name, f"on: {gate.on}")
+    drop = change if metric.higher_is_better is False else -change
+    return _judge_drop(gate, comparison, cell_name, change, drop)
 
 
-def _lack_drop_interval(gate: GateNode, cell_name: str, need: str) -> BoundResult:
-    return BoundResult(
-        "fail", f"{cell_name} has no interval of its difference from {gate.baseline}, which '{need}' needs"
-    )
+def _lack_drop_interval(gate: GateNode, cell: Aggregate, cell_name: str, need: str) -> BoundResult:
+    lacking = f"{cell_name} has no interval of its difference from {gate.baseline}, which '{need}' needs"
+    if cell.statistic != "mean" or cell.correction is not None or (cell.design and cell.design.clusters == 1):
+        return BoundResult("fail", lacking)
+    told = f"{lacking}: all differences are equal, and {cell.metric} has no highest value, so they do not say what "
+    return BoundResult("inconclusive", f"{told}another one could be", counts_as=gate.on_inconclusive or "warn")
 
 
 class _Limit(NamedTuple):
@@ -323,17 +380,29 @@ def describe_drop(gate: GateNode) -> str:
     return f"{allowed}, {graded}" if graded else allowed
 
 
-def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_is_better: bool) -> BoundResult:
+def _decide_drop(
+    gate: GateNode, comparison: Comparison, cell: Aggregate, cell_name: str, metric: Directed
+) -> BoundResult:
     """Whether the whole interval of the difference is within the allowed drop.
 
     A severity is one that the whole interval has. A drop of low severity that is not certain warns at most.
     """
     if comparison.interval is None:
-        return _lack_drop_interval(gate, cell_name, "decide: certain")
+        return _lack_drop_interval(gate, cell, cell_name, "decide: certain")
+    lower_is_better = metric.higher_is_better is False
     ends, change = (comparison.interval.low, comparison.interval.high), _snap(comparison.difference, 0.0, comparison)
     labels = None if comparison.correction is None else comparison.correction.labels
     count, scale = labels or comparison.queries, comparison.baseline_mean or 0.0
-    estimate = GateEstimate(change, *ends, count, is_of_labels=labels is not None, scale=scale)
+    estimate = GateEstimate(
+        change,
+        *ends,
+        count,
+        is_of_labels=labels is not None,
+        scale=scale,
+        range=find_difference_range(list_bounds(metric)) if cell.statistic == "mean" else None,
+        parts=count if labels is not None else count_parts(comparison.design, count),
+        confidence=comparison.interval.confidence,
+    )
     limits = _list_limits(gate, comparison, abs(change))
     findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
@@ -405,6 +474,19 @@ def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: 
     misses = {limit.miss for limit in limits if _is_exceeded(limit, drop, comparison)}
     outcome: Counted = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
     relation = _describe_relation(gate, limits, drop, comparison)
+    if gate.alpha is not None and not comparison.is_resolvable(gate.alpha):
+        told = f"{relation}; " if relation else ""
+        told += f"{UNRESOLVABLE}: {describe_limit(comparison, gate.alpha)}"
+        sentence = _describe_change(gate, comparison, cell_name, change, told)
+        counts_as = gate.on_inconclusive or "warn"
+        return BoundResult(
+            "inconclusive",
+            *sentence,
+            change,
+            counts_as,
+            _find_allowed(limits),
+            _find_severity(limits, drop, comparison),
+        )
     if outcome != "pass" and gate.alpha is not None and arithmetic.reaches(comparison.p_adjusted, gate.alpha):
         is_bounded = gate.max_drop is not None or gate.severities is not None
         outcome = "warn" if is_bounded else "pass"
@@ -459,7 +541,8 @@ _ROUNDING = 1e-9
 class GateEstimate(NamedTuple):
     """A number with its interval, from `queries` queries; or from as many labels, for a number corrected by labels.
 
-    `scale` is the size of the two numbers, if it is a difference.
+    `scale` is the size of the two numbers, if it is a difference. `range` is that of the values, `parts` how many
+    independent queries of equal weight they are worth, and `confidence` the level of the interval.
     """
 
     point: float
@@ -468,6 +551,9 @@ class GateEstimate(NamedTuple):
     queries: int
     is_of_labels: bool = False
     scale: float = 0.0
+    range: ValueRange | None = None
+    parts: float = 0
+    confidence: float = 0.95
 
 
 def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:
@@ -495,13 +581,14 @@ def describe_decision(outcome: Verdict, estimate: GateEstimate, bound: float, li
 def count_more(estimate: GateEstimate, bound: float) -> int | None:
     """How many more queries would decide, if their values varied as those seen do and had the same mean.
 
-    The interval shrinks with the square root of the number of queries, so its end on the bound's side reaches the
-    bound at `queries * (end - point)² / (bound - point)²` queries. None if that is more than a million.
+    None if that is more than a million.
     """
     end = estimate.low if bound < estimate.point else estimate.high
-    distance = bound - estimate.point
-    needed = estimate.queries * ((end - estimate.point) / distance) ** 2 if distance else math.inf
-    return max(1, math.ceil(needed * (1 - _ROUNDING)) - estimate.queries) if needed <= _MOST else None
+    parts = estimate.parts or estimate.queries
+    needed = count_needed(estimate.point, end, parts, bound, estimate.range, estimate.confidence)
+    if needed is None or (total := needed * estimate.queries / parts) > _MOST:
+        return None
+    return max(1, math.ceil(total * (1 - _ROUNDING)) - estimate.queries)
 
 
 def _describe_more(estimate: GateEstimate, bound: float) -> str:

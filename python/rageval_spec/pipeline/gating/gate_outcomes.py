@@ -36,18 +36,6 @@ _FEWEST_SHARED = 2
 """A comparison needs as many questions as an interval does."""
 
 
-class Directed(Protocol):
-    """What a gate must know about a metric; `plugin.Metric` has these properties."""
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        """False for a metric whose low values are good; None if neither direction is good."""
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether the metric is meant for only some of the queries."""
-
-
 class EvaluatedParts(Protocol):
     """What an evaluation evaluated."""
 
@@ -67,7 +55,7 @@ class EvaluatedParts(Protocol):
 def check_gates(
     gates: Sequence[GateNode],
     aggregates: Sequence[Aggregate],
-    metrics: Mapping[str, Directed],
+    metrics: Mapping[str, gate_bounds.Directed],
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
     overlaps: Sequence[Overlap] = (),
     bands: Mapping[str, BandScale] | None = None,
@@ -103,7 +91,7 @@ class _Checker:
     def __init__(
         self,
         aggregates: Sequence[Aggregate],
-        metrics: Mapping[str, Directed],
+        metrics: Mapping[str, gate_bounds.Directed],
         comparisons: Mapping[str, Sequence[Comparison]],
         overlaps: Sequence[Overlap],
         bands: Mapping[str, BandScale],
@@ -186,15 +174,15 @@ class _Checker:
         if cell.mean is None:
             yield gate_bounds.BoundResult("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
             return
-        lower_is_better = self.metrics[cell.metric].higher_is_better is False
+        metric = self.metrics[cell.metric]
         yield from gate_bounds.check_scored(gate, cell, cell_name)
         yield from gate_bounds.check_covered(cell, cell_name)
-        if not self.metrics[cell.metric].is_partial:
+        if not metric.is_partial:
             yield from gate_bounds.check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):
-            yield from gate_bounds.check_bounds(gate, cell, cell_name, lower_is_better)
+            yield from gate_bounds.check_bounds(gate, cell, cell_name, metric)
         if gate.at_least is not None:
-            yield gate_bounds.check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
+            yield gate_bounds.check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name, metric)
         if gate.baseline in self.missing:
             yield gate_bounds.wait_for_baseline(gate, cell_name)
         elif gate.baseline is not None:
@@ -204,7 +192,7 @@ class _Checker:
             elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
                 yield gate_bounds.lack_shared_questions(gate, cell_name)
             else:
-                yield gate_bounds.check_drop(gate, comparison, cell, cell_name, lower_is_better)
+                yield gate_bounds.check_drop(gate, comparison, cell, cell_name, metric)
 
     def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
         """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""

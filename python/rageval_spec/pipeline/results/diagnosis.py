@@ -21,7 +21,7 @@ from rageval_spec.data.outcomes import (
     Note,
 )
 from rageval_spec.pipeline.results.answer_words import decide_by_words
-from rageval_spec.statistics.intervals import find_exact_interval, find_wilson_interval
+from rageval_spec.statistics.intervals import find_exact_interval
 from rageval_spec.statistics.weighted_clusters import find_share, lay_out
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def count_causes(
         for cause in CAUSES:
             if count := found.get(cause, 0):
                 design = (designs or {}).get(str(dataset))
-                interval = find_wilson_interval(count, rows.height, confidence)
+                interval = find_exact_interval(count, rows.height, confidence)
                 share = count / rows.height
                 if design is not None:
                     share, interval = _weigh(rows, cause, design, confidence)

@@ -28,7 +28,7 @@ from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.results.sequence_intervals import describe_interruption, summarize_stopping
 from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
-from rageval_spec.pipeline.values.answer_values import coverage_notes, uncovered_notes
+from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
 from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
@@ -117,7 +117,8 @@ def judge_values(
     found += diagnosed.notes
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
-    coverage = [*coverage_notes(aggregates, metrics), *designed.notes, *uncovered_notes(aggregates)]
+    coverage = [*coverage_notes(aggregates, metrics), *range_notes(aggregates, metrics)]
+    coverage += [*designed.notes, *uncovered_notes(aggregates)]
     itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
     told = dict.fromkeys(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]

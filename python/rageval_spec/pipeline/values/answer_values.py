@@ -20,6 +20,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
+from rageval_spec.statistics.mean_intervals import FREE_METHODS
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun, format_percent
 
@@ -298,6 +299,28 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
         for cell in aggregates
         if lacks_most(cell) and not metrics[cell.metric].is_partial
     ]
+
+
+def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
+    """A warning for each mean of values that are outside the range that the metric declares."""
+    return [
+        Note(
+            "outside_range",
+            f"{cell.metric}: values lie outside {_describe_range(*metrics[cell.metric].bounds)}, which the metric "
+            "declares as its range; the interval is only of the values seen",
+            cell.dataset,
+            cell.system,
+            level="warning",
+        )
+        for cell in aggregates
+        if cell.interval is not None
+        and cell.interval.method in FREE_METHODS
+        and metrics[cell.metric].bounds[1] is not None
+    ]
+
+
+def _describe_range(low: float, high: float | None) -> str:
+    return f"{low:g} to {high:g}"
 
 
 def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:

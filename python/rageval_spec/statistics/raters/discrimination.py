@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from rageval_spec.statistics.intervals import find_wilson_interval
+from rageval_spec.statistics.intervals import find_exact_interval
 from rageval_spec.statistics.regression import sum_groups
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _describe(band: Band, reached: int, decided: Ints, is_yes: Bools, questions:
     agreeing = int(_agree(decided, is_yes).sum())
     distinct = len({questions[place] for place in rows})
     share = agreeing / len(rows) if rows else 0.0
-    interval = find_wilson_interval(round(share * distinct), distinct)
+    interval = find_exact_interval(round(share * distinct), distinct)
     return StepChoice(band, reached, len(rows), agreeing, interval)
 
 

@@ -10,7 +10,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rageval_spec.statistics.intervals import bootstrap_interval, find_p_of_excess, find_tail, find_wilson_interval
+from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_excess, find_tail
+from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
+from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +62,7 @@ class Shift:
         before, now: the share of decisions that agree with people.
         gained, lost: the rows that agree only now, and only before.
         p_value: McNemar's exact test of `gained` against `lost`.
-        difference: the mean of the values now less that before; `interval` is its bootstrap interval.
+        difference: the mean of the values now less that before; `interval` is that of `mean_intervals`.
     """
 
     before: float
@@ -84,7 +86,7 @@ def count_flips(before: Floats, now: Floats, again: Floats | None, threshold: fl
     up, down = int((yes_now & ~yes_before).sum()), int((yes_before & ~yes_now).sum())
     moved = int((abs(now - before) > SAME).sum())
     rows = len(before)
-    interval = find_wilson_interval(up + down, rows)
+    interval = find_exact_interval(up + down, rows)
     if again is None:
         return Flips(rows, up, down, moved, interval)
     noisy = int((yes_now != (again >= threshold)).sum())
@@ -106,8 +108,8 @@ def compare_agreement(
         before, now: the values of the same rows.
         labelled: the labels, from 0 to 1; above 0.5 is yes.
         threshold: values from it on are a yes.
-        questions: the question of each row; the bootstrap draws whole questions.
-        seed: the seed of the bootstrap.
+        questions: the question of each row; the rows of a question count as one cluster.
+        seed: the seed of the interval.
     """
     is_yes = labelled > 0.5
     right_before, right_now = (before >= threshold) == is_yes, (now >= threshold) == is_yes
@@ -115,9 +117,8 @@ def compare_agreement(
     differences = now - before
     interval = None
     if len(differences) > 1:
-        interval = bootstrap_interval(
-            lambda weights: weights @ differences / weights.sum(axis=1), len(differences), clusters=questions, seed=seed
-        )
+        values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(questions))
+        interval = find_mean_interval(values, Resampling(seed=seed))
     return Shift(
         float(right_before.mean()),
         float(right_now.mean()),

@@ -173,6 +173,7 @@ def _correct_comparison(
         p_adjusted=found.p_value,
         baseline_mean=base.value,
         correction=found.correction,
+        limit=None,
     )
 
 

@@ -4,6 +4,7 @@
 //! not depend on the number of threads.
 
 mod bootstrap;
+mod bounded_mean;
 mod distributions;
 mod holm;
 mod permutation;
@@ -13,6 +14,7 @@ mod random;
 mod student;
 
 pub use bootstrap::{Bootstrap, IntervalMethod, bootstrap_means};
+pub use bounded_mean::{BoundedSample, bound_means};
 pub use holm::holm;
 pub use permutation::{PermutationTest, permutation_test_paired};
 pub use permutation_unpaired::permutation_test_unpaired;
