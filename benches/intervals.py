@@ -278,7 +278,11 @@ def list_graded(data: Path) -> Iterator[Population]:
         if values:
             drawn = np.array(values)
             mean = float(drawn.mean())
-            yield Population(name, lambda random, size, of=drawn: (random.choice(of, size), None), mean)
+            yield Population(name, draw_again(drawn), mean)
+
+
+def draw_again(values: Floats) -> Draw:
+    return lambda random, size: (random.choice(values, size), None)
 
 
 def read_labels(data: Path) -> Iterator[tuple[str, list[float]]]:
