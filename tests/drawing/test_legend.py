@@ -44,7 +44,7 @@ def test_the_legend_says_what_a_percentile_is() -> None:
     ]
     evaluation = replace(make_evaluation(systems=("rag",)), aggregates=tuple(cells), comparisons=())
     assert describe_legend(evaluation, "golden") == [
-        ("[ ]", "90% bootstrap interval"),
+        ("[ ]", "90% confidence interval"),
         ("p95", "slow: 95% of the queries have a value below this one, shown with its 90% order-statistics interval"),
         ("p99", "latency@p99: 99% of the queries have a value below this one; too few queries for an interval"),
     ]
@@ -141,7 +141,7 @@ def test_a_row_for_each_mean_and_each_difference(evaluation: Evaluation) -> None
 
 def test_the_legend_says_what_is_drawn_together_and_what_weights_it(evaluation: Evaluation) -> None:
     legend = dict(describe_legend(evaluation, "golden"))
-    assert legend["[ ]"] == "95% bootstrap interval of whole clusters"
+    assert legend["[ ]"] == "95% confidence interval of whole clusters"
     assert legend["n"] == (
         "intervals and tests: 6 questions in 4 clusters (source), 1 of them on their own, because they have no value"
     )

@@ -138,7 +138,7 @@ def test_a_row_for_each_mean_and_each_difference(evaluation: Evaluation) -> None
 
 def test_the_legend_tells_the_two_kinds_of_intervals_and_tests_apart(evaluation: Evaluation) -> None:
     legend = dict(describe_legend(evaluation, "golden"))
-    assert legend["[ ]"] == "95% interval of what people would say; for exact_match a 95% bootstrap interval"
+    assert legend["[ ]"] == "95% interval of what people would say; for exact_match a 95% confidence interval"
     assert "paired permutation test; for token_f1 a t test of the corrected difference; Holm" in legend["▲ ▼"]
 
 

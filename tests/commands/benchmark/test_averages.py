@@ -97,23 +97,24 @@ def test_queries_without_a_value_are_excluded() -> None:
 # Its interval
 
 
-def slow_interval(datasets: Sequence[Sequence[float]], resamples: int) -> tuple[float, float]:
-    """The same interval, computed one query at a time."""
-    source = random.Random(1)
-    means = sorted(
-        statistics.fmean(statistics.fmean(source.choices(values, k=len(values))) for values in datasets)
-        for _ in range(resamples)
-    )
-    return means[round(0.025 * (resamples - 1))], means[round(0.975 * (resamples - 1))]
-
-
-def test_the_interval_resamples_within_each_dataset() -> None:
+def test_the_interval_comes_from_those_of_the_datasets() -> None:
+    """By hand: distances from independent means add up as squares, and their average divides by their number."""
     datasets = {"x": draw(30, 1), "y": draw(90, 2), "z": [0.9, 0.8, 0.9, 0.7, 1.0]}
-    interval = averages_of({"a": datasets}, settings=replace_resamples(40_000))["a"].interval
-    assert interval is not None
-    low, high = slow_interval(list(datasets.values()), 20_000)
-    assert [interval.low, interval.high] == pytest.approx([low, high], abs=0.002)
-    assert (interval.confidence, interval.method) == (0.95, "bootstrap-stratified-percentile")
+    found = averages_of({"a": datasets})["a"]
+    own = [averages_of({"a": {"one": values, "two": values}})["a"] for values in datasets.values()]
+    below = [(one.mean - one.interval.low) * math.sqrt(2) for one in own if one.interval is not None]
+    above = [(one.interval.high - one.mean) * math.sqrt(2) for one in own if one.interval is not None]
+    assert found.interval is not None
+    assert found.interval.low == pytest.approx(found.mean - math.hypot(*below) / 3)
+    assert found.interval.high == pytest.approx(found.mean + math.hypot(*above) / 3)
+    assert found.interval.confidence == 0.95
+
+
+def test_datasets_that_are_all_right_are_not_certain() -> None:
+    found = averages_of({"a": {"x": [1.0] * 5, "y": [1.0] * 5}})["a"]
+    assert found.interval is not None
+    assert found.interval.low == pytest.approx(1 - (1 - 0.025**0.2) / math.sqrt(2))
+    assert found.interval.high == 1.0
 
 
 def test_the_interval_is_as_wide_as_the_variance_of_a_stratified_mean() -> None:
@@ -139,13 +140,6 @@ def test_an_interval_does_not_depend_on_other_systems() -> None:
     alone = averages_of({"a": first})["a"]
     assert averages_of({"a": first, **others})["a"].interval == alone.interval
     assert averages_of({**others, "a": first})["a"].interval == alone.interval
-
-
-def test_large_resamples_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = {"a": {"x": draw(20, 1), "y": draw(30, 2)}}
-    whole = averages_of(numbers)
-    monkeypatch.setattr(benchmark, "_DRAWS_AT_ONCE", 7 * 30)
-    assert averages_of(numbers) == whole
 
 
 def test_a_dataset_with_one_query_gives_no_interval() -> None:

@@ -45,7 +45,7 @@ def test_the_head_holds_the_results_and_what_the_page_says_of_them() -> None:
     assert [gate["scale"] for gate in head["gates"]] == ["value", "change", "value"]
     assert head["notes"] == [{"level": "warning", "text": "golden, v2: 1 of 6 questions could not be scored"}]
     assert head["documents"] == {"count": 4, "starts": [0]}
-    assert ["[ ]", "95% bootstrap interval"] in head["legend"]
+    assert ["[ ]", "95% confidence interval"] in head["legend"]
 
 
 def test_a_mark_with_two_meanings_names_the_datasets() -> None:
@@ -56,7 +56,7 @@ def test_a_mark_with_two_meanings_names_the_datasets() -> None:
     legend = json.loads(dump_head(stopped, collect_questions(stopped), 3, "Nightly"))["legend"]
     assert [meaning for sign, meaning in legend if sign == "[ ]"] == [
         "golden: 95% confidence sequence",
-        "other: 95% bootstrap interval",
+        "other: 95% confidence interval",
     ]
 
 
