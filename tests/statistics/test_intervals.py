@@ -151,14 +151,16 @@ def test_it_equals_scipys(total: int, data: st.DataObject, confidence: float) ->
     assert 0 <= interval.low <= count / total <= interval.high <= 1
 
 
-@given(st.floats(0.1, 400), st.floats(0, 1))
-def test_effective_numbers_need_not_be_whole(total: float, share: float) -> None:
-    interval = find_exact_interval(share * total, total)
-    count = share * total
-    low = beta.ppf(0.025, count, total - count + 1) if count > 0 else 0.0
-    high = beta.ppf(0.975, count + 1, total - count) if total > count else 1.0
+@given(st.floats(0.1, 400), st.floats(0.1, 400))
+def test_effective_numbers_need_not_be_whole(count: float, others: float) -> None:
+    interval = find_exact_interval(count, count + others)
+    low, high = beta.ppf(0.025, count, others + 1), beta.ppf(0.975, count + 1, others)
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_a_rounding_error_is_no_count() -> None:
+    assert find_exact_interval(1e-12, 5) == find_exact_interval(0, 5 - 1e-12)
 
 
 def test_nothing_has_no_interval() -> None:

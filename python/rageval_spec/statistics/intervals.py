@@ -241,6 +241,10 @@ def _log_choose(among: int, chosen: int) -> float:
     return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
 
 
+_NOTHING = 1e-6
+"""An effective number below this is one of rounding."""
+
+
 def find_exact_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
     """The exact interval of Clopper and Pearson (1934) of the proportion `count / total`; None if `total` is 0.
 
@@ -250,7 +254,7 @@ def find_exact_interval(count: float, total: float, confidence: float = 0.95) ->
     """
     if total <= 0:
         return None
-    seen = [(value, number) for value, number in ((0.0, total - count), (1.0, count)) if number > 0]
+    seen = [(value, number) for value, number in ((0.0, total - count), (1.0, count)) if number > _NOTHING]
     values, counts = (array("d", of) for of in zip(*seen, strict=True))
     (ends,) = kernels.bound_means([values], [(0.0, 1.0)], counts=[counts], confidence=confidence, threads=1)
     return Interval(*ends, confidence, EXACT)

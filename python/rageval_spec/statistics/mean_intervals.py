@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import EXACT, find_t
-from rageval_spec.statistics.percentiles import subtract_ends
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
@@ -227,11 +226,16 @@ def _widen(low: float, high: float, numbers: Values, confidence: float) -> tuple
 def subtract_means(
     first: float, of_first: Interval | None, second: float, of_second: Interval | None
 ) -> Interval | None:
-    """The interval of the difference of two independent means, from the intervals of both; None if one has none."""
+    """The interval of the difference of two independent means, from the intervals of both; None if one has none.
+
+    The method is MOVER (G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures", Statistics in
+    Medicine 27, 2008).
+    """
     if of_first is None or of_second is None:
         return None
-    ends = subtract_ends((first, (of_first.low, of_first.high)), (second, (of_second.low, of_second.high)))
-    return ends and Interval(*ends, of_first.confidence, MOVER.format(of_first.method))
+    low = first - second - math.hypot(first - of_first.low, of_second.high - second)
+    high = first - second + math.hypot(of_first.high - first, second - of_second.low)
+    return Interval(low, high, of_first.confidence, MOVER.format(of_first.method))
 
 
 def average_means(means: Sequence[tuple[float, Interval | None]]) -> Interval | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
@@ -92,24 +92,30 @@ def bootstrap_difference(
     low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
     if low < high:
         return float(low), float(high)
-    sides = [(find_percentile(of, percent), find_percentile_interval(of, percent, confidence)) for of in pairs]
-    return subtract_ends(*sides)
+    share = find_unseen_share(count, confidence)
+    ends = (100 * (percent / 100 + by) for by in (-share, share))
+    return bound_equal_differences(lambda at: float(np.percentile(pairs[0], at)), tuple(ends), percent, float(low))
 
 
-_Side: TypeAlias = tuple[float, tuple[float, float] | None]
+def find_unseen_share(count: float, confidence: float) -> float:
+    """The share of other pairs that so many equal ones do not rule out (Clopper and Pearson, 1934)."""
+    return -math.expm1(math.log((1 - confidence) / 2) / count)
 
 
-def subtract_ends(first: _Side, second: _Side) -> tuple[float, float] | None:
-    """The interval of the difference of two numbers, from each with its interval (MOVER); None if one has none.
+def bound_equal_differences(
+    find: Callable[[float], float], ends: tuple[float, ...], percent: int, difference: float
+) -> tuple[float, float] | None:
+    """The interval of a difference of percentiles that is the same in all resamples.
 
-    G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008. It
-    is meant for independent numbers, and too wide for those that rise and fall together.
+    If a share of pairs that was not seen had any other values, the percentile would be one that lies further down or up
+    by this share. `find` gives the percentiles of the values, and `ends` the two that it could be. None if one of them
+    is not between 0 and 100.
     """
-    (one, of_one), (other, of_other) = first, second
-    if of_one is None or of_other is None:
+    low, high = ends
+    if low <= 0 or high >= 100:
         return None
-    low = one - other - math.hypot(one - of_one[0], of_other[1] - other)
-    return low, one - other + math.hypot(of_one[1] - one, other - of_other[0])
+    middle = find(percent)
+    return difference - (middle - find(low)), difference + (find(high) - middle)
 
 
 def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permutations: int, seed: int) -> float:

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import find_exact_interval, find_t, number_clusters
-from rageval_spec.statistics.percentiles import read_percentile, split_draws, subtract_ends
+from rageval_spec.statistics.percentiles import (
+    bound_equal_differences,
+    find_unseen_share,
+    read_percentile,
+    split_draws,
+)
 
 if TYPE_CHECKING:
     from array import array
@@ -436,14 +441,12 @@ def bootstrap_difference(
     low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
     if low < high:
         return float(low), float(high)
-    sides = [
-        (
-            find_percentile(layout.take(of), percent, layout.weights),
-            find_weighted_interval(of, percent, layout, confidence),
-        )
-        for of in (numbers, base)
-    ]
-    return subtract_ends(*sides)
+    own = layout.take(numbers)
+    share = find_unseen_share(min(layout.clusters, layout.effective), confidence)
+    ends = (100 * (percent / 100 + by) for by in (-share, share))
+    return bound_equal_differences(
+        lambda at: find_percentile(own, at, layout.weights), tuple(ends), percent, float(low)
+    )
 
 
 def permute_difference(

@@ -215,5 +215,5 @@ def test_rows_of_one_question_widen_the_interval() -> None:
     (grouped,) = choose_bands(scores, labels, 0.9, folds, questions)
     assert alone.interval is not None
     assert grouped.interval is not None
-    assert alone.interval.low == pytest.approx(0.981, abs=1e-3)
-    assert grouped.interval.low == pytest.approx(0.839, abs=1e-3)
+    assert alone.interval.low == pytest.approx(0.025 ** (1 / 200))
+    assert grouped.interval.low == pytest.approx(0.025 ** (1 / 20))

@@ -103,7 +103,7 @@ def test_the_mean_is_corrected_and_what_it_is_made_of_is_kept() -> None:
     assert (found.mean, found.interval) == (expected.value, expected.interval)
     assert found.correction is not None
     assert found.correction.judged == pytest.approx(np.mean(judged), rel=1e-12)
-    assert found.correction.judged_interval is not None and found.correction.judged_interval.method == "bootstrap-bca"
+    assert found.correction.judged_interval is not None and found.correction.judged_interval.method == "bootstrap-bca-t"
     assert found.correction.labelled == pytest.approx(np.mean(labels), rel=1e-12)
     assert found.correction.labelled_interval == expected.labelled_interval
     assert (found.correction.labels, found.correction.worth) == (30, expected.worth)

@@ -6,6 +6,7 @@
 mod bootstrap;
 mod bounded_mean;
 mod distributions;
+mod gamma_sums;
 mod holm;
 mod permutation;
 mod permutation_unpaired;
