@@ -41,8 +41,8 @@ def test_the_model_that_was_probably_meant_is_named(name: str, meant: str) -> No
 def test_other_names_are_pointed_at_the_lists() -> None:
     told = suggest_known("xyz")
     assert told is not None
-    assert "judges show nli" in told
-    assert "judges show detector" in told
+    assert "explain nli" in told
+    assert "explain detector" in told
 
 
 @pytest.mark.parametrize("detector", DETECTORS.values(), ids=lambda detector: detector.name)
