@@ -39,7 +39,7 @@ BEYOND = {
 SCHEMA = build_schema(builtin_only=True)
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "labels", "metrics", "reports")
-WORDS = [(section, word) for section in SECTIONS for word in registry.builtin_words(section)]
+WORDS = [(section, word) for section in SECTIONS for word in sorted(registry.builtin_words(section))]
 TEXTS = ("x", "a.csv", "http://localhost", "$.a", "min", "5%", "12h", "mod:name", "")
 WRONG: tuple[Any, ...] = (
     None,
