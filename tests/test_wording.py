@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -68,9 +69,36 @@ def test_the_next_number_is_told_apart(value: float) -> None:
         assert len(set(tell_apart(value, following))) == 2
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.9, "90%"), (0.875, "87.5%"), (1.0, "100%"), (0.0, "0%"), (0.95, "95%")])
-def test_shares(share: float, text: str) -> None:
-    assert format_percent(share) == text
+@pytest.mark.parametrize(
+    ("count", "total", "text"),
+    [
+        (9, 10, "90%"),
+        (7, 8, "87.5%"),
+        (5, 40, "12.5%"),
+        (1, 40, "2.5%"),
+        (1, 16, "6.3%"),
+        (3, 16, "18.8%"),
+        (29, 2000, "1.5%"),
+        (289, 2000, "14.5%"),
+        (1, 3, "33.3%"),
+        (2, 3, "66.7%"),
+        (40, 40, "100%"),
+        (0, 40, "0%"),
+        (1, 3000, "0.03%"),
+        (2999, 3000, "99.97%"),
+        (1, 100_000, "0.001%"),
+    ],
+)
+def test_shares(count: int, total: int, text: str) -> None:
+    assert format_percent(count / total) == text
+
+
+@given(st.integers(0, 5000), st.integers(1, 5000))
+def test_shares_are_right_to_half_a_digit_and_only_none_and_all_read_as_such(count: int, total: int) -> None:
+    count = min(count, total)
+    text = format_percent(count / total).rstrip("%")
+    assert abs(Fraction(text) - Fraction(100 * count, total)) <= Fraction(1, 20)
+    assert ((text == "0"), (text == "100")) == (count == 0, count == total)
 
 
 @pytest.mark.parametrize(("p_value", "text"), [(0.01234, "p = 0.0123"), (0.00009, "p < 0.0001"), (1.0, "p = 1.0000")])

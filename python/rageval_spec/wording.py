@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import make_visible
@@ -39,8 +40,17 @@ def format_number(value: float, digits: int = DIGITS) -> str:
 
 
 def format_percent(share: float, digits: int = 1) -> str:
-    """A share between 0 and 1 as a percentage: `97.5%`. Whole percentages have no digits after the point."""
-    text = f"{100 * share:.{digits}f}"
+    """A share as a percentage: `97.5%`. Zeros at the end are left out: `20%`.
+
+    Halves are rounded up, whatever binary makes of them: 1 of 16 is `6.3%`. Only 0 is `0%` and only 1 is `100%`: a
+    share that is nearly one of them gets the digits that show it, as in `0.04%` and `99.97%`.
+    """
+    exact = Decimal(f"{share:.12g}").scaleb(2)
+    for shown in range(digits, _MOST_DIGITS):
+        rounded = exact.quantize(Decimal(1).scaleb(-shown), ROUND_HALF_UP)
+        if exact == rounded or rounded not in (0, 100):
+            break
+    text = f"{rounded:f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
 

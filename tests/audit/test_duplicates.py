@@ -70,7 +70,7 @@ def test_questions_of_the_training_data_are_errors() -> None:
     assert check.findings[1].details["train"]["place"] == "set.jsonl:2"
     assert check.remark == (
         "Compared with 2 questions of train.jsonl. "
-        "1 question (33%) has a relevant document that is also relevant there."
+        "1 question (33.3%) has a relevant document that is also relevant there."
     )
 
 

@@ -79,7 +79,7 @@ def test_a_question_on_which_better_systems_do_worse_is_named_with_its_interval(
     (found,) = check.findings
     assert (found.code, found.rows[0].query_id) == ("negative_discrimination", "q9")
     assert found.details["systems"] == 12 and found.details["high"] < 0
-    assert check.tables[0].rows[0] == ("below 0", "1", "11%")
+    assert check.tables[0].rows[0] == ("below 0", "1", "11.1%")
     assert check.tables[0].values[0] == ("below 0", 1, 1 / 9)
 
 

@@ -29,7 +29,7 @@ def test_other_words_get_a_table_and_the_option_to_write() -> None:
     questions = ask("a", "b", "c", columns=[{"category": "billing"}, {"category": "billing"}, {"category": "travel"}])
     check = check_mix(questions, TYPE)
     assert check.skipped is not None and "--types 'billing:67,travel:33'" in check.skipped
-    assert check.tables[0].rows[-1] == ("travel", "1", "33%", "")
+    assert check.tables[0].rows[-1] == ("travel", "1", "33.3%", "")
 
 
 def test_shares_are_of_the_questions_with_a_value() -> None:
@@ -48,13 +48,13 @@ def test_a_question_in_another_language_is_named() -> None:
     check = check_languages(ask(*english, "Wie heißt die Hauptstadt von Frankreich und wo liegt sie?"))
     (found,) = check.findings
     assert (found.code, found.severity, found.rows[0].query_id) == ("language", "info", "q31")
-    assert check.tables[0].rows[:2] == (("English", "30", "97%"), ("German", "1", "3%"))
+    assert check.tables[0].rows[:2] == (("English", "30", "96.8%"), ("German", "1", "3.2%"))
 
 
 def test_levels_can_be_numbers_and_tables_have_numbers_for_programs() -> None:
     questions = ask("a", "b", "c", columns=[{"level": 1}, {"level": 1}, {"level": 2}])
     (table,) = check_mix(questions, DIFFICULTY).tables
-    assert table.rows == (("1", "2", "67%", ""), ("2", "1", "33%", ""))
+    assert table.rows == (("1", "2", "66.7%", ""), ("2", "1", "33.3%", ""))
     assert table.values == (("1", 2, 2 / 3, None), ("2", 1, 1 / 3, None))
 
 

@@ -56,7 +56,7 @@ def test_causes_that_stand_out_in_slices_are_listed() -> None:
     hard = CauseCount("golden", "bm25", "retrieval", 8, 10, 0.8, Interval(0.49, 0.94), "hard")
     _, section = list_sections(diagnosed(count("retrieval", 10), count("fine", 30), hard))
     assert section.title == "Causes that stand out in slices"
-    assert section.rows == (("hard", "retrieval", "bm25", "8 of 10", "80% [49%, 94%]", "7%", "< 0.0001"),)
+    assert section.rows == (("hard", "retrieval", "bm25", "8 of 10", "80% [49%, 94%]", "6.7%", "< 0.0001"),)
     others = [replace(hard, slice=f"hard {at}") for at in range(9)]
     _, section = list_sections(diagnosed(count("retrieval", 10), *others))
     assert section.remarks == ("1 more cause stands out; results.json has the counts of every slice.",)

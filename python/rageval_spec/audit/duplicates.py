@@ -196,7 +196,7 @@ def _describe_documents(questions: question_set.AuditedQuestions, train: questio
     known = sum(bool(question.relevant_ids & trained) for question in judged)
     if not known:
         return "No relevant document is also relevant there."
-    share = format_percent(known / len(judged), 0)
+    share = format_percent(known / len(judged))
     has = "has" if known == 1 else "have"
     return f"{count_noun(known, 'question')} ({share}) {has} a relevant document that is also relevant there."
 

@@ -115,7 +115,7 @@ def check_solved(questions: question_set.AuditedQuestions, measured: question_se
         )
         for question in asked
     )
-    share = format_percent(len(asked) / total, 0) if total else "0%"
+    share = format_percent(len(asked) / total) if total else "0%"
     remark = (
         f"{share} of {count_noun(total, 'question')} say nothing about which system is better, by {measured.metric}."
     )
@@ -239,7 +239,7 @@ def _remark_on_count(systems: int, metric: str) -> str:
 
 def _tabulate(correlations: NDArray[np.float64]) -> Table:
     values = tuple((name, count, count / len(correlations)) for name, count in _count_ranges(correlations))
-    rows = tuple((name, f"{count:,}", format_percent(share, 0)) for name, count, share in values)
+    rows = tuple((name, f"{count:,}", format_percent(share)) for name, count, share in values)
     return Table(("item-rest correlation", "questions", "share"), rows, values)
 
 
@@ -302,7 +302,7 @@ def _suspect_judgements(
         return Suspicion(round(share * _AGREE, 4), tuple(reasons))
     own, other = _measure_support(question.text, [*labelled, texts[agreed]])
     if other > own:
-        mine, theirs = format_percent(own, 0), format_percent(other, 0)
+        mine, theirs = format_percent(own), format_percent(other)
         reasons.append(f"it has {theirs} of the question's words, and the relevant document {mine}")
     gold = _find_gold(question, labelled, texts[agreed])
     if gold is not None:

@@ -100,7 +100,7 @@ def _suggest(counts: Counter[str]) -> str:
 
 def _describe(wanted: WantedMix, apart: Sequence[str], counts: Counter[str], total: int) -> AuditFinding:
     named = [
-        f"{value} {format_percent(counts[value] / total, 0)} instead of {wanted.shares.get(value, 0):g}%"
+        f"{value} {format_percent(counts[value] / total)} instead of {wanted.shares.get(value, 0):g}%"
         for value in apart
     ]
     lacking = {value: round(wanted.shares.get(value, 0) * total / 100) - counts[value] for value in apart}
@@ -121,7 +121,7 @@ def _tabulate_shares(name: str, counts: Counter[str], wanted: Mapping[str, float
         (
             value,
             f"{counts[value]:,}",
-            format_percent(counts[value] / total, 0),
+            format_percent(counts[value] / total),
             f"{wanted[value]:g}%" if value in wanted else "",
         )
         for value in values[:20]
@@ -184,7 +184,7 @@ def _tabulate_languages(counts: Counter[str], total: int) -> Table:
     if untold := total - counts.total():
         told.append((None, untold))
     rows = (
-        (_UNTOLD if code is None else NAMES.get(code, code), f"{count:,}", format_percent(count / total, 0))
+        (_UNTOLD if code is None else NAMES.get(code, code), f"{count:,}", format_percent(count / total))
         for code, count in told
     )
     values = tuple((code, count, count / total) for code, count in told)

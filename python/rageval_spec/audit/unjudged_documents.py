@@ -169,8 +169,8 @@ def _describe_unequal(system: str, rest: Rest, most_system: str, most: Rest) -> 
     return AuditFinding(
         "unequal_judging",
         "warning",
-        f"of the first documents of {system} that are not known as relevant, {format_percent(rest.share, 0)} are "
-        f"judged; of {most_system}'s, at the same depth, {format_percent(most.share, 0)}",
+        f"of the first documents of {system} that are not known as relevant, {format_percent(rest.share)} are "
+        f"judged; of {most_system}'s, at the same depth, {format_percent(most.share)}",
         f"an unjudged document counts as not relevant, so ndcg@{CUTOFF} may be too low for {system}; judge its "
         "documents, or compare by bpref",
         system=system,

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import html
 import json
+import re
 from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
@@ -18,6 +19,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+_COMMENTS = re.compile(r"(?ms)^[ ]*(?://[^\n]*|/\*\*.*?\*/)\n")
+"""Comments on lines of their own."""
 _ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css")
 _SCRIPTS = (
@@ -93,8 +96,11 @@ def _read_script() -> str:
 
 
 def join_scripts(scripts: Iterable[str]) -> str:
-    """The texts of several scripts as one function, so that their names stay out of the window's."""
-    return '\n(() => {\n"use strict";\n' + "".join(scripts) + "})();\n"
+    """The texts of several scripts as one function, so that their names stay out of the window's.
+
+    Comments are left out: they would be a tenth of every page.
+    """
+    return '\n(() => {\n"use strict";\n' + _COMMENTS.sub("", "".join(scripts)) + "})();\n"
 
 
 def read_asset(name: str) -> str:

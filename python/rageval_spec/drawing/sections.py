@@ -110,7 +110,7 @@ def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
 def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str, ...]:
     count = one.count
     slice_name = str(count.slice) if len(evaluation.datasets) == 1 else f"{count.slice} ({count.dataset})"
-    others = wording.format_percent(one.others / one.others_total, 0)
+    others = wording.format_percent(one.others / one.others_total)
     of_all = f"{count.count} of {count.total}"
     return (
         slice_name,
@@ -129,9 +129,9 @@ def describe_share(count: CauseCount) -> str:
     ends = (
         ""
         if interval is None
-        else f" [{wording.format_percent(interval.low, 0)}, {wording.format_percent(interval.high, 0)}]"
+        else f" [{wording.format_percent(interval.low)}, {wording.format_percent(interval.high)}]"
     )
-    return wording.format_percent(count.share, 0) + ends
+    return wording.format_percent(count.share) + ends
 
 
 def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:

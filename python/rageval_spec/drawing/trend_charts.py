@@ -17,7 +17,7 @@ from typing import Any
 from rageval_spec.data.results import LevelChange, Series, Trend, TrendPoint
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.html_shell import read_asset
-from rageval_spec.wording import count_noun, format_number
+from rageval_spec.wording import count_noun, format_number, format_percent
 
 _TEXT_HEIGHT = 8
 _SHORTEST_WIDTH = 20
@@ -30,7 +30,7 @@ def draw_trend(trend: Trend, width: int) -> str:
     for series in trend.series:
         lines += ["", *_draw_series(series, width)]
     if any(series.changes for series in trend.series):
-        share = f"{trend.false_alarms:.0%}"
+        share = format_percent(trend.false_alarms)
         lines += ["", f"▲▼ a change of level; without one, a stretch gets a mark with a probability of at most {share}"]
     lines += ["", *trend.remarks] if trend.remarks else []
     return "".join(f"{line}\n" for line in lines)
@@ -156,7 +156,7 @@ def write_trend(trend: Trend) -> bytes:
         style=style,
         charts=charts,
         records=records,
-        false_alarms=f"{trend.false_alarms:.0%}",
+        false_alarms=format_percent(trend.false_alarms),
         remarks=trend.remarks,
         width=_WIDTH,
         height=_PAGE_HEIGHT,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.generation.model_requests import FOLDER
 from rageval_spec.judging.language import FREQUENT_WORDS
+from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,7 @@ class AcceptedQuestions:
         for place, count in sorted(shared.items()):
             likeness = count / (len(shingles) + len(self._shingles[place]) - count)
             if likeness >= SHINGLES and not _differ(question, self._texts[place]):
-                return Duplicate(place, f"{likeness:.0%} of the shingles")
+                return Duplicate(place, f"{format_percent(likeness)} of the shingles")
         return self._find_by_meaning(question)
 
     def _find_by_meaning(self, question: str) -> Duplicate | None:

@@ -568,5 +568,5 @@ def _remark(balance: _Balance, shares: Mapping[str, float], groups: Sequence[Seq
         for kind, aim in sorted(balance.wanted[side].items()):
             wanted = aim / balance.wanted[side][""] if kind else 0
             if kind and not kind.startswith(_FROM) and abs(counts[kind] - wanted * size) > max(1, _FAR_INSIDE * size):
-                shown = (format_percent(share, 0) for share in (counts[kind] / size, wanted))
+                shown = (format_percent(share) for share in (counts[kind] / size, wanted))
                 yield "{side} has {} {kind} instead of {}".format(*shown, side=side, kind=kind)

@@ -13,6 +13,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Retrieval, System, SystemNode
+from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,7 +187,7 @@ def _remark(choice: ChosenTokenizer) -> Iterator[Note]:
     if choice.tokenizer == "unicode" and choice.scripts:
         scripts = ", ".join(choice.scripts)
         message = (
-            f"{choice.share:.0%} of the corpus's letters ({scripts}) need the tokenizer 'unicode', "
+            f"{format_percent(choice.share)} of the corpus's letters ({scripts}) need the tokenizer 'unicode', "
             "which is used; to choose another, set 'tokenizer'"
         )
         yield Note("tokenizer", message)

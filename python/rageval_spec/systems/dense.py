@@ -24,7 +24,7 @@ from rageval_spec.plugin import (
     SystemNode,
     note_truncated,
 )
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,8 +96,8 @@ class Dense(System[DenseNode]):
         share = model.unread_share(documents.texts.to_list())
         if share is not None and share >= _UNREAD:
             message = (
-                f"{self.node.model} has no words for {share:.0%} of the letters in the documents: it was not trained "
-                "on their script, so rankings will be poor; name a model for their language under 'models:'"
+                f"{self.node.model} has no words for {format_percent(share)} of the letters in the documents: it was "
+                "not trained on their script, so rankings will be poor; name a model for their language under 'models:'"
             )
             warnings.warn(f"{self.context.name}: {message}", ModelWarning, 2)
             yield Note("unread_script", message)

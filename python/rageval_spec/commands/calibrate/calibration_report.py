@@ -398,7 +398,7 @@ def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Cali
         )
         for one in found.curve
     ]
-    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({settings.confidence:.0%})")
+    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({format_percent(settings.confidence)})")
     yield tabulate(header, rows, {0, 1, 2, 3})
     yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
     yield ""

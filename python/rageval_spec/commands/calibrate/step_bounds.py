@@ -297,7 +297,9 @@ def _draw_promises(
         yield tabulate(("step" if promised.lows else "stage", what), rows, {1})
         yield ""
     curve = [(format_percent(one.coverage), format_percent(one.risk), format_percent(one.upper)) for one in found.curve]
-    yield tabulate(("answers sent", "wrong among them", f"upper bound ({promised.confidence:.0%})"), curve, {0, 1, 2})
+    yield tabulate(
+        ("answers sent", "wrong among them", f"upper bound ({format_percent(promised.confidence)})"), curve, {0, 1, 2}
+    )
     yield Text("Each bound holds for a rule that was chosen beforehand, not for the best of them.", "dim")
     yield ""
     if kept is not None:
@@ -308,7 +310,7 @@ def _draw_promises(
 
 def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
     found, share = promised.found, format_percent(promised.limit, 2)
-    sure = f"with {promised.confidence:.0%} confidence"
+    sure = f"with {format_percent(promised.confidence)} confidence"
     kept = found.wanted
     if kept is not None and found.control == "crc":
         yield f"✓ On average, at most {share} of all answers are wrong and sent.", "green"
@@ -321,8 +323,8 @@ def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
         yield f"✓ At most {share} of the answers that are sent are wrong, {sure}.", "green"
     elif found.best is not None:
         yield (
-            f"✗ Not possible with {found.labels} labels: the best that can be promised is {found.best.limit:.1%}, "
-            f"{sure}.",
+            f"✗ Not possible with {found.labels} labels: the best that can be promised is "
+            f"{format_percent(found.best.limit)}, {sure}.",
             "red",
         )
         yield _say_needed(promised), ""

@@ -93,17 +93,17 @@ def _say_order(found: Calibration) -> Sentence:
         return "✗ The judge cannot be told from guessing: the interval of its AUROC contains 0.5.", "red"
     if auroc.value < 0.5:
         return (
-            f"✗ The judge is the wrong way round: it ranks a bad answer above a good one in {1 - auroc.value:.0%} of "
-            "the cases.",
+            f"✗ The judge is the wrong way round: it ranks a bad answer above a good one in "
+            f"{format_percent(1 - auroc.value)} of the cases.",
             "red",
         )
     if auroc.value < _POOR:
         return (
             "! The judge is little better than guessing: it ranks a good answer above a bad one in "
-            f"{auroc.value:.0%} of the cases.",
+            f"{format_percent(auroc.value)} of the cases.",
             "yellow",
         )
-    return f"✓ The judge ranks a good answer above a bad one in {auroc.value:.0%} of the cases.", "green"
+    return f"✓ The judge ranks a good answer above a bad one in {format_percent(auroc.value)} of the cases.", "green"
 
 
 def _say_bias(found: Calibration) -> Iterator[Sentence]:
@@ -163,7 +163,7 @@ def _capitalize(text: str) -> str:
 def say_promise(found: Promise, limit: float, confidence: float, items: int) -> Iterator[Sentence]:
     """Whether a promise can be kept, and if not, which can; `items` is the number of labelled items."""
     kept = found.wanted
-    share, sure = format_percent(limit, 2), f"with {confidence:.0%} confidence"
+    share, sure = format_percent(limit, 2), f"with {format_percent(confidence)} confidence"
     if kept is not None:
         yield (
             f"✓ Send answers from {format_number(kept.threshold)} on: at most {share} of them are wrong, {sure}.",
@@ -173,7 +173,7 @@ def say_promise(found: Promise, limit: float, confidence: float, items: int) -> 
     elif found.best is not None:
         yield (
             f"✗ At most {share} cannot be promised with {found.items} labels; the best that can be is "
-            f"{found.best.limit:.1%}, from {format_number(found.best.threshold)} on, {sure}.",
+            f"{format_percent(found.best.limit)}, from {format_number(found.best.threshold)} on, {sure}.",
             "red",
         )
         yield _say_needed(found, limit, confidence), ""

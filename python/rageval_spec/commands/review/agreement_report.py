@@ -131,9 +131,9 @@ def _conclude_agreement(found: MetricAgreement) -> Iterator[tuple[str, str]]:
         return
     if found.deciding.coefficient == "ac1":
         top, count = max(found.scale, key=lambda pair: pair[1])
-        share = format_percent(count / sum(number for _, number in found.scale), 0)
+        share = format_percent(count / sum(number for _, number in found.scale))
         yield (
-            f"{share} of the labels are {_show(top)}. Above {format_percent(DOMINANT, 0)} kappa and alpha collapse, "
+            f"{share} of the labels are {_show(top)}. Above {format_percent(DOMINANT)} kappa and alpha collapse, "
             "so AC1 decides.",
             "",
         )
@@ -159,7 +159,7 @@ def _conclude_agreement(found: MetricAgreement) -> Iterator[tuple[str, str]]:
 
 def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
     total = sum(count for _, count in found.scale)
-    rows = [(_show(value), f"{count:,}", format_percent(count / total, 0)) for value, count in found.scale]
+    rows = [(_show(value), f"{count:,}", format_percent(count / total)) for value, count in found.scale]
     if len(rows) <= MOST_SHOWN:
         yield tabulate(("label", "count", "share"), rows, {1, 2})
         yield ""

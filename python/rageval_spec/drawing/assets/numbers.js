@@ -29,8 +29,11 @@ function formatInterval(interval, format = formatNumber) {
   return interval ? `[${format(interval.low)}, ${format(interval.high)}]` : "";
 }
 
-function formatPercent(share) {
-  return `${(100 * share).toFixed(1).replace(/\.0$/, "")}%`;
+/** A share as a percentage: `12.5%`. Halves are rounded up, and only 0 is 0% and only 1 is 100%. */
+function formatPercent(share, digits = 1) {
+  const rounded = Math.round(Number((share * 10 ** (digits + 2)).toPrecision(12))) / 10 ** digits;
+  const isFar = rounded !== 0 && rounded !== 100;
+  return isFar || share === rounded / 100 || digits > 9 ? `${rounded}%` : formatPercent(share, digits + 1);
 }
 
 function formatP(p) {

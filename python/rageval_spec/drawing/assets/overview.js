@@ -218,7 +218,6 @@ function drawSliceCauses(dataset, system) {
   const place = { view: "questions", system: report.results.systems.indexOf(system),
     dataset: report.results.datasets.length > 1 ? report.results.datasets.indexOf(dataset) : -1 };
   const order = new Map(report.results.slices.filter((one) => one.dataset === dataset).map((one, at) => [one.name, at]));
-  const whole = (share) => `${Math.round(100 * share)}%`;
   const rows = [...slices].sort(([a], [b]) => order.get(a) - order.get(b)).map(([slice, counts]) => el("tr", {}, el("th", { scope: "row" }, name(slice)),
     el("td", { class: "number muted" }, String(counts[0].total)), causes.map((cause) => {
       const one = counts.find((count) => count.cause === cause);
@@ -227,7 +226,7 @@ function drawSliceCauses(dataset, system) {
       const link = writeHash({ ...place, cause, slice: report.questions.sliceNames.indexOf(slice) });
       return el("td", { class: "number" }, el("a", { href: link }, String(one.count)),
         isFrequent && el("span", { class: "bad" }, " ▲", spoken(" more frequent than among the other questions")),
-        el("span", { class: "interval" }, `${whole(one.share)} ${formatInterval(one.interval, whole)}`));
+        el("span", { class: "interval" }, `${formatPercent(one.share)} ${formatInterval(one.interval, formatPercent)}`));
     })));
   const told = frequent.length ? `▲ ${frequent.map((one) => `${one.cause} in ${one.slice}`).join(", ")}` : "no cause stands out";
   const head = ["slice", "questions", ...causes].map((text, at) => el("th", { scope: "col", class: at ? "number" : "" }, text));
