@@ -14,6 +14,7 @@ from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, make_visible
+from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history.evaluation_lookup import check_label
@@ -146,7 +147,8 @@ class RunOutcome:
         if self.exit_code == BROKEN and not self.failures:
             return f"{count_noun(len(self.lost_reports), 'report')} could not be made; the others are complete{lost}"
         if self.exit_code == BROKEN:
-            return f"{count_noun(len(self.failures), 'evaluation')} of a system failed; the others are complete{lost}"
+            others = "" if got_no_answer(self.evaluation) else "; the others are complete"
+            return f"{count_noun(len(self.failures), 'evaluation')} of a system failed{others}{lost}"
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DIGITS = 3
 ADJUSTED = "Holm-adjusted"
 """What comes before a p-value that was corrected for the other comparisons of its family."""
+NO_MEAN = "–"
+"""What stands in place of a mean where nothing was scored."""
 _MOST_DIGITS = 17
 
 
@@ -89,7 +91,7 @@ def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
     A number that mixes answers of several versions of an application says so: `0.900 (2 versions)`.
     """
     if aggregate.mean is None:
-        return "–"
+        return NO_MEAN
     return _format_aggregate(aggregate, aggregate.mean, digits) + mark_versions(aggregate)
 
 

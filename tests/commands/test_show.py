@@ -9,9 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import Result
 
+from rageval_spec.data.outcomes import collect_base_values
+from rageval_spec.drawing.cards import build_card
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample, save, value
 from tests.command_line import invoke
@@ -175,7 +178,35 @@ def test_without_a_baseline_changes_are_against_the_first_system(here: Path) -> 
     rows = [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")]
     save(answered(rows, [BRIDGE, {**BRIDGE, "system": "v2"}]), here / "two")
     told = show("q1", "two")
-    assert "token_f1  0.750  was 0.500 (v1), +0.250 better" in told
+    assert "token_f1  0.750  v1 has 0.500, +0.250 better" in told
+    markdown = show("q1", "two", "--format", "markdown")
+    assert "| baseline |" in markdown and "| was |" not in markdown
+
+
+def test_values_of_an_earlier_evaluation_with_the_name_of_a_system_were() -> None:
+    two = answered(
+        [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")], [BRIDGE, {**BRIDGE, "system": "v2"}]
+    )
+    earlier = {"v1": two.values.with_columns(value=pl.col("value") - 0.25)}
+    kept = replace(two, load_base_values=lambda: collect_base_values(two.values, earlier))
+    assert build_card(kept, "golden", "v2", "q1").values[0].is_earlier
+    assert build_card(two, "golden", "v2", "q1").values[0].is_earlier is False
+    assert build_card(two, "golden", "v1", "q1").values[0].is_earlier is None
+
+
+def test_one_question_shows_the_systems_that_answer_first_the_worst_of_them_before_others(here: Path) -> None:
+    """The order of the list: whoever reads it wants to see the answer that is wrong, not a retriever's documents."""
+    systems = {"bm25": None, "good": "Yes.", "bad": "No."}
+    metrics = {"bm25": ("rr", 0.0), "good": ("token_f1", 1.0), "bad": ("token_f1", 0.25)}
+    rows = [value("q1", *metrics[name], name) for name in systems]
+    statuses = ("retrieved", "answered", "answered")
+    samples = [
+        {**BRIDGE, "system": name, "answer": answer, "status": status}
+        for (name, answer), status in zip(systems.items(), statuses, strict=True)
+    ]
+    save(answered(rows, samples), here / "three")
+    assert re.findall(r"q1 · (\w+)", show("q1", "three")) == ["bad", "good", "bm25"]
+    assert re.findall(r"q1 · (\w+)", show("q1", "three", "--limit", "1")) == ["bad"]
 
 
 def test_json_has_a_stable_shape() -> None:
@@ -298,7 +329,7 @@ def test_changes_are_against_the_baseline_that_a_gate_names(here: Path) -> None:
     ]
     shutil.rmtree(here / ".rageval")
     assert show("--regressed", "second", "--baseline", "main") == regressed
-    assert "q4  tied  rr 0.000  was 1.000 (good), −1.000 worse" in show("--regressed", "second", "--baseline", "good")
+    assert "q4  tied  rr 0.000  good has 1.000, −1.000 worse" in show("--regressed", "second", "--baseline", "good")
 
 
 def test_filters_that_need_the_samples_are_refused_where_the_results_leave_them_out(here: Path) -> None:

@@ -11,6 +11,7 @@ from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Slic
 from rageval_spec.data.outcomes import GateOutcome, Interval, Note
 from rageval_spec.plugin import Context
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
+from tests.answered_evaluation import answered, sample, value
 from tests.sample_evaluation import make_evaluation
 
 
@@ -96,3 +97,44 @@ def test_a_funnel_fits_the_terminal_with_the_names_of_its_stages(width: int) -> 
     assert "answerability" in text
     assert "the last stage" in text
     assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_table_in_parts_has_only_the_rows_that_a_part_has() -> None:
+    """A part with retrievers need not have empty rows for the metrics of answers, and the other way round."""
+    of_answers = ("faithfulness", "completeness")
+    whole = make_evaluation(
+        ("golden",),
+        ("bm25", "dense", "keyword", "assistant"),
+        {"map": (0.4,), "rr": (0.3,), **dict.fromkeys(of_answers, (0.7,))},
+    )
+    cells = [one for one in whole.aggregates if (one.metric in of_answers) == (one.system == "assistant")]
+    evaluation = replace(whole, aggregates=tuple(cells), comparisons=(), gates=(), notes=())
+    first, second = show(evaluation, 66).split("metric ")[1:]
+    assert "map" in first and "rr" in first and "faithfulness" not in first and "completeness" not in first
+    assert "assistant" in second and "faithfulness" in second and "map" not in second.split("[ ]")[0]
+    assert "faithfulness" in show(evaluation, 200)
+
+
+def make_down(answer: str | None) -> Evaluation:
+    """40 questions of one system whose server refuses connections; `answer` is that of the last."""
+    failure = "http://127.0.0.1:9/ask refuses connections (is it running?)"
+    texts = [None] * 39 + [answer]
+    samples = [
+        sample(f"q{at}", answer=text, error=None if text else failure, status="answered" if text else "failed")
+        for at, text in enumerate(texts)
+    ]
+    rows = [value(f"q{at}", "token_f1", 0.25 if text else None) for at, text in enumerate(texts)]
+    failures = () if answer else (f"v1 on golden: none of 40 queries got an answer; the first: {failure}",)
+    return replace(answered(rows, samples), failures=failures)
+
+
+def test_a_server_that_is_down_is_one_message() -> None:
+    lines = show(make_down(None)).splitlines()
+    assert lines[0].startswith("✗ Incomplete: 1 part of the evaluation failed. v1 on golden: none of 40 queries got")
+    assert [line[:8] for line in lines[1:]] == ["", "✗ BROKEN"]
+
+
+def test_an_error_that_many_questions_share_is_listed_once_among_those_to_look_at() -> None:
+    told = show(make_down("It was built in 1911."))
+    assert told.count("refuses connections") == 1
+    assert "q0  v1  failed" in told and "q39  v1  token_f1 0.250" in told

@@ -15,9 +15,11 @@ from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import BaselineChange, Interval
 from rageval_spec.drawing import html_shell
+from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.page.page import write_files
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
+from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.browser import Opened, open_page
 from tests.reports.page import ARABIC, ATTACK, make_full_evaluation, make_page_evaluation
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
@@ -479,3 +481,23 @@ def test_functions_of_the_pages_scripts_have_names_of_their_own() -> None:
     names = [name for script in scripts for name in re.findall(r"(?m)^(?:async )?function (\w+)", script)]
     assert names
     assert sorted(names) == sorted({*names})
+
+
+@pytest.mark.parametrize("count", [3, 6, 40])
+def test_page_terminal_and_markdown_list_the_same_questions_first(browser: Browser, tmp_path: Path, count: int) -> None:
+    """Failed questions come first in all of them."""
+    evaluation = make_page_evaluation(count)
+    first = [(card.query_id, card.system, metric) for card, metric in list_first(evaluation)]
+    assert first[0][2] is None or count < 6, "one question failed"
+    (tmp_path / "page.html").write_bytes(render(evaluation))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        shown = opened.page.locator(".first li").all_inner_texts()
+        opened.page.locator(".first li a").first.click()
+        assert f"q={first[0][0]}" in opened.page.url and f"system={first[0][1]}" in opened.page.url
+    assert len(shown) == len(first)
+    for text, (query_id, system, metric) in zip(shown, first, strict=True):
+        assert query_id in text and system in text and (metric or "✗ failed") in text
+    console = TerminalReport(TerminalNode(use="terminal", width=120), Context("terminal")).render(evaluation).decode()
+    listed = console[console.index("Look at first") :]
+    places = [listed.index(f"{query_id}  {system}") for query_id, system, _ in first]
+    assert places == sorted(places)

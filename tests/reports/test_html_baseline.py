@@ -50,9 +50,9 @@ def test_a_card_says_what_the_values_were_in_the_baseline(browser: Browser, tmp_
             "latency 1.300",
         ]
     with open_page(browser, tmp_path / "page.html", "#q=q3&system=v2") as opened:
-        assert read_values(opened)[2] == "latency 1.300 same was 1.300 (v1)"
+        assert read_values(opened)[2] == "latency 1.300 same v1 has 1.300"
     with open_page(browser, tmp_path / "page.html", "#q=q3&system=v2&with=v1") as opened:
-        assert read_values(opened)[0] == "faithfulness 0.870 same was 0.870 (v1)"
+        assert read_values(opened)[0] == "faithfulness 0.870 same v1 has 0.870"
         assert opened.seen == []
 
 
@@ -70,7 +70,7 @@ def test_a_gate_can_name_another_system_than_the_first(browser: Browser, tmp_pat
     write(replace(make_page_evaluation(), spec={"gates": [{"metric": "faithfulness", "baseline": "v2"}]}),
           tmp_path / "page.html")  # fmt: skip
     with open_page(browser, tmp_path / "page.html", "#q=q0&system=v1") as opened:
-        assert read_values(opened)[0] == "faithfulness 0.900 ▲ 0.250 was 0.650 (v2)"
+        assert read_values(opened)[0] == "faithfulness 0.900 ▲ 0.250 v2 has 0.650"
 
 
 def test_a_thousand_questions_with_a_baseline_stay_small(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +17,6 @@ from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import RenderableType
 
     from rageval_spec.commands.results_argument import NamedResults
@@ -54,7 +53,7 @@ class Shown:
     """The chosen cards.
 
     Attributes:
-        cards: worst first, or in the order of the systems if `query_id` is given.
+        cards: worst first; if `query_id` is given, those of systems that answer come before those of retrievers.
         deciding: the metric that gave each question its place, by the card's key.
         matching: the number of questions that the filter chose before its limit.
         total: the number of all questions of all systems.
@@ -110,10 +109,12 @@ def _choose(request: ShowRequest) -> Shown:
         ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
     except NoBaselineError as error:
         raise UsageError(f"{error}; add --baseline with other results") from error
-    chosen = ranked if query_id is None else _only_question(ranked, query_id, evaluation)
-    limited = chosen if request.wanted.limit is None else chosen.head(request.wanted.limit)
+    chosen = ranked if query_id is None else ranked.filter(query_id=query_id)
+    limited = chosen if query_id is not None or request.wanted.limit is None else chosen.head(request.wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
     cards = build_cards(evaluation, deciding, baseline)
+    if query_id is not None:
+        cards = tuple(sorted(cards, key=_place(evaluation)))[: request.wanted.limit]
     return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
 
 
@@ -178,16 +179,10 @@ def _require_question(results: NamedResults, query_id: str) -> None:
     )
 
 
-def _only_question(ranked: pl.DataFrame, query_id: str, evaluation: Evaluation) -> pl.DataFrame:
-    """The rows of one question, in the order of datasets and systems."""
-    import polars as pl
-
-    orders = (("dataset", evaluation.datasets), ("system", evaluation.systems))
-    keys = [
-        pl.col(name).replace_strict({one: at for at, one in enumerate(names)}, default=None, return_dtype=pl.Int64)
-        for name, names in orders
-    ]
-    return ranked.filter(pl.col("query_id") == query_id).sort(keys, maintain_order=True)
+def _place(evaluation: Evaluation) -> Callable[[Card], tuple[int, bool]]:
+    """Puts the cards of one question in their order: by dataset, and systems that answer before those that retrieve."""
+    datasets = {name: at for at, name in enumerate(evaluation.datasets)}
+    return lambda card: (datasets.get(card.dataset, len(datasets)), card.status == "retrieved")
 
 
 def _to_json(shown: Shown) -> bytes:

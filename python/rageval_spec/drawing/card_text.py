@@ -245,12 +245,14 @@ def _draw_values(values: Sequence[cards.CardValue], *, full: bool) -> Table:
 
 
 def draw_change(one: cards.CardValue) -> Text:
-    """`was 0.810 (main), −0.190 worse`, or nothing without a baseline."""
+    """`was 0.810 (main), −0.190 worse`, `bm25 has 0.431, −0.431 worse`, or nothing without a baseline."""
     from rich.text import Text
 
     if one.baseline is None:
         return Text("")
-    was = Text(f"was {describe_base(one)}", "dim")
+    of_system = one.is_earlier is False and one.against is not None
+    told = f"{shorten(one.against or '', LONGEST_NAME)} has {format_number(one.baseline)}"
+    was = Text(told if of_system else f"was {describe_base(one)}", "dim")
     if one.change is None or one.is_worse is None:
         return was
     style = "red" if one.is_worse else "green"
@@ -401,9 +403,10 @@ def _list_blocks(card: cards.Card, *, full: bool) -> Iterator[str]:
     if card.cause is not None:
         yield f"**Cause:** {escape(': '.join(filter(None, (card.cause, card.cause_reason))))}"
     if card.values:
-        header = ["metric", "value", "was", "change", "reason"]
+        base = "baseline" if any(one.is_earlier is False for one in card.values) else "was"
+        header = ["metric", "value", base, "change", "reason"]
         rows = [_list_cells(one) for one in card.values]
-        kept = [at for at, name in enumerate(header) if name not in ("was", "change") or any(row[at] for row in rows)]
+        kept = [at for at, name in enumerate(header) if name not in (base, "change") or any(row[at] for row in rows)]
         yield format_table([header[at] for at in kept], ([row[at] for at in kept] for row in rows))
     if card.contexts or card.missing:
         yield format_table(["rank", "grade", "document", "text"], _list_documents(card, full=full))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,7 +20,14 @@ from rageval_spec.data.samples import MESSAGES, Turn, list_until_question, read_
 from rageval_spec.data.tables import STEPS
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.question_order import KEY, BaselineValues, Filter, find_base_values, rank_questions
+from rageval_spec.drawing.question_order import (
+    KEY,
+    BaselineValues,
+    Filter,
+    find_base_values,
+    is_earlier,
+    rank_questions,
+)
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.recorded.answers_and_steps import load_steps
 
@@ -255,6 +262,7 @@ class CardValue:
         is_worse: whether the change is for the worse; None without a baseline, or if the change is too small to count.
         against: the name of the baseline: a label, a results folder or another system; None without one.
         label: what people say of the answer, on the metric's scale; None if nobody judged it.
+        is_earlier: whether the baseline is an earlier evaluation, not another system of this one; None without one.
     """
 
     metric: str
@@ -267,6 +275,7 @@ class CardValue:
     is_worse: bool | None = None
     against: str | None = None
     label: float | None = None
+    is_earlier: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +387,7 @@ def build_cards(
         _group(evaluation.values, wanted),
         _group(find_base_values(evaluation, baseline), wanted),
         evaluation,
+        baseline,
     )
     texts = _find_texts(evaluation, _list_absent(parts.samples.values()))
     found = (key for key in wanted.iter_rows() if key in parts.samples or key in parts.values)
@@ -392,6 +402,7 @@ class _Parts:
     values: Mapping[tuple[Any, ...], Sequence[_Row]]
     base: Mapping[tuple[Any, ...], Sequence[_Row]]
     evaluation: Evaluation
+    baseline: BaselineValues | None
 
 
 def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], list[_Row]]:
@@ -411,7 +422,8 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
     contexts = tuple(_list_contexts(sample))
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     valued = parts.values.get(key, ())
-    values = tuple(_read_values(parts.evaluation, valued, base))
+    earlier = {name for _, name in base.values() if is_earlier(parts.evaluation, name, parts.baseline)}
+    values = tuple(_read_values(parts.evaluation, valued, base, earlier))
     return Card(
         dataset,
         system,
@@ -511,7 +523,9 @@ def _find_texts(evaluation: Evaluation, documents: set[_Document]) -> dict[_Docu
     return texts
 
 
-def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, _Base]) -> Iterator[CardValue]:
+def _read_values(
+    evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, _Base], earlier: Collection[str]
+) -> Iterator[CardValue]:
     of_metric = {row["metric"]: row for row in rows}
     for metric in (*evaluation.metrics, *(name for name in of_metric if name not in evaluation.metrics)):
         if (row := of_metric.get(metric)) is None:
@@ -521,7 +535,7 @@ def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str
         worse = None if not change else (change > 0) == (metric in evaluation.lower_is_better)
         scale = evaluation.bands.get(metric)
         band = None if scale is None or value is None else scale.find(value).word
-        told = (before, change, band, worse, against, row.get(LABEL))
+        told = (before, change, band, worse, against, row.get(LABEL), None if against is None else against in earlier)
         yield CardValue(metric, value, row["status"], row["reason"], *told)
 
 
@@ -536,19 +550,29 @@ _MOST_VALUES = 200_000
 """A larger evaluation names no questions: to rank them would need all texts in memory at once."""
 
 
-def list_first(evaluation: Evaluation, most: int = MOST) -> list[tuple[Card, str | None]]:
-    """The cards of the worst questions, each with the metric that decided its place (None if it failed).
+def find_first(evaluation: Evaluation, most: int = MOST) -> dict[Key, str | None]:
+    """The worst questions, which every report lists first, each with the metric that decided its place.
 
-    A question appears once, with the system that did worst on it. Questions on which nothing went wrong are left out:
-    those with the best value of their metric. Empty for an evaluation of more than 200,000 values.
+    The metric is None if the question failed. A question appears once, with the system that did worst on it. Questions
+    on which nothing went wrong are left out: those with the best value of their metric. An error that several questions
+    of a system have is listed with the first of them. Empty for an evaluation of more than 200,000 values.
     """
     import polars as pl
 
     if evaluation.values.height > _MOST_VALUES:
-        return []
+        return {}
     ranked = rank_questions(evaluation).filter(pl.col("is_failed") | (pl.col("badness") > 0))
-    chosen = ranked.unique(["dataset", "query_id"], keep="first", maintain_order=True).head(most)
-    deciding = {tuple(row[:3]): row[3] for row in chosen.select(*KEY, "metric").iter_rows()}
+    ranked = ranked.unique(["dataset", "query_id"], keep="first", maintain_order=True)
+    errors = evaluation.select_samples(*KEY, "error").unique(KEY, keep="first")
+    ranked = ranked.join(errors, on=KEY, how="left", maintain_order="left")
+    is_new = pl.col("error").is_null() | pl.struct("dataset", "system", "error").is_first_distinct()
+    chosen = ranked.filter(is_new).head(most)
+    return {(row[0], row[1], row[2]): row[3] for row in chosen.select(*KEY, "metric").iter_rows()}
+
+
+def list_first(evaluation: Evaluation, most: int = MOST) -> list[tuple[Card, str | None]]:
+    """The cards of the questions that `find_first` names, each with the metric that decided its place."""
+    deciding = find_first(evaluation, most)
     return [(card, deciding[card.key]) for card in build_cards(evaluation, deciding)]
 
 

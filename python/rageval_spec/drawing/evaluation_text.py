@@ -11,6 +11,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.card_text import draw_entry
 from rageval_spec.drawing.cards import list_first, write_show
 from rageval_spec.drawing.legend import describe_bands, describe_legend, is_improvement, name_band, significance_mark
+from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.sections import Section, list_sections
 from rageval_spec.drawing.terminal import chop_name, list_lines, measure_width
 from rageval_spec.drawing.verdict import (
@@ -22,7 +23,7 @@ from rageval_spec.drawing.verdict import (
     worst_first,
     worst_outcome,
 )
-from rageval_spec.wording import count_noun, format_interval, format_mean, format_number
+from rageval_spec.wording import NO_MEAN, count_noun, format_interval, format_mean, format_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +64,9 @@ def draw_evaluation(
 ) -> Iterator[RenderableType]:
     """The blocks of the report, for a console of a certain width. `folder` has the results, if they are written."""
     yield from _headline(evaluation, digits)
+    if evaluation.failures and got_no_answer(evaluation):  # a server that is down is one message
+        yield _verdict_line(evaluation)
+        return
     for dataset in evaluation.datasets:
         yield _heading(evaluation, dataset)
         yield ""
@@ -75,7 +79,8 @@ def draw_evaluation(
     for section in list_sections(evaluation, digits):
         yield from _section(section)
     yield from _look_first(evaluation, folder)
-    yield from list_lines(_note_lines(share_notes(evaluation)))
+    told = [note for note in share_notes(evaluation) if not any(note.message in one for one in evaluation.failures)]
+    yield from list_lines(_note_lines(told))
     yield from list_lines(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
 
@@ -90,6 +95,7 @@ def _headline(evaluation: Evaluation, digits: int) -> Iterator[RenderableType]:
     yield Text.assemble((f"{start}{headline.title}", _style(worst)), f": {headline.summary}.{reason}")
     yield from (Text(make_visible(sentence), "yellow") for sentence in headline.taken_over)
     yield ""
+    yield from list_lines((MARKS["fail"], make_visible(failure), "bold red") for failure in evaluation.failures[1:])
 
 
 def _slices(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
@@ -120,7 +126,7 @@ def _slice_columns(
 ) -> Iterator[_Column]:
     for metric in evaluation.metrics:
         parts = [_parts(evaluation, dataset, system, metric, digits, name) for name in slices]
-        if any(part.number for part in parts):
+        if any(part.number not in ("", NO_MEAN) for part in parts):
             yield _Column(metric, parts)
 
 
@@ -190,7 +196,7 @@ def _fit(
     layouts += [(own, len(own), False), *((own, size, True) for size in range(len(own), 0, -1))]
     for shown, size, stacked in layouts:
         parts = [shown[start : start + size] for start in range(0, len(shown), size)]
-        tables = [_table(part, first, last, stacked) for part in parts]
+        tables = [_table(part, first, last, stacked, len(parts) == 1) for part in parts]
         if all(measure_width(table, console) <= console.width for table in tables):
             return tables
     for table in tables:
@@ -198,7 +204,8 @@ def _fit(
     return tables
 
 
-def _table(columns: Sequence[_Column], first: _Outer, last: _Outer, stacked: bool) -> Table:
+def _table(columns: Sequence[_Column], first: _Outer, last: _Outer, stacked: bool, is_whole: bool) -> Table:
+    """A table of these columns; one of several tables has no row for what none of its columns has."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -207,8 +214,10 @@ def _table(columns: Sequence[_Column], first: _Outer, last: _Outer, stacked: boo
     headers = (chop_name(column.title) for column in columns)
     for header in (Text(first[0]), *headers, Text(last[0])):
         table.add_column(header, no_wrap=True)
-    for row in zip(first[1], *(_cells(column, stacked) for column in columns), last[1], strict=True):
-        table.add_row(*row)
+    filled = [any(parts.number for parts in row) for row in zip(*(column.parts for column in columns), strict=True)]
+    for at, row in enumerate(zip(first[1], *(_cells(column, stacked) for column in columns), last[1], strict=True)):
+        if filled[at] or is_whole:
+            table.add_row(*row)
     return table
 
 

@@ -220,6 +220,13 @@ def is_failed(samples: pl.DataFrame) -> pl.Expr:
     return failed | pl.col("status").is_in(_NOT_ANSWERED).fill_null(False) if "status" in samples.columns else failed
 
 
+def got_no_answer(evaluation: Evaluation) -> bool:
+    """Whether every system was asked, and not one question got an answer, because all of them failed."""
+    samples = evaluation.select_samples(*KEY, "error", "status")
+    is_asked = not samples.is_empty() and set(samples["system"].unique()) == set(evaluation.systems)
+    return is_asked and bool(samples.select(is_failed(samples).all()).item())
+
+
 def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """The questions with a value that is an error: `KEY`, `has_error`."""
     import polars as pl
@@ -362,6 +369,13 @@ def find_base_values(evaluation: Evaluation, baseline: BaselineValues | None = N
             table = table.join(earlier.select(CELL).unique(), on=CELL, how="anti", maintain_order="left")
         chosen.append(table)
     return pl.concat(chosen) if chosen else _find_first_systems(evaluation)
+
+
+def is_earlier(evaluation: Evaluation, name: str, baseline: BaselineValues | None = None) -> bool:
+    """Whether the values that `find_base_values` names so are of an earlier evaluation, not of a system of this one."""
+    if baseline is not None and baseline.evaluation is not None:
+        return True
+    return name not in evaluation.systems or not evaluation.base_values.filter(baseline=name).is_empty()
 
 
 def list_baselines(evaluation: Evaluation) -> list[str]:

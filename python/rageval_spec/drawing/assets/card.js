@@ -115,7 +115,8 @@ function drawValue(cell, told, base, state) {
     el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value),
       drawBand(metric, value)),
     el("td", { class: "number" }, el("span", { class: ["bad", "none", "good"][better + 1] }, describeChange(difference)),
-      before !== null && el("span", { class: "was" }, `was ${formatNumber(before)} (`, name(base.name), ")")));
+      before !== null && el("span", { class: "was" }, base.isEarlier ? [`was ${formatNumber(before)} (`, name(base.name), ")"] :
+        [name(base.name), ` has ${formatNumber(before)}`])));
 }
 
 /** `▲ 0.125`, `▼ 0.125`, `same`, or "" if it is not known. */

@@ -107,21 +107,19 @@ function drawNumbers(id, title, { header, rows, remarks: [explanation, ...reason
     reasons.map((reason) => el("p", { class: "hint", dir: "auto" }, reason)));
 }
 
-/** The worst questions of the default system and metric. */
+/** The questions that every report lists first: those that failed, then those with the worst values. */
 function drawFirst() {
-  const state = defaultState();
-  const cell = cellOf(state.system, state.metric);
-  if (!cell) return null;
-  const worst = selectQuestions({ ...state, sort: "worst" }).filter((at) => cell.values[at] !== null).slice(0, 5);
-  const title = ["Look at first: lowest ", name(report.results.metrics[state.metric]), " of ", name(report.results.systems[state.system])];
-  if (report.lower.has(report.results.metrics[state.metric])) title[0] = "Look at first: highest ";
-  return worst.length > 0 && section("first", title, null,
-    el("ol", { class: "first" }, worst.map((at) => el("li", {},
-      el("a", { href: writeHash({ ...state, q: at }) },
-        el("span", { class: "number strong" }, formatNumber(cell.values[at])),
-        el("span", { class: "question", dir: "auto" }, report.questions.text[at] ?? report.questions.id[at]),
-        el("span", { class: "muted small" }, name(report.questions.id[at])))))),
-    el("p", {}, el("a", { href: writeHash({ ...state, view: "questions" }) }, report.count === 1 ? "See the question" : `See all ${formatCount(report.count, "question")}`)));
+  const { first, id, text } = report.questions;
+  const { systems, metrics, datasets } = report.results;
+  return first.length > 0 && section("first", ["Look at first"], null,
+    el("ol", { class: "first" }, first.map(([at, system, metric]) => el("li", {},
+      el("a", { href: writeHash({ view: "questions", q: at, system, metric: metric < 0 ? defaultState().metric : metric }) },
+        el("span", { class: "number strong" }, metric < 0 ? el("span", { class: "bad" }, "✗ failed") :
+          formatNumber(cellOf(system, metric).values[at])),
+        el("span", { class: "question", dir: "auto" }, text[at] ?? id[at]),
+        el("span", { class: "muted small" }, name(id[at]), " · ", metric >= 0 && [name(metrics[metric]), " of "], name(systems[system]),
+          datasets.length > 1 && [" on ", name(datasets[report.questions.dataset[at]])]))))),
+    el("p", {}, el("a", { href: writeHash({ view: "questions" }) }, report.count === 1 ? "See the question" : `See all ${formatCount(report.count, "question")}`)));
 }
 
 function drawWeakest() {

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data.outcomes import LABEL
 from rageval_spec.data.samples import MESSAGES, list_until_question, read_turns, write_turn
 from rageval_spec.data.tables import STEPS, empty_samples, explode_contexts
+from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
-from rageval_spec.drawing.question_order import find_base_values, list_baselines
+from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines
 from rageval_spec.recorded.answers_and_steps import load_steps
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ class QuestionData:
         samples = self.samples.select("question", "system", "status", "error", "cause").drop_nulls("system")
         failed = samples.filter(pl.col("error").is_not_null())
         return {
+            "first": self._describe_first(evaluation),
             "dataset": [datasets[name] for name in self.keys.get_column("dataset").to_list()],
             "id": self.keys.get_column("query_id").to_list(),
             "text": self.keys.get_column("text").to_list(),
@@ -263,6 +265,20 @@ class QuestionData:
             "cells": self._describe_cells(evaluation),
             "block": BLOCK,
         }
+
+    def _describe_first(self, evaluation: Evaluation) -> list[tuple[int, int, int]]:
+        """The questions to look at first: the numbers of question, system and metric; -1 where no metric decided."""
+        first = find_first(evaluation)
+        keys = [(dataset, query_id) for dataset, _, query_id in first]
+        found = {row[1:]: row[0] for row in self.keys.select("number", *_KEY).iter_rows() if row[1:] in keys}
+        return [
+            (
+                found[dataset, query_id],
+                evaluation.systems.index(system),
+                evaluation.metrics.index(metric) if metric else -1,
+            )
+            for (dataset, system, query_id), metric in first.items()
+        ]
 
     def _describe_cells(self, evaluation: Evaluation) -> list[dict[str, Any]]:
         """The cells; `base` is what a gate compares a cell with: a system's number, or an earlier evaluation's values.
@@ -279,19 +295,20 @@ class QuestionData:
             cell = self._describe_cell(number, rows[(number,)])
             if base is not None:
                 of_cell = base.filter(system=evaluation.systems[system], metric=evaluation.metrics[metric])
-                cell["base"] = self._describe_base(of_cell, evaluation.systems)
+                cell["base"] = self._describe_base(of_cell, evaluation)
             cells.append(cell)
         return cells
 
-    def _describe_base(self, rows: pl.DataFrame, systems: Sequence[str]) -> dict[str, Any] | None:
+    def _describe_base(self, rows: pl.DataFrame, evaluation: Evaluation) -> dict[str, Any] | None:
         """What one cell is compared with; an earlier evaluation, if it has values of only some of the datasets."""
         import polars as pl
 
         if rows.is_empty():
             return None
-        earlier = rows.filter(~pl.col("against").is_in(systems))
+        names = rows.get_column("against").unique(maintain_order=True).to_list()
+        earlier = rows.filter(pl.col("against").is_in([name for name in names if is_earlier(evaluation, name)]))
         if earlier.is_empty():
-            return {"system": systems.index(rows.item(0, "against"))}
+            return {"system": evaluation.systems.index(names[0])}
         known = earlier.join(self.keys.select(*_KEY, question="number"), on=_KEY, maintain_order="left")
         return {
             "name": earlier.item(0, "against"),
