@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.bands import BandScale, Level
-from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evaluation import Evaluation, SliceResult
 from rageval_spec.data.outcomes import BaselineChange, Interval
 from rageval_spec.drawing import html_shell
 from rageval_spec.drawing.cards import list_first
@@ -487,17 +487,55 @@ def test_functions_of_the_pages_scripts_have_names_of_their_own() -> None:
 def test_page_terminal_and_markdown_list_the_same_questions_first(browser: Browser, tmp_path: Path, count: int) -> None:
     """Failed questions come first in all of them."""
     evaluation = make_page_evaluation(count)
-    first = [(card.query_id, card.system, metric) for card, metric in list_first(evaluation)]
-    assert first[0][2] is None or count < 6, "one question failed"
+    first = [
+        (card.query_id, card.system, "✗ failed" if card.status == "failed" else str(metric))
+        for card, metric in list_first(evaluation)
+    ]
+    assert (first[0] == ("q4", "v2", "✗ failed")) == (count > 4), "one question failed"
     (tmp_path / "page.html").write_bytes(render(evaluation))
     with open_page(browser, tmp_path / "page.html") as opened:
         shown = opened.page.locator(".first li").all_inner_texts()
         opened.page.locator(".first li a").first.click()
         assert f"q={first[0][0]}" in opened.page.url and f"system={first[0][1]}" in opened.page.url
     assert len(shown) == len(first)
-    for text, (query_id, system, metric) in zip(shown, first, strict=True):
-        assert query_id in text and system in text and (metric or "✗ failed") in text
+    for text, (query_id, system, told) in zip(shown, first, strict=True):
+        assert query_id in text and system in text and told in text
     console = TerminalReport(TerminalNode(use="terminal", width=120), Context("terminal")).render(evaluation).decode()
     listed = console[console.index("Look at first") :]
     places = [listed.index(f"{query_id}  {system}") for query_id, system, _ in first]
     assert places == sorted(places)
+
+
+def test_a_percentile_stands_beside_its_own_distribution(browser: Browser, tmp_path: Path) -> None:
+    """The line and the number are the percentile of the results, not the mean of the values."""
+    made = make_page_evaluation(40)
+    cells = (replace(one, mean=3.25, statistic="p95") if one.metric == "latency" else one for one in made.aggregates)
+    (tmp_path / "page.html").write_bytes(render(replace(made, aggregates=tuple(cells))))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        strips = opened.page.locator(".spread", has_text="latency").locator("tbody td.number")
+        assert strips.all_inner_texts() == ["p95 3.250", "p95 3.250"]
+        assert "percentile" in opened.page.locator(".block", has_text="How values are spread").inner_text()
+        means = opened.page.locator(".spread", has_text="token_f1").locator("tbody td.number").all_inner_texts()
+        assert not any("p95" in one for one in means)
+
+
+@pytest.mark.parametrize(("count", "told"), [(12, None), (13, "1 other slice"), (60, "48 other slices")])
+def test_many_slices_are_folded(browser: Browser, tmp_path: Path, count: int, told: str | None) -> None:
+    made = make_page_evaluation()
+    slices = [
+        SliceResult(
+            "golden", f"topic={at}", "topic", "the topic", at + 2,
+            tuple(replace(one, slice=f"topic={at}") for one in made.aggregates), (),
+        )
+        for at in range(count)
+    ]  # fmt: skip
+    (tmp_path / "page.html").write_bytes(render(replace(made, slices=tuple(slices))))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        block = opened.page.locator(".block", has_text="Slices").last
+        assert block.locator("tbody tr:visible").count() == 12
+        assert block.locator("summary").all_inner_texts() == ([] if told is None else [told])
+        if told is not None:
+            block.locator("summary").click()
+            assert block.locator("tbody tr:visible").count() == count
+            block.get_by_label("Metric").select_option("token_f1")
+            assert block.locator("tbody tr:visible").count() == count, "it stays open"

@@ -9,6 +9,7 @@ import pytest
 
 from rageval_spec.commands.comment.comment_text import (
     LONGEST,
+    SAME_QUESTIONS,
     Part,
     join_parts,
     list_checks,
@@ -118,8 +119,8 @@ def test_gates_come_first_and_worst_first() -> None:
 
 def test_without_a_baseline_the_base_is_the_first_system() -> None:
     hybrid = list_checks(EVALUATION, None)[2]
-    assert hybrid.list_cells()[1:] == ["0.512", "0.412 (bm25)", "+0.100 ▲ better \\[0.068, 0.132\\]", "23", "12"]
-    assert list_checks(EVALUATION, None)[0].list_cells()[1:] == ["0.412", "–", "", "", ""]
+    assert hybrid.list_cells()[1:] == ["0.512", "0.412 (bm25)", "+0.100 ▲ better \\[0.068, 0.132\\]", "40", "23", "12"]
+    assert list_checks(EVALUATION, None)[0].list_cells()[1:] == ["0.412", "–", "", "40", "", ""]
 
 
 def test_a_gate_on_another_system_keeps_its_comparison_beside_a_baseline() -> None:
@@ -138,9 +139,30 @@ def test_the_base_of_a_gate_on_an_earlier_evaluation_is_its_number_on_the_compar
 
 
 def test_with_a_baseline_the_base_is_its_number() -> None:
+    (check,) = list_checks(AFTER, BEFORE)
+    assert (check.head, check.base, check.questions) == ("0.700", "0.750", "4")
     checks = list_checks(EVALUATION, NamedResults("main", make_evaluation(metrics={"ndcg@10": (0.4, 0.5, 0.6)})))
-    assert [(one.head, one.base) for one in checks[:3]] == [("0.412", "0.400"), ("0.488", "0.500"), ("0.512", "0.600")]
     assert [one.base for one in checks[3:]] == ["–"] * 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "row"),
+    [
+        ({"q1": 1.0, "q2": 0.5, "q3": 0.0}, {"q1": 0.5, "q2": 0.5, "q4": 1.0},
+         ("0.500 (0.667 of all 3)", "0.750", "−0.250", "2")),
+        ({"q1": 1.0, "q2": 0.5}, {"q1": 0.5, "q2": 0.5, "q3": 0.0, "q4": 0.1},
+         ("0.500 (0.275 of all 4)", "0.750", "−0.250", "2")),
+        ({"q1": 1.0, "q2": 0.5, "q3": 0.0}, {"q1": 0.5, "q2": 0.5}, ("0.500", "0.750", "−0.250", "2")),
+    ],
+)  # fmt: skip
+def test_head_base_and_difference_are_of_the_same_questions(
+    before: dict[str, float], after: dict[str, float], row: tuple[str, ...]
+) -> None:
+    """0.667 against 0.500, with a difference of -0.25, would be the numbers of other questions."""
+    head = evaluate(after)
+    (check,) = list_checks(head, NamedResults("main", evaluate(before)))
+    assert (check.head, check.base, check.difference.split()[0], check.questions) == row
+    assert SAME_QUESTIONS in write_body(head, NamedResults("main", evaluate(before)))
 
 
 def test_datasets_and_slices_are_named_where_there_are_several() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value
@@ -31,6 +31,8 @@ from rageval_spec.wording import (
     format_interval,
     format_mean,
     format_number,
+    mark_versions,
+    tell_apart,
     tell_means_apart,
 )
 
@@ -105,9 +107,12 @@ def _list_parts(evaluation: Evaluation, baseline: NamedResults | None, commit: s
 
 
 def _tabulate(title: str, checks: list[CheckRow], *, is_folded: bool) -> Part:
-    """The table, and the reasons below it; a single one is already in the headline."""
+    """The table, what its numbers are of, and the reasons below; a single reason is already in the headline."""
     reasons = [escape(shorten(one.reason, _LONG)) for one in checks if one.reason]
-    after = "\n".join(f"- {reason}" for reason in reasons[:_MOST_LINES]) if len(reasons) > 1 else ""
+    listed = "\n".join(f"- {reason}" for reason in reasons[:_MOST_LINES]) if len(reasons) > 1 else ""
+    own = f" {OWN_QUESTIONS}" if any("base" in one.questions for one in checks) else ""
+    told = f"{SAME_QUESTIONS}{own}" if any(one.test for one in checks) else own.strip()
+    after = "\n\n".join(filter(None, (told, listed)))
     return Part(title, [one.list_cells() for one in checks], HEADER, after=after, is_folded=is_folded)
 
 
@@ -178,7 +183,9 @@ def _describe_origin(evaluation: Evaluation, baseline: NamedResults | None, comm
     return Part("Provenance", before=" ".join(lines), after=describe_provenance(evaluation))
 
 
-HEADER = ("Check", "Head", "Base", "Difference [interval]", "Improved", "Regressed")
+HEADER = ("Check", "Head", "Base", "Difference [interval]", "Questions", "Improved", "Regressed")
+SAME_QUESTIONS = "Head, base and difference are of the same questions: those that have a value in both."
+OWN_QUESTIONS = "Where two counts stand, each number is of its own questions."
 _LONGEST_NAME = 80
 
 
@@ -188,11 +195,12 @@ class CheckRow:
 
     Attributes:
         name: the sign of the outcome, the metric with its place, and the bound.
-        head, base: the numbers; "–" if there is none.
+        head, base: the numbers, of the questions that have a value in both if there is a test; "–" if there is none.
         difference: with its interval and whether it is significant; "" without a base.
         test: the paired test, for the counts of questions that improved and regressed.
         reason: why the gate did not pass; "" for other rows.
         is_gate: whether the row is a gate's.
+        questions: how many questions the numbers are of.
     """
 
     name: str
@@ -202,11 +210,12 @@ class CheckRow:
     test: Comparison | None
     reason: str = ""
     is_gate: bool = False
+    questions: str = ""
 
     def list_cells(self) -> list[str]:
         """The cells of the row, as Markdown."""
         counts = ("", "") if self.test is None else (str(self.test.wins), str(self.test.losses))
-        return [self.name, *map(escape, (self.head, self.base, self.difference)), *counts]
+        return [self.name, *map(escape, (self.head, self.base, self.difference, self.questions)), *counts]
 
 
 def list_checks(evaluation: Evaluation, baseline: NamedResults | None) -> list[CheckRow]:
@@ -233,7 +242,7 @@ class _Table:
         row = self._describe(gate.cell, gate.bound, self._find_asked(gate))
         reason = "" if gate.outcome == "pass" else f"{SIGNS[gate.outcome]} {gate.reason}"
         name = f"{SIGNS[gate.outcome]} {row.name}"
-        return CheckRow(name, row.head, row.base, row.difference, row.test, reason, is_gate=True)
+        return replace(row, name=name, reason=reason, is_gate=True)
 
     def _find_asked(self, gate: GateOutcome) -> Comparison | None:
         """The comparison with another system of the spec that the gate asked for."""
@@ -246,14 +255,14 @@ class _Table:
         if change is not None and asked is None:
             return _compare(name, change)
         test = asked or (None if self.has_baseline else self._find_test(cell))
-        shown = "–" if head is None else format_mean(head)
-        if test is None or head is None:
-            return CheckRow(name, shown, "–", "", None)
+        if head is None:
+            return CheckRow(name, "–", "–", "", None)
+        if test is None:
+            return CheckRow(name, format_mean(head), "–", "", None, questions=str(head.scored))
         base = self.evaluation.aggregate(cell.dataset, test.baseline, cell.metric, cell.slice)
-        shown, before = _tell_apart(head, base)
-        if base is None and test.baseline_mean is not None:
-            before = format_number(test.baseline_mean)
-        return CheckRow(name, shown, f"{before} ({test.baseline})", _describe_test(test, self.evaluation), test)
+        shown, before, questions = _describe_pair(head, base, test)
+        told = _describe_test(test, self.evaluation)
+        return CheckRow(name, shown, f"{before} ({test.baseline})", told, test, questions=questions)
 
     def _find_test(self, cell: Cell) -> Comparison | None:
         """The comparison that a gate asked for, or else the one with the first system."""
@@ -277,15 +286,29 @@ def _compare_all(evaluation: Evaluation, baseline: NamedResults) -> list[MetricC
 
 
 def _compare(name: str, change: MetricChange) -> CheckRow:
-    head, base = _tell_apart(change.after, change.before)
+    head, base, questions = _describe_pair(change.after, change.before, change.comparison)
     interval = format_interval(change.comparison.interval) if change.comparison and change.difference else ""
     told = f" {UNRESOLVABLE}" if significance_mark(change.comparison) == UNRESOLVED and change.difference else ""
     difference = f"{describe_difference(change)}{told} {interval}".strip()
-    return CheckRow(name, head, base, difference, change.comparison)
+    return CheckRow(name, head, base, difference, change.comparison, questions=questions)
 
 
-def _tell_apart(head: Aggregate, base: Aggregate | None) -> tuple[str, str]:
-    return (format_mean(head), "–") if base is None else tell_means_apart(head, base)
+def _describe_pair(head: Aggregate, base: Aggregate | None, test: Comparison | None) -> tuple[str, str, str]:
+    """Both numbers of the questions that the test compares, and how many these are.
+
+    If the head has values of other questions too, its whole number, which gates see, is added in brackets. Without a
+    test, and where people's labels correct the numbers, both are of all their own questions.
+    """
+    if test is None or test.baseline_mean is None or test.correction is not None or head.mean is None:
+        count = str(head.scored) if base is None or base.scored == head.scored else f"{head.scored}, base {base.scored}"
+        if base is None or head.mean is None or base.mean is None or head.statistic == "sum":
+            return format_mean(head), "–" if base is None else format_mean(base), count
+        return *tell_means_apart(head, base), count
+    is_whole = test.queries == head.scored
+    number = head.mean if is_whole else test.baseline_mean + test.difference
+    shown, before = (format_number(number),) * 2 if not test.difference else tell_apart(number, test.baseline_mean)
+    shown += mark_versions(head) if is_whole else f" ({format_mean(head)} of all {head.scored})"
+    return shown, before + ("" if base is None else mark_versions(base)), str(test.queries)
 
 
 def _describe_test(test: Comparison, evaluation: Evaluation) -> str:

@@ -10,7 +10,8 @@ function drawOverview() {
     report.weighted && drawNumbers("weighted", report.weighted.title, report.weighted, 1),
     drawCorrected(),
     drawFirst(),
-    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean of these values.", el("div", { class: "spreads" },
+    section("spread", ["How values are spread"], `Each bar counts questions; the line is the mean of these values${
+      report.questions.cells.some(findPercentiles) ? ", or the percentile of a metric that is one" : ""}.`, el("div", { class: "spreads" },
       drawSpread())),
     drawWeakest(), drawSlices(), drawDiagnosis(), drawNotes(), drawMeanings());
 }
@@ -109,12 +110,12 @@ function drawNumbers(id, title, { header, rows, remarks: [explanation, ...reason
 
 /** The questions that every report lists first: those that failed, then those with the worst values. */
 function drawFirst() {
-  const { first, id, text } = report.questions;
+  const { first, id, text, failedOf } = report.questions;
   const { systems, metrics, datasets } = report.results;
   return first.length > 0 && section("first", ["Look at first"], null,
     el("ol", { class: "first" }, first.map(([at, system, metric]) => el("li", {},
       el("a", { href: writeHash({ view: "questions", q: at, system, metric: metric < 0 ? defaultState().metric : metric }) },
-        el("span", { class: "number strong" }, metric < 0 ? el("span", { class: "bad" }, "✗ failed") :
+        el("span", { class: "number strong" }, metric < 0 || failedOf.get(system)?.has(at) ? el("span", { class: "bad" }, "✗ failed") :
           formatNumber(cellOf(system, metric).values[at])),
         el("span", { class: "question", dir: "auto" }, text[at] ?? id[at]),
         el("span", { class: "muted small" }, name(id[at]), " · ", metric >= 0 && [name(metrics[metric]), " of "], name(systems[system]),
@@ -143,15 +144,20 @@ function drawWeakest() {
       .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "weakest slices" }));
 }
 
-/** All slices on the default metric, a column for each system. */
+const SLICES_SHOWN = 12;
+
+/** The slices on a metric, a column for each system; if there are many, the smaller ones are behind a fold. */
 function drawSlices() {
   const { slices, systems, metrics } = report.results;
   if (!slices.length) return null;
   const body = el("div");
+  const ordered = [...slices].sort((a, b) => b.queries - a.queries).slice(0, SLICES_SHOWN);
+  const largest = slices.filter((one) => ordered.includes(one));
+  const others = slices.filter((one) => !ordered.includes(one));
   const draw = (metric) => {
     const shown = systems.filter((system) => slices.some((one) => one.aggregates.some((cell) => cell.system === system &&
       cell.metric === metric)));
-    const rows = slices.map((one) => el("tr", {},
+    const makeRow = (one) => el("tr", {},
       el("th", { scope: "row" }, name(one.name, { title: one.description }), report.results.datasets.length > 1 && el("span",
         { class: "muted" }, " on ", name(one.dataset))),
       el("td", { class: "number muted" }, String(one.queries)),
@@ -159,9 +165,13 @@ function drawSlices() {
         const cell = one.aggregates.find((cell) => cell.system === system && cell.metric === metric);
         return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" },
           formatInterval(cell.interval)));
-      })));
-    refill(body, table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
-      shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], rows, { "aria-label": `slices by ${metric}` }));
+      }));
+    const tabulate = (some, label) => table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
+      shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], some.map(makeRow), { "aria-label": label });
+    const isOpen = body.querySelector("details")?.open;
+    refill(body, [tabulate(largest, `slices by ${metric}`), others.length > 0 && el("details", { class: "others", open: isOpen },
+      el("summary", {}, others.length === 1 ? "1 other slice" : `${others.length} other slices`),
+      tabulate(others, `other slices by ${metric}`))]);
   };
   const start = metrics[defaultState().metric] ?? metrics[0];
   draw(start);

@@ -19,6 +19,14 @@ function drawSpread() {
   }).filter(Boolean);
 }
 
+/** What a metric like latency@p95 is on each dataset: `{word: "p95", numbers}`; null for other metrics. */
+function findPercentiles(cell) {
+  const [system, metric] = [report.results.systems[cell.system], report.results.metrics[cell.metric]];
+  const found = report.results.aggregates.filter((one) => one.system === system && one.metric === metric && one.slice === null);
+  const word = found[0]?.statistic ?? "";
+  return /^p\d/.test(word) ? { word, numbers: found.map((one) => one.mean).filter((mean) => mean !== null) } : null;
+}
+
 function findRange(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -49,12 +57,14 @@ function drawStrip(cell, low, high) {
       y: STRIP - height, height },
       svg("title", {}, `${from} to ${to}: ${formatCount(count, "question")}`));
   });
-  const mean = scored ? sum / scored : null;
-  const line = mean !== null && svg("line", { class: "mean", x1: scale.place(mean), x2: scale.place(mean), y1: 0, y2: STRIP });
+  const percentiles = findPercentiles(cell);
+  const told = percentiles ?? { word: "mean", numbers: scored ? [sum / scored] : [] };
+  const lines = told.numbers.map((at) => svg("line", { class: "mean", x1: scale.place(at), x2: scale.place(at), y1: 0, y2: STRIP }));
+  const numbers = told.numbers.map((one) => formatNumber(one)).join(", ") || NONE;
   return el("tr", {},
     el("th", { scope: "row", class: "muted" }, name(system)),
     el("td", { class: "wide" }, svg("svg", { class: "track", width: "100%", height: STRIP, role: "img",
-      "aria-label": `${system}: ${formatCount(scored, "value")}, mean ${formatNumber(mean)}` },
-      svg("line", { class: "floor", x1: "2%", x2: "98%", y1: STRIP - 0.5, y2: STRIP - 0.5 }), bars, line)),
-    el("td", { class: "number" }, formatNumber(mean)));
+      "aria-label": `${system}: ${formatCount(scored, "value")}, ${told.word} ${numbers}` },
+      svg("line", { class: "floor", x1: "2%", x2: "98%", y1: STRIP - 0.5, y2: STRIP - 0.5 }), bars, lines)),
+    el("td", { class: "number" }, percentiles && el("span", { class: "muted small" }, `${told.word} `), numbers));
 }
