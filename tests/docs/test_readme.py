@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
+from tests.command_line import invoke
 
 ROOT = Path(__file__).parents[2]
 README: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "readme.py"))
@@ -34,3 +35,17 @@ def test_check_tells_what_to_run_and_write_mends_it(tmp_path: Path, capsys: pyte
     assert path.read_text() == f"All <!-- generated: count of metrics -->{count}<!-- /generated --> metrics.\n"
     assert README["main"](["--check", str(path)]) == 0
     assert README["main"](["--fix"]) == 2
+
+
+def test_the_first_screen_installs_the_package_and_has_a_spec_for_files_of_ones_own(tmp_path: Path) -> None:
+    """With the commands of a clone at its top. What the spec names is a golden set and a service of the reader's."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45]
+    assert lines[6] == "pip install uv && uv run rageval-spec run specs/quickstart.yaml"
+    screen = "\n".join(lines)
+    assert "pip install 'rageval-spec" in screen
+    assert "rageval-spec init golden.xlsx --url http://localhost:8000/ask" in screen
+    written = screen.partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "golden.csv").write_text("question,reference\nWho?,Ada\nWhen?,1843\n", encoding="utf-8")
+    (tmp_path / "spec.yaml").write_text(written.replace(".xlsx", ".csv"), encoding="utf-8")
+    result = invoke("validate", tmp_path / "spec.yaml")
+    assert (result.exit_code, result.stderr) == (0, "")
