@@ -553,9 +553,10 @@ _MOST_VALUES = 200_000
 def find_first(evaluation: Evaluation, most: int = MOST) -> dict[Key, str | None]:
     """The worst questions, which every report lists first, each with the metric that decided its place.
 
-    The metric is None where no value decided, as for a question that failed. A question appears once, with the system that did worst on it. Questions
-    on which nothing went wrong are left out: those with the best value of their metric. An error that several questions
-    of a system have is listed with the first of them. Empty for an evaluation of more than 200,000 values.
+    The metric is None where no value decided, as for a question that failed. A question appears once, with the system
+    that did worst on it. Questions on which nothing went wrong are left out: those with the best value of their metric.
+    An error that several questions of a system have is listed with the first of them. Empty for an evaluation of more
+    than 200,000 values.
     """
     import polars as pl
 

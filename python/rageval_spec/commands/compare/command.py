@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
@@ -13,14 +14,15 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.compare.question_changes import Compared, QuestionChange
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
-from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.errors import PASSED, RagevalError, UsageError
+from rageval_spec.store.disk import write_atomically
 
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.drawing.question_order import Filter
 
 
-Form: TypeAlias = Literal["text", "json", "markdown"]
+Form: TypeAlias = Literal["text", "json", "markdown", "html"]
 FORMAT_VERSION = 1
 """Of the JSON shape. Within a version, keys are only added."""
 
@@ -47,6 +49,10 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
     found = _compare(open_results(first, after.evaluation), after, wanted)
     if form == "json":
         return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
+    if form == "html":
+        from rageval_spec.commands.compare.comparison_page import write_page
+
+        return write_page(found)
     if form == "markdown":
         from rageval_spec.commands.compare.comparison_text import write_comparison
 
@@ -113,7 +119,9 @@ def _list_question(one: QuestionChange) -> Mapping[str, Any]:
 @click.option("--dataset", help="Only this dataset.")
 @shared.questions_limit_option("of each kind: broken, fixed, worse, better, changed", 5)
 @shared.questions_form_option
-def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead, with the "
+              "answers side by side.")  # fmt: skip
+def compare_results(before: str, after: str, form: Any, html: Path | None, **options: Any) -> int:
     """Compare two results: the numbers, and question by question what broke, what was fixed and how answers changed.
 
     BEFORE and AFTER are results folders or labels of the history. The output begins with what else differs, such as
@@ -122,8 +130,18 @@ def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
     \b
     rageval-spec compare main rageval-results
     rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
+    rageval-spec compare main rageval-results --html compare.html
     """
     from rageval_spec.drawing.question_order import Filter
 
-    console.write(compare(before, after, Filter(**options), form))
+    if html is None:
+        console.write(compare(before, after, Filter(**options), form))
+        return PASSED
+    page = compare(before, after, Filter(**options), "html")
+    try:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(html, page)
+    except OSError as error:
+        raise RagevalError(f"{html}: the page could not be written: {error.strerror or error}") from error
+    console.tell(f"wrote {html}")
     return PASSED
