@@ -41,7 +41,8 @@ def test_earlier_answers_stand_beside_todays(browser: Browser, tmp_path: Path) -
         assert after.locator(".prose").inner_text() == "It is blue."
         assert before.locator("del").inner_text().strip() == "red"
         assert after.locator("ins").inner_text().strip() == "blue"
-        assert before.bounding_box()["y"] == after.bounding_box()["y"]
+        places = [one.bounding_box() for one in (before, after)]
+        assert places[0] is not None and places[1] is not None and places[0]["y"] == places[1]["y"], "beside each other"
         assert (opened.seen, len(opened.requests)) == ([], 1)
         page.set_viewport_size({"width": 400, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
