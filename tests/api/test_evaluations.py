@@ -299,8 +299,13 @@ def test_the_names_of_other_tools_are_known(row: dict[str, Any]) -> None:
 
 
 def test_an_answer_is_never_taken_for_the_gold_answer() -> None:
-    finished = judge([{"question": "Who?", "answer": "Ada."}], "token_f1")
-    assert finished.values.row(0, named=True)["status"] == "unscorable"
+    with pytest.raises(SpecError) as caught:
+        judge([{"question": "Who?", "answer": "Ada."}], "token_f1")
+    assert "token_f1 needs a gold answer, and no row has one; name the column of the rows 'reference'" in str(
+        caught.value
+    )
+    with pytest.raises(SpecError, match="rename 'solution' to 'reference'"):
+        judge([{"question": "Who?", "response": "Ada.", "solution": "Ada"}], "token_f1")
 
 
 def test_equal_rows_give_equal_results_wherever_they_were() -> None:
@@ -383,7 +388,10 @@ def test_the_word_of_a_judge_asks_the_first_model() -> None:
 
 
 def test_what_cannot_be_computed_is_told() -> None:
-    assert "\n  failed: ndcg@10 of answers on rows: it cannot be computed" in repr(judge(metrics=["ndcg@10"]))
+    with pytest.raises(
+        SpecError, match="ndcg@10 needs relevant documents, and no row has any; name the column of the rows"
+    ):
+        judge(metrics=["ndcg@10"])
 
 
 def test_the_text_form_says_why_nothing_could_be_scored() -> None:

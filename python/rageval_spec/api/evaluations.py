@@ -297,7 +297,16 @@ def _point_to(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def _renamer(path: Path) -> Callable[[str], str]:
     """Replaces the file in a message by what the caller knows: `rows[3]` for its fourth line."""
     pattern = re.compile(rf"(?:{re.escape(str(path))}|\b{re.escape(path.name)})(?::(\d+))?")
-    return lambda text: pattern.sub(lambda found: f"rows[{int(found[1]) - 1}]" if found[1] else "rows", text)
+    mapped = re.compile(r"in 'datasets\.rows\.columns\.(\w+)'|under 'datasets\.rows' write columns: \{(\w+): (\w+)\}")
+
+    def rename(text: str) -> str:
+        text = pattern.sub(lambda found: f"rows[{int(found[1]) - 1}]" if found[1] else "rows", text)
+        return mapped.sub(
+            lambda found: f"of the rows '{found[1]}'" if found[1] else f"rename '{found[3]}' to '{found[2]}'",
+            text.replace("no question of 'rows'", "no row"),
+        )
+
+    return rename
 
 
 def _rename(diagnostics: Iterable[Diagnostic], rename: Callable[[str], str]) -> list[Diagnostic]:
