@@ -34,7 +34,7 @@ def complaint(*arguments: FinishedEvaluation | str | Path, **options: object) ->
 
 def test_a_significant_drop_is_a_regression() -> None:
     assert complaint(evaluate(0.5), evaluate(0.7)) == (
-        "faithfulness of v1 on golden fell from 0.701 (the baseline) to 0.501, a difference of [-0.200, -0.200], "
+        "faithfulness of v1 on golden fell from 0.701 (the baseline) to 0.501, "
         "Holm-adjusted p < 0.0001 on 20 questions"
     )
     RAGEVAL.assert_no_regression(evaluate(0.7), evaluate(0.5))
@@ -47,7 +47,8 @@ def test_where_low_values_are_good_a_rise_is_a_regression() -> None:
 
 def test_a_drop_that_is_not_significant_counts_only_beyond_max_drop() -> None:
     later, earlier = evaluate(0.5, count=3), evaluate(0.7, count=3)
-    RAGEVAL.assert_no_regression(later, earlier)
+    with pytest.warns(UserWarning, match=r"is unresolvable: 3 pairs cannot show a difference \(p < 0.05\)"):
+        RAGEVAL.assert_no_regression(later, earlier)
     RAGEVAL.assert_no_regression(later, earlier, max_drop=0.3)
     assert "fell from 0.700" in complaint(later, earlier, max_drop=0.1)
 

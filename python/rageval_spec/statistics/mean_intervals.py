@@ -50,6 +50,8 @@ FREE_METHODS = (BOOTSTRAP, OF_CLUSTERS.format(BOOTSTRAP))
 """The methods for values without a range."""
 _ROUNDING = 1e-9
 """A value that is outside its range by no more than this, relative to the range, is at its end."""
+_EQUAL = 1e-12
+"""Numbers that are this close, relative to their size, are equal."""
 _YES_NO = (0.0, 1.0)
 
 
@@ -182,8 +184,9 @@ class _Parts:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all numbers are equal."""
-        return min(self.numbers) == max(self.numbers)
+        """Whether all numbers are equal, but for rounding."""
+        least, most = min(self.numbers), max(self.numbers)
+        return bool(most - least <= _EQUAL * max(abs(least), abs(most)))
 
     @property
     def _is_of_clusters(self) -> bool:
@@ -192,8 +195,8 @@ class _Parts:
     def describe(self, found: kernels.IntervalEnds, confidence: float) -> Interval:
         """The interval, with its method."""
         low, high = found
-        if self._is_of_clusters and self.source.layout is not None:
-            layout = self.source.layout
+        layout = self.source.layout
+        if self.further is None and layout is not None and self._is_of_clusters:
             low, high = layout.widen(low, high, layout.average(self.source.values), confidence)
         elif self.further is None:
             low, high = _widen(low, high, self.numbers, confidence)

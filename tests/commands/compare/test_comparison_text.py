@@ -123,7 +123,8 @@ def test_enormous_answers_are_cut(here: Path) -> None:
 def test_numbers_are_a_table_and_changed_words_are_struck_or_bold(tmp_path: Path) -> None:
     before, after = save(evaluation(BEFORE), tmp_path / "before"), save(evaluation(AFTER), tmp_path / "after")
     told = invoke("compare", before, after, "--format", "markdown").stdout
-    assert "| `golden` | `v1` | `token_f1` | 0.660 | 0.600 | −0.060 |" in told
+    assert "| `golden` | `v1` | `token_f1` | 0.660 | 0.600 | −0.060 ∅ |" in told
+    assert "5 pairs cannot show a difference" in told
     assert "Unchanged: latency of v1." in told
     assert "5 questions in both: 1 broken, 1 fixed, 1 worse, 1 with another answer, 1 as before." in told
     heading, question, answer = told[told.index("### ✗") :].split("\n\n")[:3]

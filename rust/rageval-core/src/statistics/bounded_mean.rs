@@ -1,5 +1,6 @@
 //! Confidence intervals of means of values that have a lowest and a highest possible value.
 
+use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
 use super::distributions::normal_quantile;
@@ -92,7 +93,7 @@ fn check_sample(row: usize, sample: &BoundedSample<'_>) -> Result<()> {
     }
     check_finite(row, sample.values)?;
     let (low, high) = sample.bounds;
-    if !(low < high) {
+    if low.partial_cmp(&high) != Some(Ordering::Less) {
         return Err(Error::Value(format!(
             "sample {row} has the bounds {low} and {high}; the first must be below the second"
         )));
