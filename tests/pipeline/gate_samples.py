@@ -17,7 +17,13 @@ class Direction:
     is_partial: bool = False
 
 
+@dataclass(frozen=True)
+class Bounded(Direction):
+    bounds: tuple[float, float | None] = (0.0, 1.0)
+
+
 METRICS = {
+    "correct": Bounded(),
     "robustness": Direction(is_partial=True),
     "ndcg@10": Direction(True),
     "latency": Direction(False),

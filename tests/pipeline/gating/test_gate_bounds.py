@@ -657,3 +657,10 @@ def test_equal_values_without_a_highest_one_are_inconclusive(gate: dict[str, Any
     found = check({"metric": "cost", "max": 0.1, **gate}, free)
     assert found.outcome == "inconclusive"
     assert "all values are equal, and cost has no highest value" in found.reason
+
+
+def test_advice_for_answers_that_are_all_right_says_that_all_others_must_be() -> None:
+    right = cell(1.0, metric="correct", interval=Interval(0.025**0.2, 1.0), scored=5, total=5)
+    found = check({"metric": "correct", "min": 0.95, **CERTAIN}, right)
+    assert found.outcome == "inconclusive"
+    assert found.reason.endswith("if all others are like these, 67 more queries would decide")

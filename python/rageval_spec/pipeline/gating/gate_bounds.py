@@ -597,6 +597,8 @@ def _describe_more(estimate: GateEstimate, bound: float) -> str:
         noun = "labels" if estimate.is_of_labels else "queries"
         return f"the two are so close that no number of {noun} would decide"
     one, several = ("label", "labels") if estimate.is_of_labels else ("query", "queries")
+    if estimate.range is not None and estimate.point in estimate.range:
+        return f"if all others are like these, {_round(more):,} more {one if more == 1 else several} would decide"
     return f"at the variance seen, about {_round(more):,} more {one if more == 1 else several} would decide"
 
 
