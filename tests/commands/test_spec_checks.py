@@ -83,11 +83,13 @@ def test_validate_finds_faults_that_a_run_would_hit(tmp_path: Path) -> None:
     assert "add corpus.jsonl to the dataset's folder" in result.stderr
 
 
-def shown(folder: Path, dataset: dict[str, Any], answers: str = "answers.jsonl") -> list[str]:
+def shown(
+    folder: Path, dataset: dict[str, Any], answers: str = "answers.jsonl", metric: str = "exact_match"
+) -> list[str]:
     """What `validate` shows below its first line."""
     (folder / "answers.jsonl").write_text('{"id": "a", "answer": "so", "latency_ms": 20}\n')
     spec = {"version": 1, "datasets": {"golden": dataset}, "systems": {"bot": {"use": "file", "path": answers}}}
-    (folder / "spec.yaml").write_text(json.dumps({**spec, "metrics": ["exact_match"]}))
+    (folder / "spec.yaml").write_text(json.dumps({**spec, "metrics": [metric]}))
     result = invoke("validate", folder / "spec.yaml")
     assert result.exit_code == 0, result.stderr
     return result.stdout.splitlines()[1:]
@@ -117,7 +119,7 @@ def test_validate_shows_whose_layout_a_file_has_and_the_spec_can_say_otherwise(t
     dataset["columns"] = {"text": "$.inputs.hint"}
     assert "text: $.inputs.hint, reference: $.outputs.answer" in shown(tmp_path, dataset)[1]
     dataset["layout"] = "none"
-    assert "text: $.inputs.hint}" in shown(tmp_path, dataset)[1]
+    assert "text: $.inputs.hint}" in shown(tmp_path, dataset, metric="error_rate")[1]
 
 
 def test_the_columns_that_validate_shows_can_be_written_in_the_spec(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_validate_says_what_it_assumed_of_text(tmp_path: Path) -> None:
 def test_validate_shows_the_version_of_a_golden_set(tmp_path: Path) -> None:
     golden = {"version": "1.2", "created": "2026-03-01", "test_cases": [{"id": "a", "query": "why?"}]}
     (tmp_path / "golden.json").write_text(json.dumps(golden))
-    first = shown(tmp_path, {"use": "json", "path": "golden.json"})[0]
+    first = shown(tmp_path, {"use": "json", "path": "golden.json"}, metric="error_rate")[0]
     assert first == "datasets.golden: golden.json, version 1.2, created 2026-03-01"
 
 

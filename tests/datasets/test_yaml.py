@@ -46,7 +46,7 @@ def run(folder: Path, spec: str) -> str:
 
 def test_four_lines_run_a_yaml_list(tmp_path: Path) -> None:
     write_rows(tmp_path, "yaml")
-    assert "exact_match  1.000 [1.000, 1.000]  2/2" in run(tmp_path, SPEC)
+    assert "exact_match  1.000 [0.158, 1.000]  2/2" in run(tmp_path, SPEC)
 
 
 def test_four_lines_run_the_tests_of_promptfoo(tmp_path: Path) -> None:

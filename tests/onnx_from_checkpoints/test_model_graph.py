@@ -96,7 +96,10 @@ def test_the_pooler_of_pretraining_may_be_there(kind: str, classifier: bool) -> 
             "is a BertForMaskedLM, whose head gives neither",
         ),
         ({"model_type": "roberta", "architectures": ["RobertaForQuestionAnswering"]}, "is a RobertaForQuestionAns"),
-        ({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}, "is a T5ForConditionalGeneration"),
+        (
+            {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]},
+            "writes text; to classify pairs by the first word",
+        ),
         ({"model_type": "electra", "architectures": ["ElectraForPreTraining"]}, "is a ElectraForPreTraining"),
     ],
 )

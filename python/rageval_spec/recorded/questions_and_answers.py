@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.data.traces import Document
 from rageval_spec.recorded import messages, values
 
 if TYPE_CHECKING:
+    from rageval_spec.data.traces import Document
     from rageval_spec.recorded.json_path import JsonPath
 
 QUESTION_KEYS = (
@@ -459,6 +459,8 @@ def _list_documents(content: Sequence[Any], depth: int, seen: list[Any] | None) 
 
 def read_document(item: Any) -> Document | None:
     """A document: a text, an object with a text or an id, or a pair of one and its score; None for anything else."""
+    from rageval_spec.data.traces import Document
+
     if isinstance(item, str):
         opened = values.open_text(item)
         if isinstance(opened, Mapping) and values.CLASS in opened:

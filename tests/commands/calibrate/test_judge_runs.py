@@ -62,7 +62,7 @@ def write(folder: Path, server: ChatServer, **changes: Any) -> str:
             "twice": {"use": "panel", "judges": ["strict"], "repeats": 2},
         },
         "labels": {"people": {"use": "csv", "path": "labels.csv", "scale": [1, 5]}},
-        "metrics": [{"use": "faithfulness", "judge": "strict", "labels": "people"}, "token_f1"],
+        "metrics": [{"use": "faithfulness", "judge": "strict", "labels": "people"}, "error_rate"],
         "gates": [{"metric": "faithfulness", "min": 0.99}],
         **changes,
     }

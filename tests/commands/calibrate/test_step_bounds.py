@@ -77,7 +77,7 @@ def test_bounds_are_chosen_by_the_last_step_and_used(tmp_path: Path, server: Cha
     text = " ".join(show(spec, output=output).split())
     assert "faithfulness, cascade 'tiers': 100 answers with decisions of its last step, 'strict'" in text
     assert "'strict' need not be asked about 100% of the answers: saved 100 calls of gpt" in text
-    assert "overlap 100 100 (100%) 100% [0.963, 1.000]" in text
+    assert "overlap 100 100 (100%) 100% [0.964, 1.000]" in text
     asked = len(server.calls)
     found = evaluate(build(tmp_path, server, calibration="calibration.json"), "again")
     assert len(server.calls) == asked

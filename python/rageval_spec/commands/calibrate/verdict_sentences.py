@@ -91,6 +91,8 @@ def _say_order(found: Calibration) -> Sentence:
         )
     if auroc.interval is not None and auroc.interval.low <= 0.5 <= auroc.interval.high:
         return "✗ The judge cannot be told from guessing: the interval of its AUROC contains 0.5.", "red"
+    if auroc.value == 0.5:
+        return "✗ The judge cannot be told from guessing: it ranks good and bad answers alike.", "red"
     if auroc.value < 0.5:
         return (
             f"✗ The judge is the wrong way round: it ranks a bad answer above a good one in "
