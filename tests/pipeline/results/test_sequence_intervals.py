@@ -11,7 +11,7 @@ def test_every_bounded_mean_gets_a_sequence_and_the_others_are_named(app: App) -
     outcome = app.run(CLEAR, metrics=["exact_match", "token_f1", "latency"])
     methods = {one.metric: one.interval and one.interval.method for one in outcome.evaluation.aggregates}
     assert (methods["exact_match"], methods["token_f1"]) == ("betting", "betting")
-    assert methods["latency"] == "bootstrap-bca"
+    assert methods["latency"] == "bootstrap-bca-t"
     assert "the intervals of latency do not take into account that the evaluation stopped early" in notes(outcome)
 
 
