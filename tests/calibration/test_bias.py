@@ -201,9 +201,9 @@ def test_labelled_claims_are_compared_by_their_own_lengths_and_places() -> None:
             words, source = int(random.integers(2, 40)), int(random.integers(0, 4))
             score = 0.2 + 0.01 * words + 0.05 * source + float(random.normal(0, 0.01))
             claims.append({"text": "w " * words, "score": score, "source": source})
-            labels.append(Label(f"q{number}", "faithfulness", 0.5, "ann", claim=place))
-        values.append(value(f"q{number}", "faithfulness", 0.5, details={"claims": claims}))
-        samples.append(sample(f"q{number}", contexts=["a", "b", "c", "d"]))
+            labels.append(Label(f"q{number:02}", "faithfulness", 0.5, "ann", claim=place))
+        values.append(value(f"q{number:02}", "faithfulness", 0.5, details={"claims": claims}))
+        samples.append(sample(f"q{number:02}", contexts=["a", "b", "c", "d"]))
     evaluation = answered(values, samples)
     joined = join_labels(evaluation, labels, "faithfulness")
     found = {one.name: one for one in find_biases(evaluation, joined).found}
@@ -213,9 +213,9 @@ def test_labelled_claims_are_compared_by_their_own_lengths_and_places() -> None:
 
 
 def test_results_without_samples_have_no_properties() -> None:
-    values = [value(f"q{number}", "faithfulness", number / 40) for number in range(40)]
+    values = [value(f"q{number:02}", "faithfulness", number / 40) for number in range(40)]
     evaluation = answered(values)
-    labels = [Label(f"q{number}", "faithfulness", 0.5, "ann") for number in range(40)]
+    labels = [Label(f"q{number:02}", "faithfulness", 0.5, "ann") for number in range(40)]
     found = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))
     assert found.reason == "the labelled answers are all alike"
 
@@ -244,9 +244,9 @@ def test_answers_that_were_chosen_more_often_count_less() -> None:
         words, error = int(random.integers(10, 300)), float(random.normal(0, 0.2))
         odd = words > 150 and error > 0
         if odd or random.random() < 0.1:
-            values.append(value(f"q{number}", "faithfulness", 0.5 + error))
-            samples.append(sample(f"q{number}", answer="1 " * words))
-            labels.append(Label(f"q{number}", "faithfulness", 0.5, "ann", probability=1.0 if odd else 0.1))
+            values.append(value(f"q{number:02}", "faithfulness", 0.5 + error))
+            samples.append(sample(f"q{number:02}", answer="1 " * words))
+            labels.append(Label(f"q{number:02}", "faithfulness", 0.5, "ann", probability=1.0 if odd else 0.1))
     evaluation = answered(values, samples)
     (weighted,) = find_biases(evaluation, join_labels(evaluation, labels, "faithfulness")).found
     unweighted = [replace(label, probability=None) for label in labels]
@@ -305,9 +305,9 @@ def find_own(
         for system in systems:
             truth = float(random.random() < QUALITY[system])
             answer = "1 " * int(random.integers(5, 60))
-            values.append(value(f"q{number}", "faithfulness", judge(system, truth, random), system))
-            samples.append(sample(f"q{number}", system, answer=answer))
-            labels.append(Label(f"q{number}", "faithfulness", truth, "ann", system=system))
+            values.append(value(f"q{number:02}", "faithfulness", judge(system, truth, random), system))
+            samples.append(sample(f"q{number:02}", system, answer=answer))
+            labels.append(Label(f"q{number:02}", "faithfulness", truth, "ann", system=system))
     evaluation = answered(values, samples, spec=spec(systems) if recorded is None else recorded)
     return find_biases(evaluation, join_labels(evaluation, labels, "faithfulness"))
 
@@ -390,9 +390,11 @@ def describe(*contents: dict[str, Any]) -> dict[str, Property | LeftOut]:
     values, samples, labels = [], [], []
     for number, content in enumerate(contents):
         system, claims = content.pop("system", "v1"), content.pop("claims", [])
-        values.append(value(f"q{number}", "faithfulness", 0.5, system, details={"claims": claims} if claims else None))
-        samples.append(sample(f"q{number}", system, **content))
-        labels.append(Label(f"q{number}", "faithfulness", 1.0, "ann", system=system))
+        values.append(
+            value(f"q{number:02}", "faithfulness", 0.5, system, details={"claims": claims} if claims else None)
+        )
+        samples.append(sample(f"q{number:02}", system, **content))
+        labels.append(Label(f"q{number:02}", "faithfulness", 1.0, "ann", system=system))
     evaluation = answered(values, samples)
     joined = join_labels(evaluation, labels, "faithfulness")
     read = read_item_samples(evaluation, joined)
@@ -501,9 +503,9 @@ def describe_style(
     for number in range(30):
         claim = {"text": "x", "verdict": "supported", "score": 1.0}
         claim |= {"reason": write(ORNATE, random)} if number < reasons else {}
-        values.append(value(f"q{number}", "faithfulness", 0.5, system, details={"claims": [claim]}))
-        samples.append(sample(f"q{number}", system, answer=write(ORNATE if number % 2 else PLAIN, random)))
-        labels.append(Label(f"q{number}", "faithfulness", 1.0, "ann", system=system))
+        values.append(value(f"q{number:02}", "faithfulness", 0.5, system, details={"claims": [claim]}))
+        samples.append(sample(f"q{number:02}", system, answer=write(ORNATE if number % 2 else PLAIN, random)))
+        labels.append(Label(f"q{number:02}", "faithfulness", 1.0, "ann", system=system))
     evaluation = answered(values, samples, spec=spec)
     joined = join_labels(evaluation, labels, "faithfulness")
     return compare_style(evaluation, joined, read_item_samples(evaluation, joined), own)

@@ -243,8 +243,9 @@ def plan_labels(
 def _find_need(spread: Spread, quantity: Quantity, interval: Interval | None, width: float, questions: int) -> Need:
     """The need of a mean with the interval of that number."""
     judged = quantity == "corrected_mean"
-    bounds = spread.bound_labels(width, questions, judged=judged)
-    return Need(quantity, spread.count_labels(width, judged=judged), _measure_width(interval), bounds)
+    labels = spread.count_labels(width, judged=judged)
+    bounds = None if labels is None else spread.bound_labels(width, questions, judged=judged)
+    return Need(quantity, labels, _measure_width(interval), bounds)
 
 
 def _measure_width(interval: Interval | None) -> float | None:
