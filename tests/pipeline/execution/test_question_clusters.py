@@ -312,7 +312,7 @@ def test_shares_of_causes_are_weighted(tmp_path: Path) -> None:
 
 
 def test_numbers_without_a_design_are_those_of_before_there_were_any(tmp_path: Path) -> None:
-    """The digest is of the results of the rules for questions on their own; clusters and weights change none of them."""
+    """The digest is of the rules for questions on their own; clusters and weights change none of their numbers."""
     gates = [{"metric": "token_f1", "system": "other", "baseline": "bot", "max_drop": 0.1}]
     evaluate(tmp_path, right={"bot": RIGHT, "other": (1, 0, 1, 1, 1, 1)}, slices=["kind"], gates=gates)
     found = json.loads((tmp_path / "out" / "results.json").read_text())
