@@ -24,27 +24,13 @@ _CLASS = re.compile(r"_?message(?:chunk)?$")
 _HOLDERS = ("kwargs", "data", "message", "delta")
 """Keys under which LangChain, completions and their streams have the message itself."""
 _CONTENTS = (
-    "content",
-    "parts",
-    "_content",
-    "blocks",
-    "items",
-    "contents",
-    "text",
-    "value",
-    "message",
-    "prompt",
-    "completion",
+    *("content", "parts", "_content", "blocks", "items", "contents", "text", "value", "message"),
+    *("prompt", "completion"),
 )
 _CALLS = ("tool_call", "toolcall", "tool_use", "tooluse", "function_call", "functioncall")
 _RESULTS = (
-    "tool_result",
-    "toolresult",
-    "tool_call_response",
-    "tool_return",
-    "retry_prompt",
-    "function_response",
-    "functionresponse",
+    *("tool_result", "toolresult", "tool_call_response", "tool_return", "retry_prompt"),
+    *("function_response", "functionresponse"),
 )
 _SILENT = re.compile(r"reason|think|thought|tool|function|image|audio|video|file|document|media|binary|embedding|retry")
 """Kinds of parts that are no text for the reader."""
@@ -203,9 +189,8 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 def _is_one_of(part: Mapping[str, Any], names: Sequence[str]) -> bool:
     kind = _kind(part)
-    return any(name in kind or name in kind.replace("_", "") for name in names) or any(
-        key.lower() in names for key in part if isinstance(part[key], Mapping)
-    )
+    said = any(name in kind or name in kind.replace("_", "") for name in names)
+    return said or _find_inner(part, names) is not None
 
 
 def _read_part(part: Any, role: str) -> str | None:
@@ -222,31 +207,28 @@ def _read_part(part: Any, role: str) -> str | None:
             return found
         if isinstance(found, Mapping | list):
             return join_parts(found, role) or (values.dump_text(found) if role == "tool" else None)
-    if role == "tool":
-        inner = next(
-            (value for key, value in part.items() if key.lower() in _RESULTS and isinstance(value, Mapping)), None
-        )
-        return (
-            None
-            if inner is None
-            else join_parts(inner.get("content", inner.get("response")), role) or values.dump_text(inner)
-        )
-    return None
+    inner = _find_inner(part, _RESULTS) if role == "tool" else None
+    if inner is None:
+        return None
+    return join_parts(inner.get("content", inner.get("response")), role) or values.dump_text(inner)
+
+
+def _find_inner(part: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any] | None:
+    """The object under one of the names, such as `functionCall`."""
+    return next((value for key, value in part.items() if isinstance(value, Mapping) and key.lower() in names), None)
 
 
 def _read_calls(message: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     given = message.get("tool_calls")
     listed = [call for call in given if isinstance(call, Mapping)] if isinstance(given, list | tuple) else []
     for call in (*listed, *(part for part in parts if _is_one_of(part, _CALLS) and not _is_one_of(part, _RESULTS))):
-        inner = next(
-            (value for key, value in call.items() if key.lower() in _CALLS and isinstance(value, Mapping)), call
-        )
+        inner = call if (found := _find_inner(call, _CALLS)) is None else found
         named = inner["function"] if isinstance(inner.get("function"), Mapping) else inner
         keys = {"id": ("id", "tool_call_id", "toolUseId"), "name": ("name", "tool_name"),
                 "arguments": ("arguments", "args", "input")}  # fmt: skip
-        found = {name: next((one[key] for one in (named, inner) for key in known if one.get(key) is not None), None)
-                 for name, known in keys.items()}  # fmt: skip
-        yield {name: value for name, value in found.items() if value is not None}
+        said = {name: next((one[key] for one in (named, inner) for key in known if one.get(key) is not None), None)
+                for name, known in keys.items()}  # fmt: skip
+        yield {name: value for name, value in said.items() if value is not None}
 
 
 def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:

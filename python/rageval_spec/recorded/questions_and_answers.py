@@ -30,18 +30,8 @@ QUESTION_KEYS = (
 """Where a question is in an input, best place first."""
 ANSWER_KEYS = (
     *("answer", "final_answer", "final_output", "final_result", "actual_output", "generation", "response", "reply"),
-    *(
-        "output_text",
-        "completion",
-        "messages",
-        "output",
-        "outputs",
-        "result",
-        "return_value",
-        "generated_text",
-        "results",
-    ),
-    *("choices", "candidates", "generations", "replies", "answers"),
+    *("output_text", "completion", "messages", "output", "outputs", "result", "return_value", "generated_text"),
+    *("results", "choices", "candidates", "generations", "replies", "answers"),
 )
 """Where an answer is in an output or a reply, best place first."""
 _LATER_KEYS = {
@@ -59,17 +49,8 @@ CONTEXT_KEYS = (
 DOCUMENT_KEYS = (
     *CONTEXT_KEYS,
     *("docs", "sources", "nodes", "results", "matches", "hits", "chunks", "passages", "points", "objects", "data"),
-    *(
-        "retrieval_results",
-        "output",
-        "outputs",
-        "result",
-        "artifact",
-        "update",
-        "value",
-        "structured_content",
-        "content",
-    ),
+    *("retrieval_results", "output", "outputs", "result", "artifact", "update", "value", "structured_content"),
+    "content",
 )
 """Where a retriever's output has its documents."""
 TEXT_KEYS = (
@@ -100,13 +81,14 @@ _NAMES = ("name", "id", "type", "model", "version", "status")
 _INPUT_TOKENS = ("input_tokens", "prompt_tokens", "prompt_token_count", "prompt_eval_count", "input_token_count")
 _OUTPUT_TOKENS = (
     *("output_tokens", "completion_tokens", "candidates_token_count", "eval_count", "output_token_count"),
-    *("generated_tokens",),
+    "generated_tokens",
 )
 _USAGE_KEYS = (
     *("usage", "usage_metadata", "token_usage", "response_metadata", "llm_output", "raw", "additional_kwargs"),
     *("meta", "message", "kwargs", "data", "response", "generations", "billed_units", "tokens", "output", "replies"),
 )
 """Keys whose object has the tokens, or has what has them."""
+_MESSAGE_KEYS = ("messages", "chathistory", "inputs", "input")
 _RETRIEVING = re.compile(r"search|retriev|lookup|rerank", re.IGNORECASE)
 _MOST_DEPTH = 8
 T = TypeVar("T")
@@ -173,7 +155,7 @@ def names_answer(key: str) -> bool:
 
 def find_documents(content: Any) -> tuple[Document, ...] | None:
     """The documents that a retriever recorded as its output, best first; None if it holds no list of them."""
-    return _guard(_find_documents, content, DOCUMENT_KEYS)
+    return _guard(_find_documents, content)
 
 
 def find_contexts(content: Any) -> tuple[Document, ...] | None:
@@ -182,7 +164,7 @@ def find_contexts(content: Any) -> tuple[Document, ...] | None:
     found = {} if not isinstance(content, Mapping) else _by_plain_name(content)
     for key in _PLAIN[CONTEXT_KEYS]:
         listed = values.open_text(found.get(key))
-        if isinstance(listed, list) and (documents := _guard(_find_documents, listed, DOCUMENT_KEYS)) is not None:
+        if isinstance(listed, list) and (documents := _guard(_find_documents, listed)) is not None:
             return documents
     return None
 
@@ -190,7 +172,7 @@ def find_contexts(content: Any) -> tuple[Document, ...] | None:
 def find_listed_documents(content: Any) -> tuple[Document, ...] | None:
     """As `find_documents`, but only if each has more than a text: what any function gives can be a list of texts."""
     items: list[Any] = []
-    found = _guard(lambda value, _: _find_documents(value, DOCUMENT_KEYS, seen=items), content, ())
+    found = _guard(_find_documents, content, 0, items)
     return found if found and all(map(is_document, items)) else None
 
 
@@ -201,20 +183,20 @@ def is_document(item: Any) -> bool:
         return len(item) == 2 and is_document(item[0]) and values.read_number(item[1]) is not None
     if not isinstance(item, Mapping) or messages.is_message(item) or "additional_kwargs" in item:
         return False
-    document = read_document(item)
-    has_more = document is not None and (document.doc_id is not None or document.score is not None)
-    return document is not None and document.text is not None and (has_more or bool(document.metadata))
+    found = read_document(item)
+    if found is None or found.text is None:
+        return False
+    return found.doc_id is not None or found.score is not None or bool(found.metadata)
 
 
 def find_messages(content: Any) -> tuple[dict[str, Any], ...]:
     """The chat messages in a recorded input; () if it holds no more than a question."""
-    return _guard(_find_messages, content, ("messages", "chathistory", "inputs", "input")) or ()
+    return _guard(_find_messages, content) or ()
 
 
 def find_tokens(content: Any) -> tuple[int | None, int | None]:
     """The tokens of input and output that a model's reply says it used; None for those that it does not name."""
-    found = _guard(_find_tokens, content, ())
-    return (None, None) if found is None else found
+    return _guard(_find_tokens, content) or (None, None)
 
 
 def join_documents(lists: Iterable[Sequence[Document]]) -> tuple[Document, ...]:
@@ -294,10 +276,10 @@ def outermost(chosen: Iterable[str], parents: Mapping[str, str | None]) -> list[
     return outer
 
 
-def _guard(find: Callable[[Any, Any], T], content: Any, keys: Any) -> T | None:
+def _guard(find: Callable[..., T], *given: Any) -> T | None:
     """What is found, or None if the content nests so deeply that nobody meant it to be read."""
     try:
-        return find(content, keys)
+        return find(*given)
     except RecursionError:
         return None
 
@@ -418,20 +400,18 @@ def _clean(text: str | None) -> str | None:
     return None if text is None else values.clean_text(text)
 
 
-def _find_documents(
-    content: Any, keys: tuple[str, ...], depth: int = 0, seen: list[Any] | None = None
-) -> tuple[Document, ...] | None:
+def _find_documents(content: Any, depth: int = 0, seen: list[Any] | None = None) -> tuple[Document, ...] | None:
     content = values.open_text(content)
     if isinstance(content, list | tuple):
         return _list_documents(content, depth, seen)
     if not isinstance(content, Mapping) or depth > 4:
         return None
     if messages.is_part(content) and (inner := content.get("text")) is not None:
-        return _find_documents(inner, keys, depth + 1, seen)
+        return _find_documents(inner, depth + 1, seen)
     named = _by_plain_name(content)
     others = [value for key, value in named.items() if isinstance(value, Mapping) and key not in ("metadata", "meta")]
     for value in (*(named[key] for key in _PLAIN[DOCUMENT_KEYS] if named.get(key) is not None), *others):
-        if (found := _find_documents(value, keys, depth + 1, seen)) is not None:
+        if (found := _find_documents(value, depth + 1, seen)) is not None:
             return found
     return None
 
@@ -439,22 +419,20 @@ def _find_documents(
 def _list_documents(content: Sequence[Any], depth: int, seen: list[Any] | None) -> tuple[Document, ...] | None:
     if len(content) == 1 and isinstance(content[0], list) and read_document(content[0]) is None:
         content = content[0]
-    if any(map(messages.is_message, content)):
-        tools = [
-            item
-            for item in content
-            if messages.read_messages([item])[:1] and messages.read_messages([item])[0]["role"] == "tool"
-        ]
-        found = [one for item in tools if (one := _find_documents(item, (), depth + 1, seen)) is not None]
-        return join_documents(found) if found else None
-    if content and all(map(messages.is_part, content)):
-        inner = [_find_documents(part, (), depth + 1, seen) for part in content]
-        if any(one is not None for one in inner):
-            return join_documents([one for one in inner if one is not None])
-    read = [(item, document) for item in content if (document := read_document(item)) is not None]
+    is_chat = any(map(messages.is_message, content))
+    if is_chat or (content and all(map(messages.is_part, content))):
+        parts = [item for item in content if _is_of_tool(item)] if is_chat else content
+        found = [one for part in parts if (one := _find_documents(part, depth + 1, seen)) is not None]
+        if found or is_chat:
+            return join_documents(found) if found else None
+    read = [document for item in content if (document := read_document(item)) is not None]
     if seen is not None:
         seen.extend(content)
-    return tuple(document for _, document in read) if len(read) == len(content) or read else None
+    return tuple(read) if read or not content else None
+
+
+def _is_of_tool(item: Any) -> bool:
+    return any(message["role"] == "tool" for message in messages.read_messages([item])[:1])
 
 
 def read_document(item: Any) -> Document | None:
@@ -487,18 +465,10 @@ def read_document(item: Any) -> Document | None:
 
 def open_document(item: Mapping[str, Any]) -> dict[str, Any]:
     """An object with a document as one object: what holds it, and the keys beside that."""
-    found: dict[str, Any] = {}
-    for place in _list_names(item):
-        found = {**place, **found}
+    found = dict(item)
+    while (inner := next((item[key] for key in _INNER_KEYS if isinstance(item.get(key), Mapping)), None)) is not None:
+        item, found = inner, {**inner, **found}
     return found
-
-
-def _list_names(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield item
-    for key in _INNER_KEYS:
-        if isinstance(item.get(key), Mapping):
-            yield from _list_names(item[key])
-            return
 
 
 def _list_places(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -530,13 +500,13 @@ def _pick(places: Iterable[Mapping[str, Any]], keys: tuple[str, ...], read: Call
     return None
 
 
-def _find_messages(content: Any, keys: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+def _find_messages(content: Any) -> tuple[dict[str, Any], ...]:
     content = values.open_text(content)
     for _ in range(_MOST_DEPTH):
         if not isinstance(content, Mapping) or messages.is_message(content):
             break
         named = _by_plain_name(content)
-        content = next((values.open_text(named[key]) for key in keys if named.get(key)), None)
+        content = next((values.open_text(named[key]) for key in _MESSAGE_KEYS if named.get(key)), None)
     if not isinstance(content, list) or not content:
         return ()
     items = content[0] if len(content) == 1 and isinstance(content[0], list) else content
@@ -546,7 +516,7 @@ def _find_messages(content: Any, keys: tuple[str, ...]) -> tuple[dict[str, Any],
     return tuple(map(values.clean, read)) if len(read) > 1 else ()
 
 
-def _find_tokens(content: Any, _: Any, depth: int = 0) -> tuple[int | None, int | None] | None:
+def _find_tokens(content: Any, depth: int = 0) -> tuple[int | None, int | None] | None:
     content = values.open_text(content)
     while isinstance(content, list | tuple) and content:
         content = values.open_text(content[-1])
@@ -556,12 +526,8 @@ def _find_tokens(content: Any, _: Any, depth: int = 0) -> tuple[int | None, int 
     given, made = (_pick([named], keys, values.read_count) for keys in (_INPUT_TOKENS, _OUTPUT_TOKENS))
     if given is not None or made is not None:
         return given, made
-    inner = (
-        values.open_text(named[key]) for key in _PLAIN[_USAGE_KEYS] if isinstance(named.get(key), Mapping | list | str)
-    )
-    return next(
-        (found for one in inner if not isinstance(one, str) and (found := _find_tokens(one, _, depth + 1))), None
-    )
+    inner = (named[key] for key in _PLAIN[_USAGE_KEYS] if named.get(key) is not None)
+    return next((found for one in inner if (found := _find_tokens(one, depth + 1))), None)
 
 
 _GOLD = ("reference", "ground_truth", "expected_answer", "expected_output", "expected")
