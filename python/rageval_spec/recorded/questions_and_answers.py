@@ -265,15 +265,17 @@ def gather_documents(
 def outermost(chosen: Iterable[str], parents: Mapping[str, str | None]) -> list[str]:
     """The chosen steps that are not part of another chosen one, so that what two layers record of one counts once."""
     known = list(chosen)
-    among, outer = set(known), []
-    for name in known:
-        above, seen = parents.get(name), {name}
-        while above is not None and above not in seen and above not in among:
-            seen.add(above)
-            above = parents.get(above)
-        if above not in among or above in seen:
-            outer.append(name)
-    return outer
+    among = set(known)
+    return [name for name in known if among.isdisjoint(list_above(name, parents))]
+
+
+def list_above(name: str, parents: Mapping[str, str | None]) -> Iterator[str]:
+    """The steps that a step is part of, from the inside out; a step that is part of itself ends the list."""
+    seen = {name}
+    while (above := parents.get(name)) is not None and above not in seen:
+        seen.add(above)
+        yield above
+        name = above
 
 
 def _guard(find: Callable[..., T], *given: Any) -> T | None:

@@ -34,6 +34,7 @@ from rageval_spec.exchange.shared.spans.spans import (
     text_of,
 )
 from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.questions_and_answers import list_above, outermost
 from rageval_spec.recorded.span_attributes import find
 from rageval_spec.wording import count_noun
 
@@ -94,7 +95,7 @@ class SpanReader:
         answer = _find_answer(entry, timed, parents)
         documents, retriever = _choose_documents(entry, timed, retrieved)
         priced = {span.span_id: span for span in models if _has_usage(span)}
-        usage = [priced[name] for name in questions_and_answers.outermost(priced, parents)] or [entry]
+        usage = [priced[name] for name in outermost(priced, parents)] or [entry]
         return Trace(
             self._link(entry, retriever),
             question,
@@ -181,7 +182,9 @@ def _find_answer(entry: Span, timed: Sequence[Span], parents: Mapping[str, str |
         span.span_id for span in timed if kind_of(span) in ("retrieval", "rerank", "tool", "guardrail", "evaluator")
     }
     spoken = [
-        span for span in timed if kind_of(span) in ("model", "agent", "chain") and not _is_below(span, aside, parents)
+        span
+        for span in timed
+        if kind_of(span) in ("model", "agent", "chain") and aside.isdisjoint(list_above(span.span_id, parents))
     ]
     models = [span for span in spoken if kind_of(span) == "model"]
     if models and _only_calls(models[-1]):
@@ -196,16 +199,6 @@ def _only_calls(model: Span) -> bool:
     """Whether a model called tools and wrote nothing else, so that its run went on, or was cut there."""
     said = messages_of(model, "output")
     return bool(said) and bool(said[-1].get("tool_calls"))
-
-
-def _is_below(span: Span, others: set[str], parents: Mapping[str, str | None]) -> bool:
-    above, seen = span.parent_id, {span.span_id}
-    while above is not None and above not in seen:
-        if above in others:
-            return True
-        seen.add(above)
-        above = parents.get(above)
-    return False
 
 
 def _find_error(entry: Span, timed: Sequence[Span]) -> str:
@@ -232,23 +225,15 @@ def _choose_retrievals(
     """
     declared = [span.span_id for span in timed if span.span_id in found and kind_of(span) in ("retrieval", "rerank")]
     filled = [name for name in declared if found[name]] or declared
-    kept = set(questions_and_answers.outermost(filled, parents))
+    kept = set(outermost(filled, parents))
     others = [span for span in timed if span.span_id in found and kind_of(span) not in ("retrieval", "rerank")]
     if others:
-        around = {above for name in kept for above in _list_above(name, parents)} | {entry.span_id}
-        aside = [span.span_id for span in others if span.span_id not in around and not _is_below(span, kept, parents)]
-        kept.update(questions_and_answers.outermost(aside, parents))
+        around = {above for name in kept for above in list_above(name, parents)} | {entry.span_id}
+        aside = [span.span_id for span in others if span.span_id not in around]
+        kept.update(outermost([name for name in aside if kept.isdisjoint(list_above(name, parents))], parents))
         if not kept and kind_of(entry) == "tool" and entry.span_id in found:
             kept = {entry.span_id}
     return {span.span_id: found[span.span_id] for span in timed if span.span_id in kept}
-
-
-def _list_above(name: str, parents: Mapping[str, str | None]) -> Iterator[str]:
-    seen = {name}
-    while (above := parents.get(name)) is not None and above not in seen:
-        seen.add(above)
-        yield above
-        name = above
 
 
 def _choose_documents(
