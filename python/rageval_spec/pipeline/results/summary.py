@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation
-from rageval_spec.data.outcomes import GateOutcome, Note, TakenOver, collect_base_values, list_cells
+from rageval_spec.data.outcomes import GateOutcome, Note, collect_base_values, list_cells
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
@@ -77,38 +77,33 @@ def judge_values(
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
     aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
     aggregates = labelled.correct_aggregates(aggregates, values)
-    aggregates = mark_versions(aggregates, execution.taken_over)
+    mixed = {(one.dataset, one.system): one.versions for one in execution.taken_over if one.versions}
+    aggregates = _mark_versions(aggregates, mixed)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
     traits = Traits(_split_by_dataset(memberships), diagnosed.causes)
+    overlaps = tuple(overlap for one in related.values() for overlap in one.comparability.overlaps)
+    gates = check_gates(
+        spec.gates,
+        aggregates,
+        metrics,
+        {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+        overlaps,
+        spec.bands,
+        numbers.results,
+        find_missing(spec, earlier),
+        earlier,
+    )
+    stopped = {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"}
     evaluation = replace(
         draft,
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
-        gates=mark_gates(
-            leave_undecided(
-                spec.gates,
-                check_gates(
-                    spec.gates,
-                    aggregates,
-                    metrics,
-                    {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
-                    [overlap for one in related.values() for overlap in one.comparability.overlaps],
-                    spec.bands,
-                    numbers.results,
-                    find_missing(spec, earlier),
-                    earlier,
-                ),
-                {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"},
-            ),
-            execution.taken_over,
-        ),
+        gates=_mark_gates(leave_undecided(spec.gates, gates, stopped), mixed),
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
-        overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
+        overlaps=overlaps,
         diagnosis=diagnosed.diagnosis,
-        slices=tuple(
-            replace(one, aggregates=mark_versions(one.aggregates, execution.taken_over)) for one in numbers.results
-        ),
+        slices=tuple(replace(one, aggregates=_mark_versions(one.aggregates, mixed)) for one in numbers.results),
         weakest=numbers.weakest,
         stream_samples=partial(_stream_samples, execution.samples, traits, spec),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
@@ -126,25 +121,23 @@ def judge_values(
     return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
 
 
-def mark_versions(aggregates: Sequence[Aggregate], taken_over: Sequence[TakenOver]) -> tuple[Aggregate, ...]:
+_Mixed: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
+"""The versions of an application, for each dataset and system with answers of several."""
+
+
+def _mark_versions(aggregates: Sequence[Aggregate], mixed: _Mixed) -> tuple[Aggregate, ...]:
     """Let each number say if it mixes answers of several versions of an application."""
-    mixed = _find_mixed(taken_over)
     return tuple(replace(one, versions=mixed.get((one.dataset, one.system), ())) for one in aggregates)
 
 
-def mark_gates(gates: Sequence[GateOutcome], taken_over: Sequence[TakenOver]) -> tuple[GateOutcome, ...]:
+def _mark_gates(gates: Sequence[GateOutcome], mixed: _Mixed) -> tuple[GateOutcome, ...]:
     """Let the reason of each gate say if its number mixes answers of several versions of an application."""
-    mixed = _find_mixed(taken_over)
-    marked = []
-    for one in gates:
-        versions = mixed.get((one.dataset, one.system), ())
-        told = f"{one.reason}; {describe_versions(versions)}" if versions else one.reason
-        marked.append(replace(one, reason=told))
-    return tuple(marked)
-
-
-def _find_mixed(taken_over: Sequence[TakenOver]) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {(one.dataset, one.system): one.versions for one in taken_over if one.versions}
+    return tuple(
+        replace(one, reason=f"{one.reason}; {describe_versions(versions)}")
+        if (versions := mixed.get((one.dataset, one.system)))
+        else one
+        for one in gates
+    )
 
 
 def _draft(
