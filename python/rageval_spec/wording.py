@@ -92,7 +92,9 @@ def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
     """
     if aggregate.mean is None:
         return NO_MEAN
-    return _format_aggregate(aggregate, aggregate.mean, digits) + mark_versions(aggregate)
+    is_whole = aggregate.statistic == "sum" and aggregate.mean.is_integer()
+    shown = f"{aggregate.mean:.0f}" if is_whole else format_number(aggregate.mean, digits)
+    return shown + mark_versions(aggregate)
 
 
 def mark_versions(aggregate: Aggregate) -> str:
@@ -106,12 +108,6 @@ def tell_means_apart(first: Aggregate, second: Aggregate) -> tuple[str, str]:
         return format_mean(first), format_mean(second)
     shown = tell_apart(first.mean, second.mean)
     return shown[0] + mark_versions(first), shown[1] + mark_versions(second)
-
-
-def _format_aggregate(aggregate: Aggregate, mean: float, digits: int) -> str:
-    if aggregate.statistic == "sum" and mean.is_integer():
-        return f"{mean:.0f}"
-    return format_number(mean, digits)
 
 
 def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:

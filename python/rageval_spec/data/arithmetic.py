@@ -12,7 +12,7 @@ numbers such a sum was made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import repeat
 
@@ -20,7 +20,7 @@ _UNITS = 4
 """How many units in the last place the arithmetic after a sum (a division, a change of scale) can be off by."""
 
 
-def average(numbers: Sequence[float] | Iterable[float]) -> float:
+def average(numbers: Iterable[float]) -> float:
     """The average of at least one number, rounded once: the same in every order, and `x` for numbers that are all `x`.
 
     Infinite numbers give what adding them up gives.

@@ -25,8 +25,6 @@ from rageval_spec.reading.formats.column_layouts import QUESTIONS
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, name_content
 from rageval_spec.wording import list_choices, list_names
 
-WORKBOOKS = ("xlsx", "xlsm")
-"""The suffixes of the workbooks that can hold questions."""
 _EXACT_DIGITS = 10**15
 
 

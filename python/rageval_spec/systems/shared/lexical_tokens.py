@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Literal
 
 Tokenizer = Literal["words", "unicode"]
-Splitter = Callable[[str], list[str]]
 
 WORDS = r"(?u)\b\w\w+\b"
 """The word pattern of scikit-learn and bm25s."""

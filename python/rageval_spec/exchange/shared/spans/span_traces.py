@@ -176,7 +176,7 @@ def _find_answer(entry: Span, timed: Sequence[Span], parents: Mapping[str, str |
     if found is not None or entry.status == ERROR:
         return found
     is_empty = entry.attributes.get("output.value") == ""
-    if is_empty and entry.attributes.get("output.mime_type") == "text/plain":
+    if is_empty and _is_plain_text(entry):
         return ""
     aside = {
         span.span_id for span in timed if kind_of(span) in ("retrieval", "rerank", "tool", "guardrail", "evaluator")
