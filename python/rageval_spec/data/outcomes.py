@@ -380,9 +380,9 @@ Cause = Literal["retrieval", "generation", "both", "lucky", "fine", "undecided"]
 
 
 JUDGED_DOCUMENTS = "judged documents"
+"""What decided about retrieval if no metric did: whether any relevant document is among the contexts."""
 NOT_MEASURED = "not measured"
 """What `Diagnosis.retrieval` says where nothing measures retrieval."""
-"""What decided about retrieval if no metric did: whether any relevant document is among the contexts."""
 
 
 @dataclass(frozen=True, slots=True)
