@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from rageval_spec.data import arithmetic
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.metrics.shared.reference_metrics import token_f1, tokenize_answer
 
@@ -36,9 +37,9 @@ def decide_by_words(
     if find_bare_refusal(answer) is not None and not any(find_bare_refusal(text) for text in references):
         return False
     share = max(_compare(answer, reference, question) for reference in references)
-    if share >= right_from:
+    if arithmetic.reaches(share, right_from):
         return True
-    return False if share < wrong_below else None
+    return None if arithmetic.reaches(share, wrong_below) else False
 
 
 def _compare(answer: str, reference: str, question: str) -> float:
