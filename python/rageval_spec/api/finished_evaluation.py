@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from rageval_spec import registry
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Interval, Note
 from rageval_spec.diagnostics import Diagnostic, make_visible, suggest
+from rageval_spec.drawing.html_shell import CELL, show_text
 from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
 from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.plugin import Context
@@ -322,7 +322,6 @@ def load_results(folder: str | Path) -> FinishedEvaluation:
     return FinishedEvaluation(load_record(path).evaluation)
 
 
-_CELL = 'style="text-align:left;padding:.2em .8em .2em 0;vertical-align:top"'
 _NOTES_SHOWN = 10
 
 
@@ -334,36 +333,36 @@ def render_html(evaluation: Evaluation, outcome: Overall, sentence: str) -> str:
         outcome: what it came to.
         sentence: the outcome in words.
     """
-    head = f"<p><strong>{_mark(outcome)} {_show(evaluation.name)}: {_show(sentence)}</strong></p>"
+    head = f"<p><strong>{_mark(outcome)} {show_text(evaluation.name)}: {show_text(sentence)}</strong></p>"
     tables = (_draw_table(evaluation, dataset) for dataset in evaluation.datasets)
     return f"<div>{head}{''.join(tables)}{''.join(_list_notes(evaluation))}</div>"
 
 
 def _draw_table(evaluation: Evaluation, dataset: str) -> str:
     """A row for each metric and a column for each system. A cell has the mean, its interval and the gates' outcome."""
-    systems = "".join(f'<th scope="col" {_CELL}>{_show(system)}</th>' for system in evaluation.systems)
+    systems = "".join(f'<th scope="col" {CELL}>{show_text(system)}</th>' for system in evaluation.systems)
     rows = "".join(_draw_row(evaluation, dataset, metric) for metric in evaluation.metrics)
     return (
-        f"<table><caption {_CELL}>{_show(dataset)}</caption>"
-        f'<thead><tr><th scope="col" {_CELL}>metric</th>{systems}</tr></thead><tbody>{rows}</tbody></table>'
+        f"<table><caption {CELL}>{show_text(dataset)}</caption>"
+        f'<thead><tr><th scope="col" {CELL}>metric</th>{systems}</tr></thead><tbody>{rows}</tbody></table>'
     )
 
 
 def _draw_row(evaluation: Evaluation, dataset: str, metric: str) -> str:
     cells = (_draw_cell(evaluation, dataset, system, metric) for system in evaluation.systems)
-    return f'<tr><th scope="row" {_CELL}>{_show(metric)}</th>{"".join(cells)}</tr>'
+    return f'<tr><th scope="row" {CELL}>{show_text(metric)}</th>{"".join(cells)}</tr>'
 
 
 def _draw_cell(evaluation: Evaluation, dataset: str, system: str, metric: str) -> str:
     aggregate = evaluation.aggregate(dataset, system, metric)
     if aggregate is None:
-        return f"<td {_CELL}></td>"
+        return f"<td {CELL}></td>"
     gated = worst_outcome(evaluation.outcomes(dataset, system, metric))
     mark = f" {MARKS[gated]} {gated}" if gated else ""
     few = f"<br><small>{aggregate.scored} of {count_noun(aggregate.total, 'query', 'queries')} scored</small>"
     interval = f"<br><small>{format_interval(aggregate.interval)}</small>" if aggregate.interval else ""
     return (
-        f"<td {_CELL}>{format_mean(aggregate)}{mark}{interval}{few if aggregate.scored < aggregate.total else ''}</td>"
+        f"<td {CELL}>{format_mean(aggregate)}{mark}{interval}{few if aggregate.scored < aggregate.total else ''}</td>"
     )
 
 
@@ -379,12 +378,8 @@ def _list_notes(evaluation: Evaluation) -> Iterator[str]:
         return
     rest = len(texts) - _NOTES_SHOWN
     shown = [*texts[:_NOTES_SHOWN], *([f"{count_noun(rest, 'more note')}: see `.notes`"] if rest > 0 else [])]
-    yield f"<ul>{''.join(f'<li>{_show(text)}</li>' for text in shown)}</ul>"
+    yield f"<ul>{''.join(f'<li>{show_text(text)}</li>' for text in shown)}</ul>"
 
 
 def _mark(outcome: Overall) -> str:
     return MARKS["fail" if outcome == "error" else outcome]
-
-
-def _show(text: str) -> str:
-    return escape(make_visible(text))

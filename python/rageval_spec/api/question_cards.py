@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from html import escape
 from typing import Any
 
-from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.card_text import shorten, write_card
 from rageval_spec.drawing.cards import Card
+from rageval_spec.drawing.html_shell import CELL, show_text
 from rageval_spec.wording import count_noun, format_number
 
-_CELL = 'style="text-align:left;padding:.2em .8em .2em 0;vertical-align:top"'
 _ROWS_SHOWN = 50
 
 
@@ -34,7 +32,8 @@ class QuestionCards(tuple[QuestionCard, ...]):
         if not self:
             return "<p>No questions were chosen.</p>"
         metrics = list(dict.fromkeys(one.metric for card in self for one in card.values))
-        head = "".join(f'<th scope="col" {_CELL}>{_show(name)}</th>' for name in _list_heads(metrics))
+        heads = ("query_id", "system", "question", *metrics, "answer")
+        head = "".join(f'<th scope="col" {CELL}>{show_text(name)}</th>' for name in heads)
         rows = "".join(_draw_row(card, metrics) for card in self[:_ROWS_SHOWN])
         rest = len(self) - _ROWS_SHOWN
         more = f"<p>{count_noun(rest, 'more question')}</p>" if rest > 0 else ""
@@ -46,22 +45,14 @@ def make_cards(cards: Iterable[Card]) -> QuestionCards:
     return QuestionCards(QuestionCard(**{one.name: getattr(card, one.name) for one in fields(Card)}) for card in cards)
 
 
-def _list_heads(metrics: Iterable[str]) -> list[str]:
-    return ["query_id", "system", "question", *metrics, "answer"]
-
-
 def _draw_row(card: Card, metrics: Iterable[str]) -> str:
     values = (_describe(card.value(metric)) for metric in metrics)
     answer = shorten(card.answer if card.answer is not None else card.error or "")
     cells = (card.query_id, card.system, shorten(card.question), *values, answer)
-    return f"<tr>{''.join(f'<td {_CELL}>{_show(cell)}</td>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<td {CELL}>{show_text(cell)}</td>' for cell in cells)}</tr>"
 
 
 def _describe(value: Any) -> str:
     if value is None:
         return ""
     return value.status if value.value is None else format_number(value.value)
-
-
-def _show(text: str) -> str:
-    return escape(make_visible(text))

@@ -19,6 +19,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from rageval_spec.diagnostics import make_visible
+
+CELL = 'style="text-align:left;padding:.2em .8em .2em 0;vertical-align:top"'
+"""The style of a cell in a notebook, which has no style sheet of ours."""
 _COMMENTS = re.compile(r"(?ms)^[ ]*(?://[^\n]*|/\*\*.*?\*/)\n")
 """Comments on lines of their own."""
 _ASSETS = Path(__file__).parent / "assets"
@@ -125,3 +129,8 @@ def pack(content: bytes) -> str:
 def write_script(name: str, packed: str) -> bytes:
     """A script that hands a packed part to the page that loads it."""
     return f'ragevalPart("{name}","{packed}");\n'.encode("ascii")
+
+
+def show_text(text: str) -> str:
+    """A text as HTML that shows it as it is."""
+    return html.escape(make_visible(text))
