@@ -382,12 +382,13 @@ def build_cards(
     import polars as pl
 
     wanted = pl.DataFrame(list(keys), schema=dict.fromkeys(KEY, pl.String), orient="row").unique(maintain_order=True)
+    base = find_base_values(evaluation, baseline)
     parts = _Parts(
         _group(evaluation.find_samples(wanted), wanted),
         _group(evaluation.values, wanted),
-        _group(find_base_values(evaluation, baseline), wanted),
+        _group(base, wanted),
         evaluation,
-        baseline,
+        {name for name in base["against"].unique() if is_earlier(evaluation, name, baseline)},
     )
     texts = _find_texts(evaluation, _list_absent(parts.samples.values()))
     found = (key for key in wanted.iter_rows() if key in parts.samples or key in parts.values)
@@ -396,13 +397,13 @@ def build_cards(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The rows of the wanted questions, by question."""
+    """The rows of the wanted questions, by question; `earlier` are the baselines that are earlier evaluations."""
 
     samples: Mapping[tuple[Any, ...], Sequence[_Row]]
     values: Mapping[tuple[Any, ...], Sequence[_Row]]
     base: Mapping[tuple[Any, ...], Sequence[_Row]]
     evaluation: Evaluation
-    baseline: BaselineValues | None
+    earlier: Collection[str]
 
 
 def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], list[_Row]]:
@@ -422,8 +423,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
     contexts = tuple(_list_contexts(sample))
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     valued = parts.values.get(key, ())
-    earlier = {name for _, name in base.values() if is_earlier(parts.evaluation, name, parts.baseline)}
-    values = tuple(_read_values(parts.evaluation, valued, base, earlier))
+    values = tuple(_read_values(parts.evaluation, valued, base, parts.earlier))
     return Card(
         dataset,
         system,
