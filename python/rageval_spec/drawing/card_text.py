@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.samples import write_turn
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import cards
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.recorded.messages import write_turn
 from rageval_spec.wording import count_noun, format_number
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
-from rageval_spec.data.samples import MESSAGES, Turn, list_until_question, read_turns
 from rageval_spec.data.tables import STEPS
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
@@ -30,6 +29,7 @@ from rageval_spec.drawing.question_order import (
 )
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.recorded.answers_and_steps import load_steps
+from rageval_spec.recorded.messages import MESSAGES, Turn, list_until_question, read_turns
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.samples import MESSAGES, read_turns
 from rageval_spec.data.traces import Feedback, Step
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource, add_metadata
 from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.reading.row_sources import split_joined
 from rageval_spec.recorded.answers_and_steps import load_steps
+from rageval_spec.recorded.messages import MESSAGES, read_turns
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.samples import MESSAGES
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource
 from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.recorded.messages import MESSAGES
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.samples import MESSAGES, Sample, list_until_question, read_turns, write_turn
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.prompts import FencedText, FencedTexts, Prompt, fence_texts, fence_value
@@ -20,6 +20,7 @@ from rageval_spec.judging.templates import parse_template
 from rageval_spec.reading.formats.delimited import separator_of
 from rageval_spec.reading.formats.text_files import find_separator, text_lines
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
+from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
 
 if TYPE_CHECKING:
     from jinja2.nodes import Name

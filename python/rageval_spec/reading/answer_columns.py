@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.data.samples import MESSAGES
 from rageval_spec.reading.formats import column_layouts
 from rageval_spec.reading.question_files import REFERENCES, answers_in, contexts_in, explain_rivals, find_rivals
+from rageval_spec.recorded.messages import MESSAGES
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "seconds": ("seconds", "latency"),

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.samples import MESSAGES, find_last_answer, read_turns
 from rageval_spec.data.traces import Step, TraceLink
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
@@ -22,6 +21,7 @@ from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.http_replies import STEP_KEYS, find_contexts
+from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
 from rageval_spec.recorded.questions_and_answers import find_reply
 from rageval_spec.wording import count_noun
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from rageval_spec.data.samples import MESSAGES, read_turns
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import text_files
@@ -26,6 +25,7 @@ from rageval_spec.reading.formats.delimited import choose_separator, delimited_o
 from rageval_spec.reading.formats.json_files import VARIABLES, is_list, json_objects, merge_variables
 from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
 from rageval_spec.reading.formats.row_shapes import OtherFilesError, RowShape, ask_last_turn, complete_row
+from rageval_spec.recorded.messages import MESSAGES, read_turns
 
 RowFormat = Literal["json", "csv", "parquet", "xlsx", "yaml"]
 _SUFFIXES: Mapping[str, RowFormat] = {

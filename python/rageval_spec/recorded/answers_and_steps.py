@@ -16,9 +16,9 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.samples import Turn, list_calls, read_turns
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
+from rageval_spec.recorded.messages import Turn, list_calls, read_turns
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,4 +1,4 @@
-"""Chat messages in any form that programs record, as `role`, `content` and `tool_calls`.
+"""Chat messages in any form that programs record, as `role`, `content` and `tool_calls`, and conversations in files.
 
 The forms: OpenAI's chat and responses, Anthropic's blocks, Google's and Bedrock's parts, LangChain's three
 (constructors, fields, and pairs of a role and a text), LlamaIndex, Haystack, pydantic-ai, AutoGen, Semantic Kernel,
@@ -7,9 +7,10 @@ Vercel's AI SDK, the parts of OpenTelemetry's conventions, and the flattened key
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from rageval_spec.recorded import values
 
@@ -20,6 +21,7 @@ _ROLES: Mapping[str, str] = {
     **dict.fromkeys(("tool", "function", "toolresult", "toolcallexecution", "toolcallsummary"), "tool"),
 }
 """The roles by the names that programs give them, in small letters and without `Message` at the end."""
+_SPEAKERS = frozenset(_ROLES.values())
 _CLASS = re.compile(r"_?message(?:chunk)?$")
 _HOLDERS = ("kwargs", "data", "message", "delta")
 """Keys under which LangChain, completions and their streams have the message itself."""
@@ -34,6 +36,10 @@ _RESULTS = (
 )
 _SILENT = re.compile(r"reason|think|thought|tool|function|image|audio|video|file|document|media|binary|embedding|retry")
 """Kinds of parts that are no text for the reader."""
+MESSAGES = "messages"
+"""The column of a question file that holds conversations."""
+_KEPT = ("tool_calls", "tool_call_id", "name", "function_call")
+"""What else a turn of a conversation keeps, as it is."""
 
 
 def read_messages(found: Any, role: str = "user") -> list[dict[str, Any]]:
@@ -157,7 +163,7 @@ def _role(item: Mapping[str, Any]) -> str | None:
     for key in ("role", "_role"):
         found = item.get(key)
         if isinstance(found, str) and found not in ("", "unknown"):
-            return _ROLES.get(found.rpartition(".")[2].lower(), found)
+            return _ROLES.get(_CLASS.sub("", found.rpartition(".")[2].lower()), found)
     for key in ("author", "from"):
         if isinstance(found := item.get(key), str) and found.lower() in _ROLES:
             return _ROLES[found.lower()]
@@ -253,3 +259,70 @@ def _list_numbered(found: Any) -> Any:
     inner = {key: _list_numbered(value) for key, value in found.items()}
     is_list = bool(inner) and all(key.isdecimal() and len(key) < 9 for key in inner)
     return [inner[key] for key in sorted(inner, key=int)] if is_list else inner
+
+
+Turn: TypeAlias = Mapping[str, Any]
+"""A message of a conversation: `role` is user, assistant, system or tool, and `content` is text."""
+
+
+def read_turns(value: Any) -> tuple[Turn, ...] | None:
+    """The turns of a conversation; None if the value is something else.
+
+    It can be a list of messages, an object that has one under `messages`, or either as JSON text.
+    """
+    if isinstance(value, str):
+        if value.lstrip()[:1] not in ("[", "{"):
+            return None
+        value = values.load_json(value)
+    if isinstance(value, Mapping):
+        value = value.get(MESSAGES)
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    turns = [turn for item in value if (turn := _read_turn(item)) is not None]
+    return tuple(turns) if len(turns) == len(value) else None
+
+
+def find_question(turns: Sequence[Turn]) -> int | None:
+    """The place of the last turn of the user that says something; None if there is none."""
+    places = (place for place, turn in enumerate(turns) if turn["role"] == "user" and turn["content"].strip())
+    return max(places, default=None)
+
+
+def list_until_question(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns up to the question: what a system is told. What came after it, such as a gold answer, is left out."""
+    place = find_question(turns)
+    return () if place is None else tuple(turns[: place + 1])
+
+
+def find_last_answer(turns: Sequence[Turn]) -> str | None:
+    """The last text of the assistant after the question; None if the conversation ends with the user."""
+    place = find_question(turns)
+    after = turns if place is None else turns[place + 1 :]
+    said = (turn["content"] for turn in reversed(after) if turn["role"] == "assistant")
+    return next((text for text in said if text.strip()), None)
+
+
+def write_turn(turn: Turn) -> str:
+    """A turn as a line of a transcript: `user: And in Rome?`, or `assistant: search({"q": 1})` for a call of a tool."""
+    calls = " ".join(f"{name}({given})" for name, given, _ in list_calls(turn))
+    return f"{turn['role']}: {' '.join(filter(None, (turn['content'], calls)))}"
+
+
+def list_calls(turn: Turn) -> Iterator[tuple[str, str, str | None]]:
+    """The tools that a turn calls: name, arguments as text, and the id of the call if it has one."""
+    for call in _read_calls(turn, ()):
+        given, identity = call.get("arguments", ""), call.get("id")
+        shown = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+        yield str(call.get("name") or "tool"), shown, None if identity is None else str(identity)
+
+
+def _read_turn(item: Any) -> Turn | None:
+    if not isinstance(item, Mapping):
+        return None
+    inner, role = _inner(item), _role(item)
+    content = inner.get("content", inner.get("text"))
+    kept = {key: inner[key] for key in _KEPT if inner.get(key)}
+    is_said = isinstance(content, str | list | tuple) or kept.keys() - {"name"}  # DeepEval's calls have only a name
+    if role not in _SPEAKERS or not is_said:
+        return None
+    return {"role": role, "content": join_parts(content, role) or "", **kept}

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from pydantic import Field, field_validator, model_validator
 
-from rageval_spec.data.samples import MESSAGES
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply
 from rageval_spec.plugin import Context
@@ -20,6 +19,7 @@ from rageval_spec.plugin.secrets import Secret, identify_headers
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, assemble, is_stream
 from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.recorded.messages import MESSAGES
 from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.samples import MESSAGES, list_until_question, read_turns, write_turn
 from rageval_spec.data.tables import STEPS, empty_samples, explode_contexts
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
 from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines
 from rageval_spec.recorded.answers_and_steps import load_steps
+from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.samples import MESSAGES, find_last_answer, find_question, read_turns
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
@@ -22,6 +21,7 @@ from rageval_spec.reading.row_sources import list_aliases
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
+from rageval_spec.recorded.messages import MESSAGES, find_last_answer, find_question, read_turns
 from rageval_spec.recorded.values import clean
 from rageval_spec.store.disk import InputFile
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.samples import MESSAGES
 from rageval_spec.data.tables import STEPS
+from rageval_spec.recorded.messages import MESSAGES
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rageval_spec.data.samples import MESSAGES, find_question, read_turns
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats.column_layouts import QUESTIONS
+from rageval_spec.recorded.messages import MESSAGES, find_question, read_turns
 from rageval_spec.wording import count_noun
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "queries", "rows", "data", "tests", "results")

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.samples import MESSAGES, list_until_question, read_turns, write_turn
 from rageval_spec.diagnostics import FileFault, make_visible, suggest
 from rageval_spec.endpoints.tries import TryError
 from rageval_spec.recorded.answers_and_steps import AnswerRow
+from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
 
 if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
