@@ -11,6 +11,7 @@ from rageval_spec.data.chat import CallError, ChatRequest, Message
 from rageval_spec.endpoints import pacing
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.store.replies import MemoryAnswers
 from tests.models.chat_endpoint import ChatScript, ChatServer, QuickClock, say_yes
 from tests.models.endpoint import Answer
@@ -51,6 +52,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> QuickClock:
 def build(url: str, context: Context | None = None, **keys: Any) -> Chat:
     node = ChatNode.model_validate({"use": "chat", "base_url": url, "model": "tiny", **keys})
     return Chat(node, context or Context("judge", answers=MemoryAnswers()))
+
+
+def check_keys_of_headers(build: Callable[..., Any]) -> None:
+    """Check what of `headers` is part of a model's key; without headers, the key is that of earlier versions."""
+    none, first, second = (build(headers={} if to is None else {"X-Route": to}) for to in (None, "a", "b"))
+    assert len({one.key for one in (none, first, second)}) == 3
+    assert build(headers={"x-route": "a"}).key == first.key
+    assert "headers" not in none.content()["node"]
+    old, new = (build(headers={"X-Key": Secret(key, "Bearer ${secret:T}")}) for key in ("old", "new"))
+    assert old.key == new.key != build(headers={"X-Key": Secret("old", "Bearer ${secret:U}")}).key
+    assert "sk-written-out" not in str(build(headers={"X-Key": "sk-written-out"}).content())
 
 
 def question(text: str = "Is it so?", **keys: Any) -> ChatRequest:
