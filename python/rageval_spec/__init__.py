@@ -22,22 +22,9 @@ if TYPE_CHECKING:
     from rageval_spec.kernels import cosine_rows as cosine
 
 __all__ = [
-    "Comparisons",
-    "FinishedEvaluation",
-    "RagevalError",
-    "Results",
-    "SpecError",
-    "__version__",
-    "average_overlap",
-    "compare",
-    "cosine",
-    "cosine_matrix",
-    "evaluate",
-    "judge",
-    "load_results",
-    "run",
-    "top_k",
-]
+    "Comparisons", "FinishedEvaluation", "RagevalError", "Results", "SpecError", "__version__", "average_overlap",
+    "compare", "cosine", "cosine_matrix", "evaluate", "judge", "load_results", "run", "top_k",
+]  # fmt: skip
 
 _PLACES = {
     "Comparisons": ("rageval_spec.api.rankings", "Comparisons"),

@@ -224,25 +224,9 @@ def _unite(first: Mapping[K, Mapping[str, V]], second: Mapping[K, Mapping[str, V
 
 
 FINDINGS = (
-    "dataset",
-    "system",
-    "metric",
-    "query_id",
-    "claim",
-    "part",
-    "text",
-    "start",
-    "end",
-    "verdict",
-    "score",
-    "source",
-    "doc_id",
-    "evidence",
-    "evidence_start",
-    "reason",
-    "judge",
-    "step",
-)
+    "dataset", "system", "metric", "query_id", "claim", "part", "text", "start", "end", "verdict", "score", "source",
+    "doc_id", "evidence", "evidence_start", "reason", "judge", "step",
+)  # fmt: skip
 _JUDGED: Mapping[str, tuple[str, str]] = {
     "context_recall": ("reference", "contexts"),
     "completeness": ("reference", "answer"),

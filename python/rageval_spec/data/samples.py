@@ -7,16 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Part = Literal[
-    "answer",
-    "contexts",
-    "context_ids",
-    "reference",
-    "reference_contexts",
-    "relevant",
-    "answerable",
-    "group",
+    "answer", "contexts", "context_ids", "reference", "reference_contexts", "relevant", "answerable", "group",
     "condition",
-]
+]  # fmt: skip
 """The parts that a query can lack. Every query has a question."""
 
 

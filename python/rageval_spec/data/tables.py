@@ -53,17 +53,9 @@ QRELS = ("query_id", "doc_id", "relevance")
 RUN = ("query_id", "doc_id", "score")
 REFERENCES = ("query_id", "references", "reference_contexts", "answerable", "group", "condition")
 ANSWERS = (
-    "query_id",
-    "answer",
-    "contexts",
-    "context_ids",
-    "scores",
-    "seconds",
-    "input_tokens",
-    "output_tokens",
-    "cost",
+    "query_id", "answer", "contexts", "context_ids", "scores", "seconds", "input_tokens", "output_tokens", "cost",
     "error",
-)
+)  # fmt: skip
 STEPS = "steps"
 """What an agent did for an answer: a JSON list of rows of `data.traces.Step`."""
 CACHE_TOKENS = ("cache_read_tokens", "cache_write_tokens")
@@ -76,32 +68,10 @@ VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason"
 
 
 SAMPLES = (
-    "dataset",
-    "system",
-    "query_id",
-    "question",
-    "answer",
-    "contexts",
-    "context_ids",
-    "references",
-    "reference_contexts",
-    "relevant",
-    "answerable",
-    "group",
-    "condition",
-    "error",
-    "seconds",
-    "input_tokens",
-    "output_tokens",
-    "cost",
-    "scores",
-    "columns",
-    "slices",
-    "status",
-    "cause",
-    "trace",
-    STEPS,
-)
+    "dataset", "system", "query_id", "question", "answer", "contexts", "context_ids", "references",
+    "reference_contexts", "relevant", "answerable", "group", "condition", "error", "seconds", "input_tokens",
+    "output_tokens", "cost", "scores", "columns", "slices", "status", "cause", "trace", STEPS,
+)  # fmt: skip
 FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
 """The columns that a file of samples always had. The others are null in files of earlier versions."""
 SHOWN_DOCUMENTS = 10

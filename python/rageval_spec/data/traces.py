@@ -290,20 +290,9 @@ class Trace:
 
 
 _PLAIN = (
-    "error",
-    "seconds",
-    "input_tokens",
-    "output_tokens",
-    "cost",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "first_chunk_seconds",
-    "session",
-    "user",
-    "model",
-    "started",
-)
+    "error", "seconds", "input_tokens", "output_tokens", "cost", "cache_read_tokens", "cache_write_tokens",
+    "reasoning_tokens", "first_chunk_seconds", "session", "user", "model", "started",
+)  # fmt: skip
 
 
 _CAN_BE_EMPTY = frozenset({"contexts", "reference_contexts", "relevant", "documents"})

@@ -235,23 +235,9 @@ def _cut(text: str) -> str:
 
 
 Reason = Literal[
-    "no_reply",
-    "unreadable",
-    "unsuitable",
-    "wrong_language",
-    "not_standalone",
-    "leak",
-    "no_evidence",
-    "duplicate",
-    "not_found",
-    "enough",
-    "not_answerable",
-    "one_chunk_suffices",
-    "answerable",
-    "unsupported",
-    "known",
-    "check_failed",
-]
+    "no_reply", "unreadable", "unsuitable", "wrong_language", "not_standalone", "leak", "no_evidence", "duplicate",
+    "not_found", "enough", "not_answerable", "one_chunk_suffices", "answerable", "unsupported", "known", "check_failed",
+]  # fmt: skip
 """Why a question was rejected, in the order of the checks."""
 REASONS: Mapping[Reason, str] = {
     "no_reply": "the call that should write the question failed",

@@ -33,18 +33,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 COLUMNS = (
-    "relevant_documents",
-    "evidence",
-    "type",
-    "kind",
-    "difficulty",
-    "asked_difficulty",
-    "style",
-    "language",
-    "ranks",
-    "sources",
-    "made",
-)
+    "relevant_documents", "evidence", "type", "kind", "difficulty", "asked_difficulty", "style", "language", "ranks",
+    "sources", "made",
+)  # fmt: skip
 """The keys of a row that are no part of every dataset: its question's other columns."""
 
 

@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 RESULTS_FOLDER = "rageval-results"
 """The folder that an evaluation's results are written to by default."""
 RESULTS_FILES = (
-    "results.json",
-    "values.parquet",
-    "samples.parquet",
-    "findings.parquet",
-    "documents.parquet",
-    "baselines.parquet",
-)
+    "results.json", "values.parquet", "samples.parquet", "findings.parquet", "documents.parquet", "baselines.parquet",
+)  # fmt: skip
 """The files of a results folder, whose names no other report may have."""
 
 

@@ -16,14 +16,8 @@ _REFERENCE = (
 )
 _ANSWER = ("answer", "output", "response", "result", "completion", "generation", "text", "content", "output_text")
 _CONTEXTS = (
-    "contexts",
-    "retrieved_contexts",
-    "retrieval_context",
-    "context",
-    "source_documents",
-    "documents",
-    "sources",
-)
+    "contexts", "retrieved_contexts", "retrieval_context", "context", "source_documents", "documents", "sources",
+)  # fmt: skip
 _GOLD_CHECKS = (
     *("equals", "similar", "factuality", "model-graded-factuality", "levenshtein", "rouge-n", "bleu", "gleu", "meteor"),
     *("context-recall", "contains", "icontains", "contains-any", "icontains-any"),

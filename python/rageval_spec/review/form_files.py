@@ -228,16 +228,8 @@ CONTROLS = "controls"
 """The part of a task's data that has the criterion of each control, as the header of a form names it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _RESERVED = (
-    VERDICT,
-    STUDIO_COMMENT,
-    "guidelines",
-    "question",
-    "answer",
-    "claim_text",
-    "contexts",
-    "reference",
-    "judge",
-)
+    VERDICT, STUDIO_COMMENT, "guidelines", "question", "answer", "claim_text", "contexts", "reference", "judge",
+)  # fmt: skip
 
 
 def write_tasks(sheet: ReviewSheet) -> bytes:

@@ -34,16 +34,9 @@ if TYPE_CHECKING:
 
 
 Coefficient = Literal[
-    "percent",
-    "kappa",
-    "kappa-linear",
-    "kappa-quadratic",
-    "fleiss",
-    "ac1",
-    "alpha-nominal",
-    "alpha-ordinal",
+    "percent", "kappa", "kappa-linear", "kappa-quadratic", "fleiss", "ac1", "alpha-nominal", "alpha-ordinal",
     "alpha-interval",
-]
+]  # fmt: skip
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 MISSING = -1
 """The code of an item that a rater did not rate."""
