@@ -118,7 +118,7 @@ def _lack_bound_interval(gate: GateNode, need: str, cell: Aggregate, cell_name: 
     if is_constant and not (cell.design and cell.design.clusters == 1):
         told = f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs: all values are equal"
         told += f", and {cell.metric} has no highest value, so they do not say what another one could be"
-        return BoundResult("inconclusive", told, "", cell.mean, gate.on_inconclusive or "warn")
+        return BoundResult("inconclusive", told, "", cell.mean, weigh(gate))
     few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
     few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
     lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
@@ -178,24 +178,20 @@ def _decide(
 ) -> BoundResult:
     """Whether the whole interval clears a bound. An undecided target warns at most."""
     assert cell.mean is not None and cell.interval is not None
-    labels = None if cell.correction is None else cell.correction.labels
-    ends, count = (cell.interval.low, cell.interval.high), cell.scored if labels is None else labels
-    estimate = GateEstimate(
-        cell.mean,
-        *ends,
-        count,
-        is_of_labels=labels is not None,
-        range=list_bounds(metric) if cell.statistic == "mean" else None,
-        parts=count if labels is not None else count_parts(cell.design, count),
-        confidence=cell.interval.confidence,
-    )
+    of_values = list_bounds(metric) if cell.statistic == "mean" else None
+    estimate = GateEstimate.of(cell, cell.mean, cell.scored, of_values)
     outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
     seen, shown = tell_apart(cell.mean, bound)
     sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"
     relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
+    counts_as = weigh(gate, miss) if outcome == "inconclusive" else None
+    return BoundResult(outcome, sentence, relation, cell.mean, counts_as)
+
+
+def weigh(gate: GateNode, miss: Counted = "fail") -> Counted:
+    """What an undecided bound counts as. One whose miss is a warning warns at most."""
     counts_as = gate.on_inconclusive or "warn"
-    counts_as = "warn" if miss == "warn" and counts_as == "fail" else counts_as
-    return BoundResult(outcome, sentence, relation, cell.mean, counts_as if outcome == "inconclusive" else None)
+    return "warn" if miss == "warn" and counts_as == "fail" else counts_as
 
 
 def count_parts(design: CellDesign | None, queries: int) -> float:
@@ -285,7 +281,7 @@ def _lack_drop_interval(gate: GateNode, cell: Aggregate, cell_name: str, need: s
     if cell.statistic != "mean" or cell.correction is not None or (cell.design and cell.design.clusters == 1):
         return BoundResult("fail", lacking)
     told = f"{lacking}: all differences are equal, and {cell.metric} has no highest value, so they do not say what "
-    return BoundResult("inconclusive", f"{told}another one could be", counts_as=gate.on_inconclusive or "warn")
+    return BoundResult("inconclusive", f"{told}another one could be", counts_as=weigh(gate))
 
 
 class _Limit(NamedTuple):
@@ -341,7 +337,7 @@ def wait_for_baseline(gate: GateNode, cell_name: str) -> BoundResult:
 
 def _wait(gate: GateNode, sentence: str) -> BoundResult:
     """An inconclusive finding until there is another baseline; how to record one if the gate does not let it pass."""
-    counts_as = gate.on_inconclusive or "warn"
+    counts_as = weigh(gate)
     way_out = "; to record a first one that passes, run with --set 'gates=[]'" if counts_as == "fail" else ""
     return BoundResult("inconclusive", sentence + way_out, counts_as=counts_as)
 
@@ -361,9 +357,7 @@ def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[BaselineCh
     parts = ", ".join(dict.fromkeys(change.part for change in comparison.changes))
     sentence = f"{cell_name} is not comparable with {gate.baseline}: {describe_changes(refused)}"
     relation = f"to compare all the same, write 'accept_changes: [{parts}]'"
-    return BoundResult(
-        "inconclusive", f"{sentence}; {relation}", "", comparison.difference, gate.on_inconclusive or "warn"
-    )
+    return BoundResult("inconclusive", f"{sentence}; {relation}", "", comparison.difference, weigh(gate))
 
 
 def describe_drop(gate: GateNode) -> str:
@@ -390,19 +384,9 @@ def _decide_drop(
     if comparison.interval is None:
         return _lack_drop_interval(gate, cell, cell_name, "decide: certain")
     lower_is_better = metric.higher_is_better is False
-    ends, change = (comparison.interval.low, comparison.interval.high), _snap(comparison.difference, 0.0, comparison)
-    labels = None if comparison.correction is None else comparison.correction.labels
-    count, scale = labels or comparison.queries, comparison.baseline_mean or 0.0
-    estimate = GateEstimate(
-        change,
-        *ends,
-        count,
-        is_of_labels=labels is not None,
-        scale=scale,
-        range=find_difference_range(list_bounds(metric)) if cell.statistic == "mean" else None,
-        parts=count if labels is not None else count_parts(comparison.design, count),
-        confidence=comparison.interval.confidence,
-    )
+    change = _snap(comparison.difference, 0.0, comparison)
+    of_values = find_difference_range(list_bounds(metric)) if cell.statistic == "mean" else None
+    estimate = GateEstimate.of(comparison, change, comparison.queries, of_values, comparison.baseline_mean or 0.0)
     limits = _list_limits(gate, comparison, abs(change))
     findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
@@ -410,7 +394,7 @@ def _decide_drop(
     interval = f"{format_interval(comparison.interval)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
     sentence += _describe_accepted(comparison)
-    severity = _find_severity(limits, ends[0] if lower_is_better else -ends[1], comparison)
+    severity = _find_severity(limits, estimate.low if lower_is_better else -estimate.high, comparison)
     relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
     return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
 
@@ -422,9 +406,8 @@ def _decide_limit(gate: GateNode, limit: _Limit, estimate: GateEstimate, lower_i
     written = f"{'+' if bound > 0 else '-'}{limit.shown}" if limit.share else f"{bound:+g}"
     said = f"the allowed {written}{limit.share}" if bound else "zero"
     relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
-    counts_as = gate.on_inconclusive or "warn"
-    counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as
-    return BoundResult(outcome, "", relation, estimate.point, counts_as if outcome == "inconclusive" else None)
+    counts_as = weigh(gate, limit.miss) if outcome == "inconclusive" else None
+    return BoundResult(outcome, "", relation, estimate.point, counts_as)
 
 
 def _find_severity(limits: Iterable[_Limit], size: float, comparison: Comparison) -> DropSeverity | None:
@@ -472,28 +455,19 @@ def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: 
     """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""
     limits = _list_limits(gate, comparison, drop)
     misses = {limit.miss for limit in limits if _is_exceeded(limit, drop, comparison)}
-    outcome: Counted = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
+    outcome: Verdict = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
     relation = _describe_relation(gate, limits, drop, comparison)
     if gate.alpha is not None and not comparison.is_resolvable(gate.alpha):
-        told = f"{relation}; " if relation else ""
-        told += f"{UNRESOLVABLE}: {describe_limit(comparison, gate.alpha)}"
-        sentence = _describe_change(gate, comparison, cell_name, change, told)
-        counts_as = gate.on_inconclusive or "warn"
-        return BoundResult(
-            "inconclusive",
-            *sentence,
-            change,
-            counts_as,
-            _find_allowed(limits),
-            _find_severity(limits, drop, comparison),
-        )
-    if outcome != "pass" and gate.alpha is not None and arithmetic.reaches(comparison.p_adjusted, gate.alpha):
+        outcome = "inconclusive"
+        relation = f"{relation}; {UNRESOLVABLE}: {describe_limit(comparison, gate.alpha)}".removeprefix("; ")
+    elif outcome != "pass" and gate.alpha is not None and arithmetic.reaches(comparison.p_adjusted, gate.alpha):
         is_bounded = gate.max_drop is not None or gate.severities is not None
         outcome = "warn" if is_bounded else "pass"
         relation = f"{relation}: not significant".removeprefix(": ")
     sentence = _describe_change(gate, comparison, cell_name, change, relation)
+    counts_as = weigh(gate) if outcome == "inconclusive" else None
     severity = _find_severity(limits, drop, comparison)
-    return BoundResult(outcome, *sentence, change, None, _find_allowed(limits), severity)
+    return BoundResult(outcome, *sentence, change, counts_as, _find_allowed(limits), severity)
 
 
 def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float, comparison: Comparison) -> str:
@@ -554,6 +528,18 @@ class GateEstimate(NamedTuple):
     range: ValueRange | None = None
     parts: float = 0
     confidence: float = 0.95
+
+    @classmethod
+    def of(
+        cls, of: Aggregate | Comparison, point: float, queries: int, of_values: ValueRange | None, scale: float = 0.0
+    ) -> GateEstimate:
+        """The estimate of a number with an interval, which is `point`; `of_values` is the range of its values."""
+        assert of.interval is not None
+        low, high, level = of.interval.low, of.interval.high, of.interval.confidence
+        if of.correction is not None:
+            labels = of.correction.labels
+            return cls(point, low, high, labels, True, scale, of_values, labels, level)
+        return cls(point, low, high, queries, False, scale, of_values, count_parts(of.design, queries), level)
 
 
 def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:

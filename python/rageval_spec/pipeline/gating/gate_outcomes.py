@@ -247,7 +247,7 @@ def leave_undecided(
         replace(
             one,
             outcome="inconclusive",
-            counts_as=gates[one.gate].on_inconclusive or "warn",
+            counts_as=gate_bounds.weigh(gates[one.gate]),
             reason=f"{one.reason}; undecided, because {stopped[one.dataset]}",
         )
         if one.outcome == "pass" and one.dataset in stopped
