@@ -18,6 +18,7 @@ from rageval_spec.audit.question_set import (
     drop_fillers,
     find_numbers,
     is_yes_or_no,
+    shorten,
     split_compared_words,
     write_digits,
 )
@@ -189,7 +190,7 @@ def _is_founded(words: Sequence[str], known: set[str]) -> bool:
 
 
 def _quote(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:59]}…")
+    return repr(shorten(text))
 
 
 def check_judgements(questions: AuditedQuestions) -> AuditCheck:

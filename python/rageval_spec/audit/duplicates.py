@@ -109,8 +109,7 @@ def _describe_conflict(pair: QuestionPair, every: Sequence[question_set.AuditedQ
 
 
 def _quote(question: question_set.AuditedQuestion) -> str:
-    text = question.references[0]
-    return f"'{text if len(text) <= 60 else text[:59] + '…'}'"
+    return f"'{question_set.shorten(question.references[0])}'"
 
 
 def _norm(references: Sequence[str]) -> frozenset[str]:
@@ -255,11 +254,10 @@ def _stands_in(asked: tuple[str, ...], reference: str) -> bool:
 
 
 def _describe_leak(question: question_set.AuditedQuestion, leak: str) -> AuditFinding:
-    shown = leak if len(leak) <= 60 else f"{leak[:59]}…"
     return AuditFinding(
         "leak",
         "warning",
-        f"the reference '{shown}' stands in the question",
+        f"the reference '{question_set.shorten(leak)}' stands in the question",
         "ask so that the answer must be found; a system that repeats the question is right as it is",
         (question.row,),
         details={"reference": leak},

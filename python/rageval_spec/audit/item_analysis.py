@@ -260,7 +260,6 @@ In scifact, 30 of the 300 judged questions got a random document in place of the
 the questions that all of five systems failed and that had such a score, 92% were among the 30; of the 30, 81% had one.
 """
 _AGREE = 0.5
-_LONGEST = 60
 _OF_AGREEMENT = 0.25
 """The part of the score that is the agreement of systems; the rest is how far the other document leads by words."""
 
@@ -340,7 +339,7 @@ def _find_gold(question: question_set.AuditedQuestion, labelled: Sequence[str], 
             and question_set.contains(words, wanted)
             and not any(question_set.contains(one, wanted) for one in known)
         ):
-            return _shorten(text)
+            return question_set.shorten(text)
     return None
 
 
@@ -354,10 +353,6 @@ def _suspect_reference(question: question_set.AuditedQuestion, answers: Sequence
     score = round(max(0.0, agreement - likeness), 4)
     if score <= 0 or agreement < _AGREE:
         return Suspicion(score * _AGREE)
-    told, gold = _shorten(answers[0]), _shorten(question.references[0])
+    told, gold = question_set.shorten(answers[0]), question_set.shorten(question.references[0])
     reason = f"{len(answers)} systems give nearly the same answer, '{told}', and the reference is '{gold}'"
     return Suspicion(score, (reason,))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -60,9 +60,7 @@ class AuditedQuestion:
     @property
     def row(self) -> AuditedRow:
         """The row as findings name it."""
-        text = self.text.strip()
-        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-        return AuditedRow(self.query_id, self.place, text)
+        return AuditedRow(self.query_id, self.place, shorten(self.text.strip(), _LONGEST))
 
     @property
     def relevant_ids(self) -> frozenset[str]:
@@ -316,6 +314,11 @@ def _tidy(word: str) -> str:
     if word[0].isdigit():
         return word.replace(",", "") if _GROUPED.fullmatch(word) else word
     return word[:-2] if word.endswith(("'s", "\u2019s")) and len(word) > 2 else word
+
+
+def shorten(text: str, longest: int = 60) -> str:
+    """A text as findings show it: of a long one, the beginning."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def drop_fillers(words: Sequence[str]) -> tuple[str, ...]:
