@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -88,6 +89,22 @@ def write(content: str | bytes) -> None:
     except OSError as error:
         forget(output)
         raise RagevalError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def write_page(path: Path, page: bytes) -> str:
+    """Write a page into a file, and say so.
+
+    Raises:
+        RagevalError: the file cannot be written.
+    """
+    from rageval_spec.store.disk import write_atomically
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, page)
+    except OSError as error:
+        raise RagevalError(f"{path}: the page could not be written: {error.strerror or error}") from error
+    return f"wrote {path}"
 
 
 def write_form(text: str, form: str) -> None:

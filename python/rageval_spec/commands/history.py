@@ -24,8 +24,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
 from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.errors import PASSED, RagevalError, UsageError
-from rageval_spec.store.disk import write_atomically
+from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, describe_taken_over, format_number, protect_cell
 
 if TYPE_CHECKING:
@@ -563,9 +562,4 @@ def draw(history: History, wanted: TrendFilter, chosen: RecordFilter, html: Path
         return draw_trend(trend, shutil.get_terminal_size((_WIDTH_IN_A_PIPE, 24)).columns)
     from rageval_spec.drawing.trend_charts import write_trend
 
-    try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(html, write_trend(trend))
-    except OSError as error:
-        raise RagevalError(f"{html}: the page could not be written: {error.strerror or error}") from error
-    return f"wrote {html}\n"
+    return console.write_page(html, write_trend(trend)) + "\n"

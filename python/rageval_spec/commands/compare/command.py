@@ -14,8 +14,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.compare.question_changes import Compared, QuestionChange
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
-from rageval_spec.errors import PASSED, RagevalError, UsageError
-from rageval_spec.store.disk import write_atomically
+from rageval_spec.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
@@ -137,11 +136,5 @@ def compare_results(before: str, after: str, form: Any, html: Path | None, **opt
     if html is None:
         console.write(compare(before, after, Filter(**options), form))
         return PASSED
-    page = compare(before, after, Filter(**options), "html")
-    try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(html, page)
-    except OSError as error:
-        raise RagevalError(f"{html}: the page could not be written: {error.strerror or error}") from error
-    console.tell(f"wrote {html}")
+    console.tell(console.write_page(html, compare(before, after, Filter(**options), "html")))
     return PASSED
