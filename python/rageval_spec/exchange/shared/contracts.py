@@ -12,7 +12,6 @@ request.
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from rageval_spec.recorded.values import is_dump
+from rageval_spec.wording import format_percent, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -174,8 +174,6 @@ class TraceCheck:
 
         Questions of a dataset have no answers, so only what is said of questions counts there.
         """
-        from rageval_spec.wording import format_percent
-
         is_dataset = self._asked_only == self.rows
         known = [(line, self.counts[line]) for line in (self.READING if is_dataset else self.LINES)]
         width = max(map(len, self.LINES))
@@ -262,10 +260,6 @@ def read_traces(source: TraceSource[Any], where: str) -> tuple[list[Trace], Sequ
         return _READ[key][:2]
 
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGO = re.compile(r"(\d{1,6})\s*([mhdw])")
-
-
 def _check(text: str | None) -> str | None:
     if text is not None:
         parse_moment(text, datetime(2000, 1, 1, tzinfo=UTC))
@@ -282,10 +276,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
     Raises:
         ValueError: the text is neither; the message says what to write.
     """
-    ago = _AGO.fullmatch(text.strip().lower())
     try:
-        if ago:
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        if (ago := read_duration(text.lower())) is not None:
+            return now - timedelta(seconds=ago)
         found = datetime.fromisoformat(text.strip())
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
