@@ -241,6 +241,11 @@ def _log_choose(among: int, chosen: int) -> float:
     return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
 
 
+def find_unseen_share(count: float, confidence: float) -> float:
+    """The share of others that so many equal ones do not rule out (Clopper and Pearson, 1934)."""
+    return -math.expm1(math.log((1 - confidence) / 2) / count)
+
+
 _NOTHING = 1e-6
 """An effective number below this is one of rounding."""
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import EXACT, find_t
+from rageval_spec.statistics.intervals import EXACT, find_t, find_unseen_share
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
@@ -284,10 +284,9 @@ def count_needed(
         return count
     ends = _list_ends(of_values)
     span = 0.0 if ends is None else abs((ends[0] if end < mean else ends[1]) - mean)
-    tail = (1 - confidence) / 2
 
     def unseen(values: float) -> float:
-        return span * -math.expm1(math.log(tail) / values)
+        return span * find_unseen_share(values, confidence)
 
     share = min(1.0, now / unseen(count)) if span else 0.0
     spread = (now**2 - (share * unseen(count)) ** 2) * count

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
+from rageval_spec.statistics.intervals import find_unseen_share
 
 if TYPE_CHECKING:
     from array import array
@@ -88,34 +89,34 @@ def bootstrap_difference(
         chosen = random.integers(0, count, (rows, count), dtype=np.uint32)
         first, second = (np.percentile(of[chosen], percent, axis=1, overwrite_input=True) for of in pairs)
         drawn.append(first - second)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
-    if low < high:
-        return float(low), float(high)
-    share = find_unseen_share(count, confidence)
-    ends = (100 * (percent / 100 + by) for by in (-share, share))
-    return bound_equal_differences(lambda at: float(np.percentile(pairs[0], at)), tuple(ends), percent, float(low))
+    return find_difference_ends(drawn, lambda at: float(np.percentile(pairs[0], at)), percent, count, confidence)
 
 
-def find_unseen_share(count: float, confidence: float) -> float:
-    """The share of other pairs that so many equal ones do not rule out (Clopper and Pearson, 1934)."""
-    return -math.expm1(math.log((1 - confidence) / 2) / count)
-
-
-def bound_equal_differences(
-    find: Callable[[float], float], ends: tuple[float, ...], percent: int, difference: float
+def find_difference_ends(
+    drawn: Sequence[NDArray[np.float64]],
+    find: Callable[[float], float],
+    percent: int,
+    count: float,
+    confidence: float,
 ) -> tuple[float, float] | None:
-    """The interval of a difference of percentiles that is the same in all resamples.
+    """The interval of a difference of percentiles, from the differences in resamples.
 
-    If a share of pairs that was not seen had any other values, the percentile would be one that lies further down or up
-    by this share. `find` gives the percentiles of the values, and `ends` the two that it could be. None if one of them
-    is not between 0 and 100.
+    If these are all the same: had a share of pairs that was not seen any other values, the percentile would be one that
+    lies further down or up by this share. `find` gives the percentiles of the values, and `count` is how many pairs
+    there are. None if one of the two percentiles is not between 0 and 100.
     """
-    low, high = ends
-    if low <= 0 or high >= 100:
+    import numpy as np
+
+    tail = 50 * (1 - confidence)
+    low, high = map(float, np.percentile(np.concatenate(drawn), (tail, 100 - tail)))
+    if low < high:
+        return low, high
+    share = find_unseen_share(count, confidence)
+    below, above = (100 * (percent / 100 + by) for by in (-share, share))
+    if below <= 0 or above >= 100:
         return None
     middle = find(percent)
-    return difference - (middle - find(low)), difference + (find(high) - middle)
+    return low - (middle - find(below)), low + (find(above) - middle)
 
 
 def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permutations: int, seed: int) -> float:

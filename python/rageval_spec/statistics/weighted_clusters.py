@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.statistics.intervals import find_exact_interval, find_t, number_clusters
-from rageval_spec.statistics.percentiles import (
-    bound_equal_differences,
-    find_unseen_share,
-    read_percentile,
-    split_draws,
-)
+from rageval_spec.statistics.percentiles import find_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
     from array import array
@@ -437,16 +432,8 @@ def bootstrap_difference(
         weights = counts[:, layout.members] * layout.weights
         first, second = (_find_all(own[order], percent, weights[:, order]) for own, order in orders)
         drawn.append(first - second)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(np.concatenate(drawn), (tail, 100 - tail))
-    if low < high:
-        return float(low), float(high)
-    own = layout.take(numbers)
-    share = find_unseen_share(min(layout.clusters, layout.effective), confidence)
-    ends = (100 * (percent / 100 + by) for by in (-share, share))
-    return bound_equal_differences(
-        lambda at: find_percentile(own, at, layout.weights), tuple(ends), percent, float(low)
-    )
+    own, count = layout.take(numbers), min(layout.clusters, layout.effective)
+    return find_difference_ends(drawn, lambda at: find_percentile(own, at, layout.weights), percent, count, confidence)
 
 
 def permute_difference(
