@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from rageval_spec.errors import SPEC_WRONG, RagevalError
@@ -121,15 +121,15 @@ def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
     return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
-def dump_visible(content: object, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None) -> str:
-    """`content` as indented JSON with a final line feed, made visible; `sort_keys` and `default` are those of `json`.
+def dump_visible(content: object, *, sort_keys: bool = False) -> str:
+    """`content` as indented JSON with a final line feed, made visible; `sort_keys` is that of `json`.
 
     Raises:
         ValueError: a number is not finite.
     """
     import json
 
-    text = json.dumps(content, sort_keys=sort_keys, indent=2, ensure_ascii=False, allow_nan=False, default=default)
+    text = json.dumps(content, sort_keys=sort_keys, indent=2, ensure_ascii=False, allow_nan=False)
     return f"{make_json_visible(text)}\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rageval_spec import __version__
@@ -55,7 +55,6 @@ def make_offline_set(
     split: str | None = None,
     split_by: SplitUnit = "document",
     size: int = WORDS,
-    measure: Callable[[str], int] = count_words,
 ) -> OfflineSet:
     """Make a test set over documents without any model.
 
@@ -69,15 +68,14 @@ def make_offline_set(
         shares: the shares of the forms of questions.
         split: the shares of validation and test, such as `30:70`; None for no split.
         split_by: what the split keeps whole.
-        size: the most words of a chunk, or what `measure` counts.
-        measure: counts the words of a text.
+        size: the most words of a chunk.
 
     Raises:
         UsageError: a number or the split is wrong.
     """
     if split is not None:
         read_shares(split)
-    parts = _list_parts(documents, size, measure)
+    parts = _list_parts(documents, size)
     made = offline_questions.make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
     rows = [_write_row(question, parts, seed) for question in made.questions]
     remarks = [*_remark_on_count(len(rows), count, made)]
@@ -87,12 +85,12 @@ def make_offline_set(
     return OfflineSet(rows, list(_write_corpus(parts, made)), list(_write_rejected(parts, made)), tuple(remarks))
 
 
-def _list_parts(documents: DocumentSet, size: int, measure: Callable[[str], int]) -> list[_Part]:
+def _list_parts(documents: DocumentSet, size: int) -> list[_Part]:
     if documents.kind == "corpus":
         whole = ((one, Chunk(one.doc_id, one.doc_id, 0, len(one.text), one.text)) for one in documents.documents)
         return [_Part(_make_unit(document, chunk), document, chunk) for document, chunk in whole]
     named = {document.doc_id: document for document in documents.documents}
-    chunks = cut_documents(documents.documents, size, measure)
+    chunks = cut_documents(documents.documents, size, count_words)
     return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
 
 

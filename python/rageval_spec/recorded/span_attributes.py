@@ -40,8 +40,8 @@ class Name(NamedTuple):
     is_json: bool = False
 
 
-def _flat(attribute: str, convention: str, since: str = "", deprecated: str = "") -> Name:
-    return Name(attribute, convention, since, deprecated, is_prefix=True)
+def _flat(attribute: str, convention: str) -> Name:
+    return Name(attribute, convention, is_prefix=True)
 
 
 NAMES: Final[Mapping[str, tuple[Name, ...]]] = {

@@ -139,21 +139,19 @@ def load_tree(
     tree: yaml_tree.YamlMapping,
     *,
     path: str,
-    folder: Path = Path(),
     overrides: Overrides = (),
-    environment: Mapping[str, str] | None = None,
 ) -> Spec:
     """Read a spec from a tree instead of a text. The places of its values say where they come from.
 
     Args:
         tree: the tree. Its variables are filled in, in place.
         path: the spec's name in messages.
-        folder, overrides, environment: as in `loads`.
+        overrides: as in `loads`.
 
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
-    return _load_tree(*override(tree, overrides), path, folder, environment, check_files=True)
+    return _load_tree(*override(tree, overrides), path, Path(), None, check_files=True)
 
 
 def _load_tree(

@@ -100,7 +100,7 @@ def _exceed(changed: int, noisy: int, rows: int) -> float:
 
 
 def compare_agreement(
-    before: Floats, now: Floats, labelled: Floats, threshold: float, questions: Sequence[Hashable], seed: int = 42
+    before: Floats, now: Floats, labelled: Floats, threshold: float, questions: Sequence[Hashable]
 ) -> Shift:
     """Compare how well two sets of values agree with people.
 
@@ -109,7 +109,6 @@ def compare_agreement(
         labelled: the labels, from 0 to 1; above 0.5 is yes.
         threshold: values from it on are a yes.
         questions: the question of each row; the rows of a question count as one cluster.
-        seed: the seed of the interval.
     """
     is_yes = labelled > 0.5
     right_before, right_now = (before >= threshold) == is_yes, (now >= threshold) == is_yes
@@ -118,7 +117,7 @@ def compare_agreement(
     interval = None
     if len(differences) > 1:
         values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(questions))
-        interval = find_mean_interval(values, Resampling(seed=seed))
+        interval = find_mean_interval(values, Resampling())
     return Shift(
         float(right_before.mean()),
         float(right_now.mean()),

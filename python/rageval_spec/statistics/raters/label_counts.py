@@ -57,18 +57,18 @@ class Spread:
         most = self.rows if judged else MOST_LABELS
         return find_first(lambda labels: self.expect_width(labels, confidence, judged=judged) <= width, most)
 
-    def bound_labels(self, width: float, questions: int, confidence: float = 0.95, *, judged: bool = True) -> Interval:
-        """The interval of `count_labels`, if the spread was seen in the labels of this many questions.
+    def bound_labels(self, width: float, questions: int, *, judged: bool = True) -> Interval:
+        """The 95 % interval of `count_labels`, if the spread was seen in the labels of this many questions.
 
         Its ends are the counts with the least and the most variance and correlation that go with what was seen
         (`bound_variance`, `bound_explained`). An end that not even labels of all answers reach is the number of them.
         """
         most = self.rows if judged else MOST_LABELS
-        lowest, highest = bound_variance(self.variance, questions - 1, confidence)
-        weak, strong = bound_explained(self.explained, questions, confidence)
+        lowest, highest = bound_variance(self.variance, questions - 1)
+        weak, strong = bound_explained(self.explained, questions)
         ends = replace(self, variance=lowest, explained=strong), replace(self, variance=highest, explained=weak)
-        low, high = (one.count_labels(width, confidence, judged=judged) or most for one in ends)
-        return Interval(low, high, confidence, SPREAD)
+        low, high = (one.count_labels(width, judged=judged) or most for one in ends)
+        return Interval(low, high, 0.95, SPREAD)
 
 
 SPREAD = "spread"
@@ -100,10 +100,8 @@ def bound_explained(explained: float, questions: int, confidence: float = 0.95) 
     return min(low, explained), max(explained, min(high, _MOST_EXPLAINED))
 
 
-def bound_worth(
-    labels: int, worth: float, rows: int, questions: int, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """The interval of what labels are worth with a judge; None if there are too few for one to say anything.
+def bound_worth(labels: int, worth: float, rows: int, questions: int) -> tuple[float, float] | None:
+    """The 95 % interval of what labels are worth with a judge; None if there are too few for one to say anything.
 
     Args:
         labels: the number of labels.
@@ -115,7 +113,7 @@ def bound_worth(
         return None
     free = 1 - labels / rows
     explained = min(max((1 - labels / worth) / free, 0.0), _MOST_EXPLAINED)
-    low, high = (labels / (1 - end * free) for end in bound_explained(explained, questions, confidence))
+    low, high = (labels / (1 - end * free) for end in bound_explained(explained, questions))
     return min(low, worth), max(high, worth)
 
 
