@@ -6,6 +6,7 @@ import itertools
 import math
 from array import array
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -201,4 +202,5 @@ def test_p_values_of_a_difference_are_not_too_often_small() -> None:
     ],
 )
 def test_statistics(statistic: str, numbers: list[float], expected: float) -> None:
-    assert summarize(statistic, array("d", numbers)) == pytest.approx(expected)
+    metric = SimpleNamespace(statistic=statistic, higher_is_better=True)
+    assert summarize(metric, array("d", numbers)) == pytest.approx(expected)

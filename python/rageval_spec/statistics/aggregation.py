@@ -40,7 +40,7 @@ from rageval_spec.statistics.mean_intervals import (
     find_range,
     list_bounds,
 )
-from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
+from rageval_spec.statistics.percentiles import Summarized, summarize
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,9 +110,8 @@ class _Column:
     """The values of one cell, from which its aggregate is computed."""
 
     def __init__(self, cell: Cell, metric: Summarized, frame: pl.DataFrame, design: Design | None) -> None:
-        self.cell = cell
+        self.cell, self.metric = cell, metric
         self.statistic = metric.statistic
-        self.is_of_ranking = is_of_ranking(metric)
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
         scored = _take_scored(frame)
@@ -121,16 +120,15 @@ class _Column:
         if design is not None and self.statistic != "sum":
             layout = weighted_clusters.lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
             self.placed = weighted_clusters.Placed(self.numbers, layout, self.statistic)
-        self.bounds = list_bounds(metric)
         self._ties = self._find_ties(scored)
 
     def list_means(self) -> MeanValues:
         """The values that the interval of the mean is of."""
         layout = None if self.placed is None else self.placed.layout
-        return MeanValues(self.numbers, find_range(self.bounds, self.statistic, self.numbers), layout)
+        return MeanValues(self.numbers, find_range(list_bounds(self.metric), self.statistic, self.numbers), layout)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
-        mean = plain = self._summarize_plain(self.numbers) if len(self.numbers) else None
+        mean = plain = summarize(self.metric, self.numbers) if len(self.numbers) else None
         where = (self.cell.dataset, self.cell.system, self.cell.metric)
         design = None
         if self.placed is not None and plain is not None:
@@ -142,11 +140,8 @@ class _Column:
     def _summarize(self, numbers: array[float]) -> float | None:
         """The statistic of the numbers, weighted if the design has weights; None if none of them counts."""
         if self.placed is None or not self.placed.layout.is_weighted:
-            return self._summarize_plain(numbers)
+            return summarize(self.metric, numbers)
         return replace(self.placed, values=numbers).summarize()
-
-    def _summarize_plain(self, numbers: array[float]) -> float:
-        return summarize(self.statistic, numbers, is_of_ranking=self.is_of_ranking)
 
     def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
         if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
@@ -405,7 +400,7 @@ class ValuePairs:
 
     def summarize(self, numbers: array[float]) -> float:
         """The statistic of one side, weighted if the design has weights."""
-        plain = self._summarize_plain(numbers)
+        plain = summarize(self.metric, numbers)
         if self.layout is None or not self.layout.is_weighted:
             return plain
         weighted = weighted_clusters.Placed(numbers, self.layout, self.metric.statistic).summarize()
@@ -422,11 +417,8 @@ class ValuePairs:
     def plain_difference(self) -> float:
         """The difference if every question counted the same."""
         if self.is_geometric or self.percent is not None:
-            return self._summarize_plain(self.values) - self._summarize_plain(self.base)
+            return summarize(self.metric, self.values) - summarize(self.metric, self.base)
         return arithmetic.average(self.differences)
-
-    def _summarize_plain(self, numbers: array[float]) -> float:
-        return summarize(self.metric.statistic, numbers, is_of_ranking=is_of_ranking(self.metric))
 
     def wins_and_losses(self) -> tuple[int, int]:
         higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)

@@ -190,22 +190,15 @@ class Summarized(Protocol):
         """False for a metric whose low values are good; None if neither direction is good."""
 
 
-def summarize(
-    statistic: Statistic, numbers: array[float] | NDArray[np.float64], *, is_of_ranking: bool = False
-) -> float:
-    """The statistic of at least one number.
+def summarize(metric: Summarized, numbers: array[float] | NDArray[np.float64]) -> float:
+    """The metric's statistic of at least one number.
 
-    A mean is rounded once, so that its order does not matter. `is_of_ranking`: the numbers are of a ranking measure,
-    and are added in their order, as trec_eval does.
+    A mean is rounded once, so that its order does not matter. Only the numbers of ranking measures are added in their
+    order, as trec_eval does.
     """
-    percent = read_percentile(statistic)
+    percent = read_percentile(metric.statistic)
     if percent is not None:
         return find_percentile(numbers, percent)
-    if statistic == "mean" and not is_of_ranking:
+    if metric.statistic == "mean" and getattr(metric, "group", "ranking") != "ranking":
         return arithmetic.average(numbers)
-    return kernels.aggregate_measure(_MEASURES[statistic], numbers)
-
-
-def is_of_ranking(metric: Summarized) -> bool:
-    """Whether a metric's numbers are those of a ranking measure, whose sums are trec_eval's."""
-    return getattr(metric, "group", "ranking") == "ranking"
+    return kernels.aggregate_measure(_MEASURES[metric.statistic], numbers)

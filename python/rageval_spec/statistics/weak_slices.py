@@ -18,7 +18,7 @@ from rageval_spec.statistics.mean_intervals import (
     list_bounds,
     subtract_means,
 )
-from rageval_spec.statistics.percentiles import Summarized, is_of_ranking, summarize
+from rageval_spec.statistics.percentiles import Summarized, summarize
 from rageval_spec.statistics.weighted_clusters import Layout, Placed, contrast, lay_out
 
 if TYPE_CHECKING:
@@ -246,8 +246,7 @@ def _describe(
 ) -> SliceGap:
     pair, placed = family.split(test), family.place(test, metric.statistic)
     if placed is None:
-        in_order = is_of_ranking(metric)
-        mean, rest = (summarize(metric.statistic, numbers, is_of_ranking=in_order) for numbers in pair)
+        mean, rest = (summarize(metric, numbers) for numbers in pair)
     else:
         mean, rest = (one.summarize() or 0.0 for one in placed)
     interval = None
