@@ -233,7 +233,7 @@ class Trace:
             "question": self.question,
             "answer": self.answer,
             **self._contexts(),
-            "reference": _unwrap(self.references),
+            "reference": unwrap(self.references),
             "reference_contexts": None if self.reference_contexts is None else list(self.reference_contexts),
             "relevant": None if self.relevant is None else list(self.relevant),
             **{name: getattr(self, name) for name in _PLAIN},
@@ -314,5 +314,6 @@ def _read_document(found: Any) -> Document:
     return Document(text=found) if isinstance(found, str) else Document.from_row(found)
 
 
-def _unwrap(texts: Sequence[str]) -> str | list[str] | None:
+def unwrap(texts: Sequence[str]) -> str | list[str] | None:
+    """The only text, the list of several, or None for none."""
     return None if not texts else texts[0] if len(texts) == 1 else list(texts)

@@ -22,6 +22,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
 from rageval_spec.endpoints.addresses import complete_url
 from rageval_spec.plugin.secrets import Secret
+from rageval_spec.recorded.values import clean_text
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.tries import Reply
@@ -222,7 +223,7 @@ class OpenAI(Dialect):
         text = _join_texts(message.get("content")) or _read_refusal(message) or _read_call(message)
         usage = content.get("usage")
         return ChatReply(
-            text=_clean(text),
+            text=clean_text(text),
             input_tokens=_count(usage, "prompt_tokens"),
             output_tokens=_count(usage, "completion_tokens"),
             finish=finish if isinstance(finish, str) else None,
@@ -322,7 +323,7 @@ class Anthropic(Dialect):
         read = [_count(usage, key) for key in ("cache_creation_input_tokens", "cache_read_input_tokens")]
         fresh = _count(usage, "input_tokens")
         return ChatReply(
-            text=_clean(text),
+            text=clean_text(text),
             input_tokens=None if fresh is None else fresh + sum(count or 0 for count in read),
             output_tokens=_count(usage, "output_tokens"),
             finish=_finish(content.get("stop_reason")),
@@ -405,15 +406,6 @@ def _finish(reason: Any) -> str | None:
     return words.get(reason, reason) if isinstance(reason, str) else None
 
 
-def _clean(text: str) -> str:
-    """The text with lone surrogates replaced, because tables and files cannot contain them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def _read_choices(logprobs: Any) -> Choices | None:
     places = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(places, list) or not places:
@@ -430,7 +422,7 @@ def _read_place(place: Any) -> tuple[TokenChoice, ...]:
     for item in items:
         token, logprob = (item.get("token"), item.get("logprob")) if isinstance(item, dict) else (None, None)
         if isinstance(token, str) and isinstance(logprob, int | float):
-            found.setdefault(_clean(token), float(logprob))
+            found.setdefault(clean_text(token), float(logprob))
     return tuple(TokenChoice(token, logprob) for token, logprob in found.items())
 
 

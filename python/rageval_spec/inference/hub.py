@@ -207,13 +207,14 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         message = f"there is no folder '{model}', and the Hugging Face Hub has no such model"
         raise UsageError(f"{message}; if the model is private, set HF_TOKEN") from error
     except unreachable as error:
-        what = f"cannot download '{model}'{version} from the Hugging Face Hub: {_shorten(error)}"
+        what = f"cannot download '{model}'{version} from the Hugging Face Hub: {shorten_error(error)}"
         raise RagevalError(f"{what} (and there is no folder '{model}'); {say_instead(model)}") from error
     except OSError as error:
-        where = f"cannot write to {model_files.find_hub_cache()}: {error.strerror or _shorten(error)}"
+        where = f"cannot write to {model_files.find_hub_cache()}: {error.strerror or shorten_error(error)}"
         raise RagevalError(f"cannot download '{model}': {where}; set HF_HOME to another folder") from error
 
 
-def _shorten(error: Exception) -> str:
+def shorten_error(error: Exception) -> str:
+    """The first line of an error's message, or the name of its class."""
     line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return line if len(line) <= 200 else line[:197] + "..."

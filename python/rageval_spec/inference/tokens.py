@@ -17,6 +17,7 @@ import numpy as np
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast, tame_forks
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.model_files import translated
+from rageval_spec.recorded.values import clean_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +128,7 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     tokenizer, _ = found
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    readable = [_join_surrogates(text) for text in texts]
+    readable = [clean_text(text) for text in texts]
     encodings = tokenizer.encode_batch(readable, add_special_tokens=False)
     return unread_share(readable, [_Spelled.of(tokenizer, one) for one in encodings])
 
@@ -194,7 +195,7 @@ class _FastTokenizer:
     def count(self, texts: Sequence[str]) -> list[int]:
         counts: list[int] = []
         for start in range(0, len(texts), _LOCATED_AT_ONCE):
-            readable = [_join_surrogates(text) for text in texts[start : start + _LOCATED_AT_ONCE]]
+            readable = [clean_text(text) for text in texts[start : start + _LOCATED_AT_ONCE]]
             encodings = self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)
             counts += [len(one.ids) + sum(len(rest.ids) for rest in one.overflowing) for one in encodings]
         return counts
@@ -270,15 +271,15 @@ def make_readable(text: Text) -> Text:
     """The text, or pair, with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
     if not isinstance(text, str):
         first, second = text
-        return _join_surrogates(first), _join_surrogates(second)
-    return _join_surrogates(text)
+        return clean_text(first), clean_text(second)
+    return clean_text(text)
 
 
 def _locate_second(encoding: Encoding, text: str) -> NDArray[np.int64]:
     """The offsets of the tokens in the second text, as it was before `make_readable`; (0, 0) for other tokens."""
     is_second = np.array([number == 1 for number in encoding.sequence_ids], np.bool_)
     offsets = np.where(is_second[:, None], np.array(encoding.offsets, np.int64).reshape(-1, 2), 0)
-    return offsets if len(_join_surrogates(text)) == len(text) else _list_origins(text)[offsets]
+    return offsets if len(clean_text(text)) == len(text) else _list_origins(text)[offsets]
 
 
 def _list_origins(text: str) -> NDArray[np.int64]:
@@ -299,14 +300,6 @@ def check_room(max_length: int, special: int) -> None:
     """
     if max_length < special + 2:
         raise UsageError(f"max_length: {max_length} leaves no room for texts, because {special} tokens are special")
-
-
-def _join_surrogates(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _load_slow(folder: Path, max_length: int | None) -> Any:

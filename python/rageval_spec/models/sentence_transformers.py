@@ -367,8 +367,10 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         except RagevalError:
             raise
         except Exception as error:
+            from rageval_spec.inference.hub import shorten_error
+
             hint = "; lower 'batch' or 'max_length'" if "out of memory" in str(error).lower() else ""
-            raise kind(f"{self._where}: {what}: {_shorten(error)}{hint}") from error
+            raise kind(f"{self._where}: {what}: {shorten_error(error)}{hint}") from error
 
 
 def _is_normalize(module: Any) -> bool:
@@ -415,11 +417,6 @@ def _find_versions() -> dict[str, str]:
         return {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError:
         return {}
-
-
-def _shorten(error: Exception) -> str:
-    line = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return line if len(line) <= 200 else line[:197] + "..."
 
 
 PLUGIN = SentenceTransformers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.braintrust.connection import BraintrustConnection, find_url
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
@@ -132,7 +133,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
             "id": identity,
             "input": {"question": sample["question"]},
             "output": None if sample["answer"] is None else {"answer": sample["answer"], **contexts},
-            "expected": _unwrap(sample["references"] or ()),
+            "expected": unwrap(sample["references"] or ()),
             "error": sample["error"],
             "scores": {one.metric: one.value for one in scores if _is_score(one)},
             "metadata": {
@@ -184,7 +185,3 @@ def _tell(scores: Sequence[Score], judgements: Judgements) -> dict[str, Any]:
 
 def _sum_up(scores: Sequence[Score]) -> str:
     return ", ".join(f"{one.metric} {'-' if one.value is None else f'{one.value:.2f}'}" for one in scores)
-
-
-def _unwrap(texts: Sequence[str]) -> Any:
-    return None if not texts else texts[0] if len(texts) == 1 else list(texts)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field
 
+from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.connection import LangfuseApi, LangfuseConnection, find_url
 from rageval_spec.exchange.shared.contracts import Parcel
@@ -337,7 +338,7 @@ def _make_spans(answer: Body, dataset_id: str, time: datetime) -> Iterator[dict[
         "langfuse.experiment.name": answer["run"],
         "langfuse.experiment.dataset.id": dataset_id,
         "langfuse.experiment.item.id": answer["item"],
-        "langfuse.experiment.item.expected_output": _write(_unwrap(answer["expected"])),
+        "langfuse.experiment.item.expected_output": _write(unwrap(answer["expected"])),
         "langfuse.experiment.item.root_observation_id": task,
         "langfuse.observation.input": _write(answer["input"]),
         "langfuse.observation.output": _write(answer["output"]),
@@ -369,10 +370,6 @@ def _make_span(
         "attributes": known,
         "status": {},
     }
-
-
-def _unwrap(texts: Sequence[str]) -> Any:
-    return None if not texts else texts[0] if len(texts) == 1 else list(texts)
 
 
 def _write(found: Any) -> str | None:

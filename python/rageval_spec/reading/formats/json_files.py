@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.column_layouts import Kind, RecordColumn, Records, choose_keys, with_absent
-from rageval_spec.reading.formats.text_files import format_of, refuse_line, text_lines
+from rageval_spec.reading.formats.text_files import format_of, is_json, refuse_line, text_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,16 +155,8 @@ def _doubtful(values: pl.Series, column: RecordColumn) -> bool:
         return bool(values.str.contains(NOT_AN_ID).any())
     if column.kind == "text":
         bracketed = values.filter(values.str.starts_with("[") | values.str.starts_with("{"))
-        return any(_is_container(text) for text in bracketed)
+        return any(map(is_json, bracketed))
     return False
-
-
-def _is_container(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _parse(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame:

@@ -243,7 +243,7 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
     first = text.strip()
     if _SEPARATOR_LINE.fullmatch(first):
         raise ForeignFileError(path, line, f"the line {first!r} is for Excel only", "delete it")
-    if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
+    if first.startswith(("{", "[")) and (is_json(first) or first.startswith(("[{", '{"')) or len(first) == 1):
         what = "JSON Lines" if first.startswith("{") else "a JSON list"
         place = "" if first.startswith("{") else ", and give the file a name that ends in .json"
         advice = (
@@ -306,7 +306,8 @@ def _open_gzip(start: bytes) -> bytes:
         return b""
 
 
-def _parses(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
