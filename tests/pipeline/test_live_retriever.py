@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,21 @@ def retriever(service: Service) -> dict[str, Any]:
     return {"use": "http", "url": service.url, "retrieves": "$.hits[*].id", "scores": "$.hits[*].score"}
 
 
+SOURCE = f"""
+import json, sys
+RANKED = {RANKED}
+def find(question):
+    return next((ids for word, ids in RANKED.items() if word in question), [])
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps({{"ids": find(json.loads(line)["question"])}}), flush=True)
+"""
+LIVE = {
+    "python": {"use": "python", "function": "live_retriever:find", "retrieves": True},
+    "command": {"use": "command", "command": [sys.executable, "live_retriever.py"], "retrieves": "$.ids"},
+}
+
+
 def evaluate(folder: Path, **sections: Any) -> RunOutcome:
     return runner.run(write_spec(folder, **sections), Options(output=folder / "out"))
 
@@ -52,6 +68,36 @@ def test_its_rankings_are_evaluated_and_shown_like_those_of_other_retrievers(tmp
     assert set(live["status"]) == {"retrieved"}
     assert live.filter(query_id="q1")["scores"].to_list() == [[1.0, 0.5]]
     assert not outcome.evaluation.failures
+
+
+@pytest.mark.parametrize("word", [*LIVE])
+def test_functions_and_programs_are_ranked_as_a_service_is(tmp_path: Path, service: Service, word: str) -> None:
+    (tmp_path / "live_retriever.py").write_text(SOURCE)
+    systems = {"service": retriever(service), "own": LIVE[word]}
+    outcome = evaluate(tmp_path, systems=systems, metrics=["rr", "recall@1"])
+    found = cells(outcome)
+    assert found["own", "rr"] == found["service", "rr"] and found["own", "rr"][0] > 0
+    assert found["own", "recall@1"] == found["service", "recall@1"]
+    assert set(outcome.evaluation.samples.filter(system="own")["status"]) == {"retrieved"}
+
+
+@pytest.mark.parametrize("word", [*LIVE])
+def test_metrics_of_texts_are_an_error_for_functions_and_programs_that_retrieve(tmp_path: Path, word: str) -> None:
+    (tmp_path / "live_retriever.py").write_text(SOURCE)
+    path = write_spec(tmp_path, systems={"own": LIVE[word]}, metrics=["rr", "is_json"])
+    with pytest.raises(SpecError, match="is_json is a metric of answers, but no system of this spec answers"):
+        validate(path)
+
+
+def test_ids_that_no_judgement_names_are_told(tmp_path: Path) -> None:
+    (tmp_path / "live_retriever.py").write_text("def find(question): return [f'text of {question}']\n")
+    outcome = evaluate(tmp_path, systems={"own": LIVE["python"]}, metrics=["rr"])
+    (note,) = (note for note in outcome.evaluation.notes if note.code == "unknown_documents")
+    assert note.level == "warning"
+    assert note.message == (
+        "none of the 4 documents that it found is judged, so none counts as relevant; its ids are such as "
+        "'text of red apple', those of the judgements such as 'd3'"
+    )
 
 
 def test_a_system_cannot_read_the_run_of_one_that_is_asked(tmp_path: Path, service: Service) -> None:

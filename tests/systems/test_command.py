@@ -74,6 +74,41 @@ def test_one_program_answers_all_questions(tmp_path: Path) -> None:
     assert len({row["contexts"][0] for row in rows}) == 1
 
 
+HITS = "for asked in said(): say({'hits': [{'id': 'd2', 's': 2, 't': 'a'}, {'id': 1, 's': 0.5, 't': 'b'}]})"
+
+
+def test_a_program_can_be_a_retriever(tmp_path: Path) -> None:
+    (row,) = ask(tmp_path, HITS, retrieves="$.hits[*].id", scores="$.hits[*].s", contexts="$.hits[*].t")
+    assert row == {"context_ids": ["d2", "1"], "scores": [2.0, 0.5], "contexts": ["a", "b"]}
+    (row,) = ask(tmp_path, "for asked in said(): say([])", retrieves="$[*].id")
+    assert row == {"context_ids": []}
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("{'hits': None}", "is not a retrieval: $.hits[*].id finds nothing: 'hits' is null, but '*' needs a list"),
+        ("{'hits': [{'key': 'd1'}]}", "$.hits[*].id finds nothing: 'hits'[0] has no 'id'; it has 'key'"),
+        ("{'hits': [{'id': None}]}", "$.hits[*].id[0] must be text or a whole number, not null"),
+        ("{'hits': [{'id': 'd1', 's': float('nan')}]}", "$.hits[*].s[0] must be a number, not NaN"),
+        ("{'answer': 'x'}", "$.hits[*].id finds nothing: the reply has no 'hits'; it has 'answer'"),
+    ],
+)
+def test_a_line_without_a_ranking_is_an_error(tmp_path: Path, said: str, message: str) -> None:
+    keys = {"retrieves": "$.hits[*].id", "scores": "$.hits[*].s"}
+    (row,) = ask(tmp_path, f"for asked in said(): say({said})", **keys)
+    assert set(row) == {"error"} and message in row["error"]
+
+
+def test_keys_of_retrievers_need_the_path_of_the_ids() -> None:
+    keys: dict[str, Any]
+    for keys in ({"scores": "$.hits[*].s"}, {"contexts": "$.hits[*].s"}):
+        with pytest.raises(ValidationError, match="belong to the ids of 'retrieves'; add it"):
+            build("command", command=["x"], **keys)
+    with pytest.raises(ValidationError, match="is not a valid path"):
+        build("command", command=["x"], retrieves="$.hits[")
+
+
 def test_a_program_can_be_started_for_each_question(tmp_path: Path) -> None:
     rows = ask(tmp_path, "say({'answer': str(len(sys.stdin.read().splitlines()))})", "a", "b", per="query")
     assert [row["answer"] for row in rows] == ["1", "1"]

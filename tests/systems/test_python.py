@@ -89,6 +89,88 @@ def test_a_failure_becomes_the_error_of_its_query(folder: Path, body: str, messa
     assert set(row) == {"error"} and message in row["error"]
 
 
+FOUND = """
+from types import SimpleNamespace as New
+import numpy as np
+def lang(name, **metadata):
+    return New(page_content=f"text of {name}", id=name, metadata=metadata, type="Document")
+def llama(name, score):
+    node = New(node_id=name, text="t", metadata={})
+    return New(node=node, node_id=name, id_=name, text="t", metadata={}, score=score)
+def hay(name, score=None):
+    return New(id=name, content=f"text of {name}", blob=None, meta={}, score=score, embedding=None)
+def answer(question):
+    return """
+RANKED = {"context_ids": ["d2", "d1"]}
+SCORED = {**RANKED, "scores": [0.9, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("['d2', 'd1']", RANKED),
+        ("('d2', 'd1')", RANKED),
+        ("np.array(['d2', 'd1'])", RANKED),
+        ("[7, np.int64(8)]", {"context_ids": ["7", "8"]}),
+        ("[('d2', 0.9), ('d1', 0.5)]", SCORED),
+        ("[['d2', np.float64(0.9)], ['d1', 0.5]]", SCORED),
+        ("[('d2', 0.1), ('d1', 0.5)]", {**RANKED, "scores": [0.1, 0.5]}),
+        ("[('d2', None), ('d1', None)]", RANKED),
+        ("{'d1': 0.5, 'd2': 0.9}", SCORED),
+        ("{'d1': 1, 'd2': 1}", {**RANKED, "scores": [1.0, 1.0]}),
+        ("[{'id': 'd2', 'score': 0.9}, {'id': 'd1', 'score': 0.5}]", SCORED),
+        ("[{'doc_id': 'd2', 'text': 'a'}, {'doc_id': 'd1', 'text': 'b'}]", {**RANKED, "contexts": ["a", "b"]}),
+        ("{'context_ids': ['d2', 'd1']}", RANKED),
+        ("[lang('d2'), lang('d1')]", {**RANKED, "contexts": ["text of d2", "text of d1"]}),
+        ("[(lang('d2'), 0.9), (lang('d1'), 0.5)]", {**SCORED, "contexts": ["text of d2", "text of d1"]}),
+        ("[lang(None, source='d2'), lang(None, source='d1')]", {**RANKED, "contexts": ["text of None"] * 2}),
+        ("[llama('d2', 0.9), llama('d1', 0.5)]", {**SCORED, "contexts": ["t", "t"]}),
+        ("[llama('d2', None), llama('d1', None)]", {**RANKED, "contexts": ["t", "t"]}),
+        (
+            "{'documents': [hay('d2', 0.9), hay('d1', 0.5)]}",
+            {**SCORED, "contexts": ["text of d2", "text of d1"]},
+        ),
+        ("['d2', 'd1', 'd2']", {"context_ids": ["d2", "d1", "d2"]}),
+        ("[]", {"context_ids": []}),
+        ("{}", {"context_ids": []}),
+        ("{'documents': []}", {"context_ids": []}),
+    ],
+)
+def test_a_retriever_can_return_what_search_libraries_return(
+    folder: Path, returned: str, expected: dict[str, Any]
+) -> None:
+    found = ask(folder, f"{FOUND}{returned}\n", retrieves=True)
+    assert found == expected | ({} if found["context_ids"] else {"contexts": [], "scores": []})
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("None", "it returned None; a retriever returns a list, which is empty if it found nothing"),
+        ("'d1'", "it returned a str; a retriever returns a list"),
+        ("{'d1', 'd2'}", "it returned a set; a retriever returns a list"),
+        ("(name for name in 'ab')", "it returned a generator; a retriever returns a list"),
+        ("['d1', None]", "[1] has no id; it has nothing"),
+        ("['d1', ' ']", "[1] is empty"),
+        ("[0.5]", "[0] must be text or a whole number, not 0.5"),
+        ("[True]", "[0] must be text or a whole number, not true"),
+        ("[{'text': 'a'}]", "[0] has no id; it has 'text'"),
+        ("[lang(None)]", "[0] has no id; it has 'page_content', 'id', 'metadata'"),
+        ("[('d1', float('nan'))]", "the score of [0] must be a number, not NaN"),
+        ("[('d1', 'd2')]", "the score of [0] must be a number, not text: 'd2'"),
+        ("[('d1', 0.5), ('d2', None)]", "[1] has no score, although others have one"),
+        ("[('d1', 0.5, 1)]", "[0] has 3 items; write an id, or a pair of an id and a score"),
+        ("[llama('d1', float('nan'))]", "the score of [0] must be a number, not NaN"),
+        ("{'d1': float('inf')}", "the score of ['d1'] must be a number, not Infinity"),
+        ("{'d1': None}", "the score of ['d1'] must be a number, not null"),
+        ("{'answer': 'x'}", "the score of ['answer'] must be a number, not text: 'x'"),
+    ],
+)
+def test_what_is_no_ranking_is_an_error(folder: Path, returned: str, message: str) -> None:
+    row = ask(folder, f"{FOUND}{returned}\n", retrieves=True)
+    assert set(row) == {"error"} and message in row["error"]
+
+
 def test_the_function_gets_the_arguments_that_it_has(folder: Path) -> None:
     module = write_module(
         folder,

@@ -8,32 +8,34 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rageval_spec.diagnostics import FileFault, make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import ReplyLayout
+from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.systems.shared import question_templates
-from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.answering_system import AnsweringSystem, RetrievingNode, check_path
 from rageval_spec.systems.shared.program import Program, is_path
 from rageval_spec.user_functions import find_beside, list_imports
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
 _PUNCTUATION = frozenset("();<>|&")
 """Characters that end a word in a shell."""
-_LAYOUT = ReplyLayout()
+_PARTS = ("retrieves", "scores", "contexts")
 _SHOWN = 300
 
 
-class CommandNode(AnsweringNode):
-    """A program that answers questions. It reads one line of JSON per question and writes one per answer."""
+class CommandNode(RetrievingNode):
+    """A program that answers questions or retrieves. It reads and writes one line of JSON per question."""
 
     command: Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[str, Field(min_length=1)] = Field(
         description=(
@@ -68,6 +70,14 @@ class CommandNode(AnsweringNode):
         description="How many seconds an answer can take, including the start of the program.",
     )
 
+    contexts: str | None = Field(
+        default=None,
+        description="With `retrieves`, the path of the documents' texts: `$.hits[*].text`. Without it, contexts are "
+        "read from `contexts` and similar names.",
+    )
+
+    _check_paths = field_validator(*_PARTS)(check_path)
+
     @field_validator("command")
     @classmethod
     def _check_command(cls, command: tuple[str, ...] | str) -> tuple[str, ...] | str:
@@ -80,6 +90,12 @@ class CommandNode(AnsweringNode):
             except ValueError as error:
                 raise ValueError(f"its quotes do not match: {error}") from None
         return command
+
+    @model_validator(mode="after")
+    def _check_contexts(self) -> CommandNode:
+        if self.contexts is not None and self.retrieves is None:
+            raise ValueError("'contexts' belong to the ids of 'retrieves'; add it, such as 'retrieves: $.hits[*].id'")
+        return self
 
     @field_validator("shell")
     @classmethod
@@ -116,6 +132,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
 
     node_type = CommandNode
     known_as = ("shell", "exec", "script", "subprocess", "program")
+    later_keys = AnsweringSystem.later_keys | frozenset(_PARTS)
 
     def __init__(self, node: CommandNode, context: Context) -> None:
         """Prepare to run the program; it starts with the first question."""
@@ -170,6 +187,11 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         return f"command: there is no program {word!r}" if Path(word).is_absolute() else None
 
     @property
+    def writes_answers(self) -> bool:
+        """Whether it is no retriever."""
+        return self.node.retrieves is None
+
+    @property
     def variables(self) -> frozenset[str]:
         """The variables in `input`."""
         return frozenset(question_templates.list_variables(self.node.input))
@@ -198,7 +220,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         try:
             reply = process.ask(line, deadline, self.node.timeout, ends=self.node.per == "query")
             content = _parse(reply)
-            row = _read(content, reply)
+            row = self._read(content, reply)
             if not self._is_named(content, told, process, reply):
                 process.unnamed.append(told)
         except BaseException:
@@ -292,7 +314,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
     def _doubt(self, process: Program, line: bytes) -> None:
         """Take back the answers of a program that wrote an extra answer. Lines that are not answers are ignored."""
         try:
-            _read(_parse(line), line)
+            self._read(_parse(line), line)
         except question_templates.AskError:
             return
         reason = (
@@ -302,6 +324,17 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         with self._lock:
             self._taken_back += [(told, reason) for told in process.unnamed]
             process.unnamed = []
+
+    @cached_property
+    def _layout(self) -> ReplyLayout:
+        return ReplyLayout(**{part: parse_path(path) for part in _PARTS if (path := getattr(self.node, part))})
+
+    def _read(self, content: Any, line: bytes) -> AnswerRow:
+        try:
+            return self._layout.read(content)
+        except (UnusableReplyError, RecursionError) as error:
+            what = "an answer" if self.writes_answers else "a retrieval"
+            raise question_templates.AskError(f"the program's line is not {what}: {error}: {_show(line)}") from error
 
     def _drop(self, process: Program) -> None:
         with self._lock:
@@ -322,13 +355,6 @@ def _parse(line: bytes) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise question_templates.AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
-
-
-def _read(content: Any, line: bytes) -> AnswerRow:
-    try:
-        return _LAYOUT.read(content)
-    except (UnusableReplyError, RecursionError) as error:
-        raise question_templates.AskError(f"the program's line is not an answer: {error}: {_show(line)}") from error
 
 
 def _show(line: bytes) -> str:

@@ -21,7 +21,7 @@ from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, as
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.recorded.messages import MESSAGES
 from rageval_spec.systems.shared import question_templates
-from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.answering_system import AnsweringSystem, RetrievingNode, check_path
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.endpoint import Endpoint
@@ -34,7 +34,7 @@ _LARGEST_KEPT = 2**20
 """Bytes of a reply."""
 
 
-class HttpSystemNode(AnsweringNode):
+class HttpSystemNode(RetrievingNode):
     """A system that answers over HTTP: one request per question, with JSON in both directions."""
 
     url: str = Field(description="The URL to send questions to: `https://rag.example.org/answer`. Without credentials.")
@@ -89,16 +89,6 @@ class HttpSystemNode(AnsweringNode):
         description="The path of what an agent did: calls of tools, what they gave, documents that they retrieved. "
         "Default: `steps`, `intermediate_steps`, `tool_calls` and similar names.",
     )
-    retrieves: str | None = Field(
-        default=None,
-        description="For a retriever without answers: the path of the ids of the documents that it found, best first: "
-        "`$.hits[*].id`.",
-    )
-    scores: str | None = Field(
-        default=None,
-        description="With `retrieves`, the path of the documents' scores: `$.hits[*].score`. Reports show them; the "
-        "order of the ids is the ranking.",
-    )
     last_event: str | None = Field(
         default=None,
         min_length=1,
@@ -123,12 +113,7 @@ class HttpSystemNode(AnsweringNode):
             raise ValueError("the url is the same for all questions; write variables in params or body")
         return check_base_url(text)
 
-    @field_validator(*_PARTS)
-    @classmethod
-    def _check_path(cls, text: str | None) -> str | None:
-        if text is not None:
-            parse_path(text)
-        return text
+    _check_paths = field_validator(*_PARTS)(check_path)
 
     @field_validator("body", "params")
     @classmethod
@@ -157,8 +142,6 @@ class HttpSystemNode(AnsweringNode):
         answering = [key for key in ("answer", "context_ids") if getattr(self, key) is not None]
         if self.retrieves is not None and answering:
             raise ValueError(f"a system with 'retrieves' gives no answers; remove '{answering[0]}' or 'retrieves'")
-        if self.scores is not None and self.retrieves is None:
-            raise ValueError("'scores' belong to the ids of 'retrieves'; add it, such as 'retrieves: $.hits[*].id'")
         return self
 
     @property

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,8 +17,9 @@ from pydantic import Field, field_validator
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.recorded import questions_and_answers
-from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
+from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError, read_amount, read_id
 from rageval_spec.recorded.http_replies import STEP_KEYS, ReplyLayout
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.question_templates import VARIABLES, AskError, Variables
 from rageval_spec.user_functions import (
@@ -51,15 +54,18 @@ _ATTRIBUTES = (
     ),
 )
 _CONTEXTS = frozenset(questions_and_answers.CONTEXT_KEYS)
+_RANKED_KEYS = ("context_ids", "retrieved_context_ids", "ids", *questions_and_answers.CONTEXT_KEYS, "results", "hits")
+"""Where a retriever's dict has the list of what it found."""
 _CONTEXT_ATTRIBUTES = tuple(
     name
     for name in (*questions_and_answers.TEXT_KEYS, *questions_and_answers.ID_KEYS, *questions_and_answers.SCORE_KEYS)
     if name.isidentifier()
 )
+_DOCUMENT_ATTRIBUTES = (*_CONTEXT_ATTRIBUTES, "metadata", "meta")
 
 
 class PythonNode(AnsweringNode):
-    """A function that answers, sync or async. It is not imported before the first question."""
+    """A function that answers or retrieves, sync or async. It is not imported before the first question."""
 
     function: str = Field(
         description=(
@@ -69,6 +75,12 @@ class PythonNode(AnsweringNode):
             "`contexts`, `context_ids`, `input_tokens`, `output_tokens`, `cost`. Unless it is async, it is called "
             "from several threads; if it is not thread-safe, write `concurrency: 1`."
         )
+    )
+    retrieves: bool = Field(
+        default=False,
+        description="Whether the function is a retriever without answers. It then returns what it found, best first: "
+        "ids, pairs of an id and a score, or documents with an id (LangChain, LlamaIndex, Haystack, dicts); or a dict "
+        "of scores by id.",
     )
     retries: int = Field(
         default=2,
@@ -97,6 +109,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     node_type = PythonNode
     known_as = ("langchain", "llama_index", "llamaindex", "haystack", "dspy", "function", "callable")
+    later_keys = AnsweringSystem.later_keys | frozenset({"retrieves"})
 
     def __init__(self, node: PythonNode, context: Context) -> None:
         """Prepare to call the function; its module is imported with the first question."""
@@ -183,8 +196,13 @@ class Python(AnsweringSystem[PythonNode]):
             return VARIABLES
         return [name for name in VARIABLES if name in parameters | _ASKING]
 
+    @property
+    def writes_answers(self) -> bool:
+        """Whether it is no retriever."""
+        return not self.node.retrieves
+
     def ask(self, told: Variables) -> AnswerRow:
-        """The function's answer to a question.
+        """The function's answer to a question, or what it retrieved.
 
         Raises:
             AskError: it raises, takes too long, or returns no answer.
@@ -192,7 +210,7 @@ class Python(AnsweringSystem[PythonNode]):
         """
         result = self._call(self._load(), told)
         try:
-            return _LAYOUT.read(_as_content(result))
+            return _read_retrieval(result) if self.node.retrieves else _LAYOUT.read(_as_content(result))
         except UnusableReplyError as error:
             raise AskError(f"{self.node.function}: {error}") from error
 
@@ -263,6 +281,61 @@ def _as_content(result: Any) -> Any:
 def _as_context(item: Any) -> Any:
     is_plain = item is None or isinstance(item, (str, bool, int, float, list, tuple, Mapping))
     return item if is_plain else _attributes(item, _CONTEXT_ATTRIBUTES)
+
+
+_Retrieved = tuple[str, str | None, float | None]
+"""The id of a document that was found, its text and its score."""
+
+
+def _read_retrieval(result: Any) -> AnswerRow:
+    """What a retriever's function returned. A list is a ranking as it is; a dict of scores is one by its scores.
+
+    Raises:
+        UnusableReplyError: it is something else, or a document has no id, or a score is no number.
+    """
+    items = result.tolist() if hasattr(result, "tolist") else result
+    if isinstance(items, Mapping):
+        named = questions_and_answers.find_named(items, _RANKED_KEYS)
+        items = named if isinstance(named, (list, tuple)) else _rank_by_score(items)
+    if not isinstance(items, (list, tuple)):
+        what = "None" if result is None else f"a {type(result).__name__}"
+        raise UnusableReplyError(f"it returned {what}; a retriever returns a list, which is empty if it found nothing")
+    found = [_read_retrieved(item, f"[{place}]") for place, item in enumerate(items)]
+    ids, texts, scores = zip(*found, strict=True) if found else ((), (), ())
+    if None in scores and any(score is not None for score in scores):
+        raise UnusableReplyError(f"[{scores.index(None)}] has no score, although others have one")
+    return AnswerRow(
+        contexts=None if None in texts else texts, context_ids=ids, scores=None if None in scores else scores
+    )
+
+
+def _rank_by_score(scores: Mapping[Any, Any]) -> list[tuple[str, float]]:
+    """The pairs of a dict, best first. Equal scores as in trec_eval: the higher id first."""
+    read = [(read_id(doc_id, "an id"), _read_score(score, f"[{doc_id!r}]")) for doc_id, score in scores.items()]
+    return sorted(read, key=lambda pair: (pair[1], pair[0]), reverse=True)
+
+
+def _read_retrieved(item: Any, what: str) -> _Retrieved:
+    document, *scores = item if isinstance(item, (list, tuple)) else (item,)
+    if len(scores) > 1:
+        raise UnusableReplyError(f"{what} has {len(scores) + 1} items; write an id, or a pair of an id and a score")
+    score = scores[0] if scores else None
+    if isinstance(document, (str, Real)):
+        return read_id(document, what), None, None if score is None else _read_score(score, what)
+    content = document if isinstance(document, Mapping) else _attributes(document, _DOCUMENT_ATTRIBUTES)
+    read = questions_and_answers.read_document(content)
+    if read is None or read.doc_id is None:
+        raise UnusableReplyError(f"{what} has no id; it has {list_keys(list(content))}")
+    if score is None:
+        opened = questions_and_answers.open_document(content)
+        score = next((opened[key] for key in questions_and_answers.SCORE_KEYS if opened.get(key) is not None), None)
+    return read.doc_id, read.text, read.score if score is None else _read_score(score, what)
+
+
+def _read_score(score: Any, what: str) -> float:
+    if isinstance(score, str):
+        raise UnusableReplyError(f"the score of {what} must be a number, not text: {score[:60]!r}")
+    return read_amount(score, f"the score of {what}", low=-math.inf)
 
 
 def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -172,9 +172,23 @@ def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
     elif not has_judgements(cells.collection):
         lacking = "the dataset has no relevance judgements"
     else:
+        cells.remark(_note_unknown_documents(cells.collection, answered.run))
         return dict(_measure_run(cells, answered.run))
     cells.remark([Note("no_ranking", f"no {', '.join(wanted)}: {lacking}")])
     return {}
+
+
+def _note_unknown_documents(collection: Collection, run: pl.DataFrame) -> list[Note]:
+    """A warning if no document that a system names has a judgement: mostly, its ids are not the dataset's."""
+    judged = collection.qrels
+    if judged is None or run.is_empty() or run.join(judged, on="doc_id", how="semi").height:
+        return []
+    count = run["doc_id"].n_unique()
+    message = (
+        f"none of the {count_noun(count, 'document')} that it found is judged, so none counts as relevant; its ids are "
+        f"such as {run['doc_id'][0][:60]!r}, those of the judgements such as {judged['doc_id'][0][:60]!r}"
+    )
+    return [Note("unknown_documents", message, count=count, level="warning")]
 
 
 def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[tuple[str, pl.DataFrame]]:

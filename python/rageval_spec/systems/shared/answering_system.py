@@ -32,6 +32,7 @@ from rageval_spec.endpoints.tries import PATIENCE, BrokenDownError, Limits, Trie
 from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
+from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.store.disk import InputFile
 from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.kept_answers import AnswerOrigin, KeptAnswer, KeptAnswers
@@ -74,6 +75,34 @@ class AnsweringNode(GeneratingNode):
                 "with 'reuse: always', answers are kept until the version changes; write the system's version, "
                 "such as 'version: v7'"
             )
+        return self
+
+
+def check_path(text: str | None) -> str | None:
+    """The text, if it is a path into JSON."""
+    if text is not None:
+        parse_path(text)
+    return text
+
+
+class RetrievingNode(AnsweringNode):
+    """The block of a system whose reply is JSON, and which may be a retriever without answers."""
+
+    retrieves: str | None = Field(
+        default=None,
+        description="For a retriever without answers: the path of the ids of the documents that it found, best first: "
+        "`$.hits[*].id`.",
+    )
+    scores: str | None = Field(
+        default=None,
+        description="With `retrieves`, the path of the documents' scores: `$.hits[*].score`. Reports show them; the "
+        "order of the ids is the ranking.",
+    )
+
+    @model_validator(mode="after")
+    def _check_scores(self) -> RetrievingNode:
+        if self.scores is not None and self.retrieves is None:
+            raise ValueError("'scores' belong to the ids of 'retrieves'; add it, such as 'retrieves: $.hits[*].id'")
         return self
 
 
