@@ -144,11 +144,12 @@ def test_own_prompts_send_what_their_templates_show_and_keep_the_scale(tmp_path:
     chats.calls.clear()
     outcome = run(FOLDER / "prompts.yaml", Options(output=tmp_path, no_store=True))
     means = {cell.metric: cell.mean for cell in outcome.evaluation.aggregates}
-    assert means == {"complete": 1, "concise": 1, "grounded": 10, "aspects": 1, "on_topic": 1}
+    own = {"complete": 1, "concise": 1, "grounded": 10, "aspects": 1, "on_topic": 1}
+    assert means == {**own, "clarity": 5, "politeness": 1}
     assert {key.partition(".")[2] for key in outcome.evaluation.prompts} == {"system", "template", "examples"}
     asked = {call["messages"][-1]["content"].partition("\n")[0]: call["messages"] for call in chats.calls}
-    assert len(chats.calls) == 5 * 40
-    assert len(asked) == 5
+    assert len(chats.calls) == 6 * 40
+    assert len(asked) == 6
     roles = [
         message["role"]
         for message in asked["How much of what a good answer to the question must say does this answer say?"]

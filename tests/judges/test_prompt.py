@@ -13,6 +13,7 @@ from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.prompt import PromptJudge, PromptNode
 from rageval_spec.judging.prompts import fence_all
+from rageval_spec.plugin.budget import Budget
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import FakeChatModel, context_with, text_of
 
@@ -63,13 +64,13 @@ def test_yes_and_no_are_1_and_0(verdict: Any) -> None:
     judge = make(model, value="yes_no")
     first, second = judge.assess(OWN, [SAMPLE]).findings[0], assess(judge, sample=replace(SAMPLE, answer="Other."))
     assert (first, second) == (Finding(1, reason="x"), Finding(0, reason="x"))
-    assert [*judge.scale] == [0, 1]
+    assert judge.scale == (0, 1)
 
 
 def test_a_choice_has_the_score_that_the_spec_gives_it() -> None:
     model = FakeChatModel([{"reason": "x", "choice": "partial"}])
     judge = make(model, value="choice", choices={"complete": 5, "partial": 3.5, "wrong": 1})
-    assert [*judge.scale] == [1, 5]
+    assert judge.scale == (1, 5)
     assert assess(judge, replace(OWN, scale=(1, 5))) == Finding(3.5, reason="x")
     assert '"choice": "complete" | "partial" | "wrong"' in text_of(model.calls[0])
 
@@ -230,6 +231,12 @@ def test_a_broken_template_is_reported_once(tmp_path: Path) -> None:
         ({"value": "choice", "choices": {"a": float("inf"), "b": 0}}, "finite"),
         ({"scale": [1, 1]}, "lowest number must be below"),
         ({"scale": [0, 1, 2]}, "at most 2"),
+        ({"values": {"a": [0, 1]}, "scale": [0, 1]}, "'values' are numbers with scales of their own; remove 'scale'"),
+        ({"values": {"a": [0, 1]}, "value": "yes_no"}, "remove 'value' or 'values'"),
+        ({"values": {"a": [1, 0]}}, "values.a: the lowest number must be below the highest"),
+        ({"values": {"a": [0, float("inf")]}}, "values.a: the lowest number must be below the highest"),
+        ({"values": {"reason": [0, 1]}}, "'reason' cannot be the name of a value"),
+        ({"values": {" ": [0, 1]}}, "' ' cannot be the name of a value"),
     ],
 )
 def test_contradictory_keys_are_refused(keys: dict[str, Any], message: str) -> None:
@@ -265,3 +272,105 @@ def test_choices_and_examples_can_be_reversed(tmp_path: Path) -> None:
     assert '"wrong" | "complete"' in text_of(choices)
     assert [one.content for one in examples.messages[1:5]] == [usual.messages[place].content for place in (3, 4, 1, 2)]
     assert make(model).list_reversals() == {}
+
+
+SEVERAL: dict[str, Any] = {"values": {"faithfulness": [0, 1], "relevancy": [1, 5]}}
+RELEVANCY = replace(OWN, name="relevancy", scale=(1, 5))
+FAITHFUL = replace(OWN, name="faithfulness")
+
+
+def test_several_values_come_from_one_reply() -> None:
+    model = FakeChatModel([{"reason": "so", "faithfulness": 0.25, "relevancy": 4.5}])
+    judge = make(model, **SEVERAL)
+    estimates = [judge.estimate(criterion, [SAMPLE]) for criterion in (FAITHFUL, RELEVANCY, FAITHFULNESS)]
+    (planned,) = (estimates[0] | estimates[1] | estimates[2]).calls["llm"]
+    assert assess(judge, FAITHFUL) == Finding(0.25, reason="so")
+    assert assess(judge, RELEVANCY) == Finding(4.5, reason="so")
+    assert assess(judge, replace(RELEVANCY, scale=(0, 1))) == Finding(0.875, reason="so")
+    assert assess(judge, FAITHFULNESS) == Finding(0.25, reason="so")
+    (call,) = model.calls
+    assert call.digest.hex() == planned
+    assert text_of(call).endswith(
+        '{"reason": "<text>", "faithfulness": <number from 0 to 1>, "relevancy": <number from 1 to 5>}'
+    )
+
+
+def test_a_value_that_the_judge_does_not_give_costs_no_call() -> None:
+    failed = Failed("the judge gives faithfulness and relevancy, and no 'completeness'")
+    assert assess(make(FakeChatModel([]), **SEVERAL)) == failed
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"faithfulness": 0.25},
+        {"faithfulness": 0.25, "relevancy": None},
+        {"faithfulness": 0.25, "relevancy": 6},
+        {"faithfulness": 0.25, "relevancy": "high"},
+    ],
+)
+def test_a_value_that_no_reply_has_is_an_error_of_this_value_alone(reply: dict[str, Any]) -> None:
+    model = FakeChatModel([reply] * 3)
+    judge = make(model, **SEVERAL)
+    failed = assess(judge, RELEVANCY)
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith("3 replies of the model 'llm' cannot be read; the last one: ")
+    assert "relevancy" in failed.reason
+    assert assess(judge, FAITHFUL) == Finding(0.25)
+    assert len(model.calls) == 3
+    assert judge.context.budget.unread
+    assert judge.context.budget.errors == 0
+
+
+def test_a_value_that_was_missing_is_taken_from_the_next_whole_reply() -> None:
+    whole = {"faithfulness": 0.75, "relevancy": 2}
+    model = FakeChatModel([{"faithfulness": 0.25}, whole])
+    judge = make(model, **SEVERAL)
+    assert [assess(judge, one) for one in (FAITHFUL, RELEVANCY)] == [Finding(0.75), Finding(2)]
+    assert len(model.calls) == 2
+
+
+def test_replies_without_any_value_fail_all_values() -> None:
+    model = FakeChatModel(["4", "no idea", "4"])
+    judge = make(model, **SEVERAL)
+    assert isinstance(assess(judge, FAITHFUL), Failed)
+    assert isinstance(assess(judge, RELEVANCY), Failed)
+    assert len(model.calls) == 3
+
+
+def test_an_incomplete_reply_is_asked_again_once_with_retry_failed() -> None:
+    model = FakeChatModel([{"faithfulness": 0.25}] * 3 + [{"faithfulness": 0.5, "relevancy": 2}])
+    assert assess(make(model, **SEVERAL), FAITHFUL) == Finding(0.25)
+    again = PromptJudge(
+        PromptNode.model_validate({"use": "prompt", "model": "llm", "template": ASK, **SEVERAL}),
+        context_with(model, budget=Budget(retry_failed=True)),
+    )
+    assert [assess(again, one) for one in (FAITHFUL, RELEVANCY)] == [Finding(0.5), Finding(2)]
+    assert len(model.calls) == 4
+
+
+def test_a_template_of_several_values_shows_no_criteria() -> None:
+    judge = make(FakeChatModel([]), template="{{ criteria }} {{ answer }}", **SEVERAL)
+    assert faults(judge) == [
+        "error template: with 'values', all metrics share one reply, so the template shows no criteria: "
+        "remove {{ criteria }}"
+    ]
+
+
+def test_examples_of_several_values_have_all_of_them(tmp_path: Path) -> None:
+    (tmp_path / "shots.yaml").write_text(
+        "- {question: Q?, contexts: [c], answer: A., value: {relevancy: 2, faithfulness: 0.5}}\n"
+    )
+    model = FakeChatModel([{"faithfulness": 0.5, "relevancy": 2}])
+    judge = make(model, tmp_path, examples="shots.yaml", **SEVERAL)
+    assert faults(judge) == []
+    assess(judge, FAITHFUL)
+    assert model.calls[0].messages[2].content == '{"reason": null, "faithfulness": 0.5, "relevancy": 2}'
+    for value, message in (
+        ("0.5", "the value must have a number for each value of the judge: {faithfulness: 0, relevancy: 1}"),
+        ("{relevancy: 2}", "the value must have a number for each value of the judge"),
+        ("{relevancy: 6, faithfulness: 1}", "the value is 6; write a number from 1 to 5"),
+    ):
+        (tmp_path / "shots.yaml").write_text(f"- {{question: Q?, contexts: [c], answer: A., value: {value}}}\n")
+        (fault,) = faults(make(model, tmp_path, examples="shots.yaml", **SEVERAL))
+        assert message in fault

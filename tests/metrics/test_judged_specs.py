@@ -8,9 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.runner import Options, run
+from rageval_spec.runner import Options, plan, run
+from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.endpoint import Answer
 from tests.tiny import write_spec
 
 QUESTIONS = [
@@ -113,3 +116,35 @@ def test_a_wrong_list_gets_one_diagnostic(tmp_path: Path, keys: dict[str, Any], 
         run(spec(tmp_path, {"use": "rubric", "judge": "overlap", "criteria": "Is it kind?", **keys}), Options())
     (diagnostic,) = caught.value.diagnostics
     assert message in diagnostic.message and diagnostic.hint == hint
+
+
+def test_metrics_that_take_values_of_one_reply_share_its_call(tmp_path: Path) -> None:
+    def reply(number: int, body: dict[str, Any]) -> Answer:
+        is_first = "Who built" in body["messages"][-1]["content"]
+        values = {"faithfulness": 0.5, "relevancy": 2} if is_first else {"faithfulness": 1}
+        return Answer(completion(json.dumps({"reason": "so", **values})))
+
+    server = ChatServer(reply)
+    template = "{{ question }} {{ answer }}"
+    own = {
+        "use": "prompt",
+        "model": "llm",
+        "template": template,
+        "values": {"faithfulness": [0, 1], "relevancy": [1, 5]},
+    }
+    metrics = [{"use": "rubric", "judge": "own", "value": value} for value in ("faithfulness", "relevancy")]
+    metrics.append({"use": "faithfulness", "judge": "own", "as": "by_name"})
+    path = spec(tmp_path, *metrics)
+    sections = {"models": {"llm": {"use": "chat", "base_url": server.url, "model": "tiny"}}, "judges": {"own": own}}
+    path.write_text(path.read_text() + yaml.safe_dump(sections))
+    (planned,) = json.loads(plan(path).to_json())["to_ask"]["models"]
+    outcome = run(path, Options(output=tmp_path / "out"))
+    server.close()
+    assert planned["calls"] == 2
+    assert len(server.calls) == 2 + 2  # the second question is asked three times
+    found = {(row["metric"], row["query_id"]): row for row in outcome.evaluation.values.iter_rows(named=True)}
+    assert found["faithfulness", "q1"]["value"] == found["by_name", "q1"]["value"] == 0.5
+    assert found["relevancy", "q1"]["value"] == 2
+    assert found["faithfulness", "q2"]["value"] == 1
+    assert found["relevancy", "q2"]["status"] == "error"
+    assert "'relevancy' is missing" in found["relevancy", "q2"]["reason"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
@@ -150,3 +151,34 @@ def test_criteria_are_needed_by_exactly_the_judges_that_read_them() -> None:
     assert "the judge 'mine' does not read 'criteria'" in (metric("rubric", asking, criteria="?").check() or "")
     assert "the judge 'mine' does not read 'guide'" in (metric("rubric", asking, guide={"1": "rude"}).check() or "")
     assert metric("rubric", GRADER, criteria="?", guide={"1": "rude"}).check() is None
+
+
+class SeveralJudge(RuleJudge):
+    """A judge whose reply has two values."""
+
+    values: ClassVar[Mapping[str, tuple[float, ...]]] = {"faithfulness": (0.0, 1.0), "relevancy": (1.0, 5.0)}
+    reads_criteria = False
+
+
+def test_a_value_of_a_judge_that_gives_several_has_its_name_and_scale() -> None:
+    several = SeveralJudge("own", frozenset({"grade", "support"}), lambda one: Finding(float(one.answer or "0")))
+    built = metric("rubric", several, value="relevancy")
+    assert (built.name, built.bounds, built.check()) == ("relevancy", (1.0, 5.0), None)
+    (criterion,) = built.criteria()
+    assert (criterion.name, criterion.scale) == ("relevancy", (1.0, 5.0))
+    (criterion,) = metric("rubric", several, value="relevancy", name="on_topic").criteria()
+    assert criterion.name == "relevancy"
+    assert metric("faithfulness", several).check() is None
+
+
+def test_the_judge_must_give_the_value() -> None:
+    several = SeveralJudge("own", frozenset({"grade", "support"}))
+    given = "the judge 'own' gives faithfulness and relevancy"
+    write = "write {use: rubric, judge: own, value: faithfulness}"
+    assert metric("rubric", several).check() == f"{given}; {write}"
+    assert metric("rubric", several, value="relevance").check() == (
+        f"{given}, and no 'relevance'; did you mean 'relevancy'?"
+    )
+    assert metric("context_recall", several).check() == f"{given}, and no 'context_recall'; {write}"
+    one = AskingJudge("mine", frozenset({"grade"}))
+    assert metric("rubric", one, value="x").check() == "the judge 'mine' gives one value; remove 'value: x'"

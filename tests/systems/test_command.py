@@ -101,10 +101,10 @@ def test_a_line_without_a_ranking_is_an_error(tmp_path: Path, said: str, message
 
 
 def test_keys_of_retrievers_need_the_path_of_the_ids() -> None:
-    keys: dict[str, Any]
-    for keys in ({"scores": "$.hits[*].s"}, {"contexts": "$.hits[*].s"}):
-        with pytest.raises(ValidationError, match="belong to the ids of 'retrieves'; add it"):
-            build("command", command=["x"], **keys)
+    with pytest.raises(ValidationError, match="'scores' belong to the ids of 'retrieves'; add it"):
+        build("command", command=["x"], scores="$.hits[*].s")
+    with pytest.raises(ValidationError, match="'contexts' belong to the ids of 'retrieves'; add it"):
+        build("command", command=["x"], contexts="$.hits[*].t")
     with pytest.raises(ValidationError, match="is not a valid path"):
         build("command", command=["x"], retrieves="$.hits[")
 

@@ -74,6 +74,8 @@ class ChatQuestion(Generic[T_co]):
             of options.
         word: the form of a reply without JSON, such as "one letter: A, B or C", in which the question is asked when two
             replies with JSON could not be read; "" if only JSON will do.
+        salvage: the result of replies of which none can be read whole, in their order, with the failure that they are
+            otherwise; without it, the question has failed.
     """
 
     request: ChatRequest
@@ -81,6 +83,7 @@ class ChatQuestion(Generic[T_co]):
     form: str = ""
     reads_by: Mapping[str, Any] | None = None
     word: str = ""
+    salvage: Callable[[Sequence[ChatReply], Failed], T_co | Failed] | None = None
 
 
 def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T | Failed:
@@ -99,8 +102,8 @@ def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T
             conversation = _converse(model, question, context)
         except UnfinishedError as error:
             return Failed(str(error), is_unfinished=True)
-        found = conversation.found
-        usage, name, is_read = context.budget.usage, model.context.name, conversation.understood is not None
+        found, is_read = conversation.found, conversation.understood is not None
+        usage, name = context.budget.usage, model.context.name
         usage.count(name, conversation.replies, model.sample)
         replies = [reply for _, reply in conversation.replies]
         usage.count_question(name, question.request, replies, model.sample, is_read=is_read)
@@ -110,7 +113,7 @@ def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T
             # If this error exceeds the limit, only the next call is refused.
             failed = isinstance(found, Failed)
             context.budget.count_question(failed=failed, is_lasting=failed and conversation.is_lasting)
-        if isinstance(found, Failed) and not conversation.was_kept:
+        if not is_read and not conversation.was_kept:
             turns.keep(digest, found)
         elif conversation.is_anew and conversation.understood is not None:
             turns.keep(digest, conversation.understood)
@@ -119,15 +122,15 @@ def ask(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> T
 
 def _converse(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> _Conversation[T]:
     conversation = _Conversation(model, question, model.ask)
-    if isinstance(conversation.found, Failed) and conversation.was_kept and context.budget.retry_failed:
+    if conversation.understood is None and conversation.was_kept and context.budget.retry_failed:
         return _Conversation(model, question, partial(model.ask, fresh=True), is_anew=True)
     return conversation
 
 
-def _follow(question: ChatQuestion[T], known: ChatReply | Failed) -> T | Failed:
+def _follow(question: ChatQuestion[T], known: Any) -> T | Failed:
     """The result for another caller with the same request, which can read the reply differently."""
-    if isinstance(known, Failed):
-        return known
+    if not isinstance(known, ChatReply):
+        return known  # type: ignore[no-any-return]
     try:
         return _read(question, known)
     except UnreadableReplyError as error:
@@ -191,11 +194,11 @@ class Recalled(Generic[T_co]):
 def recall(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -> Recalled[T]:
     """What `ask` would do now. Makes no call."""
     try:
-        found = _Conversation(model, question, partial(_find, model)).found
+        conversation = _Conversation(model, question, partial(_find, model))
     except _UnansweredError as error:
         return Recalled(None, error.request)
-    asks_again = isinstance(found, Failed) and context.budget.retry_failed
-    return Recalled(found, question.request if asks_again else None)
+    asks_again = conversation.understood is None and context.budget.retry_failed
+    return Recalled(conversation.found, question.request if asks_again else None)
 
 
 def estimate_questions(
@@ -303,7 +306,8 @@ class _Conversation(Generic[T]):
                 self._unread += 1
                 raw, reason = reply.text, self._describe(error, reply.text)
                 request = _correct(request, raw, str(error), self._form) if self._unread == 1 else self._reword()
-        return Failed(reason, raw)
+        failed, salvage = Failed(reason, raw), self._question.salvage
+        return salvage([reply for _, reply in self.replies], failed) if salvage and self.replies else failed
 
     def _prefer_kept(self, request: ChatRequest) -> ChatRequest:
         """The request; if its own call failed in an earlier evaluation, the rewording that got a reply then."""

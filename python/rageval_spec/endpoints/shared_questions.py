@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rageval_spec.data.chat import ChatReply, TokenChoice
 
 if TYPE_CHECKING:
-    from rageval_spec.data.findings import Failed
     from rageval_spec.store.store import Answers
 
 
@@ -34,11 +33,11 @@ class Turns:
         """Start without questions."""
         self._lock = Lock()
         self._under_way: dict[bytes, _Turn] = {}
-        self._known: dict[bytes, ChatReply | Failed] = {}
+        self._known: dict[bytes, Any] = {}
 
     @contextmanager
-    def take_turn(self, digest: bytes) -> Iterator[ChatReply | Failed | None]:
-        """Wait until no other thread asks a question; give its reply or failure, or None if this thread must ask it."""
+    def take_turn(self, digest: bytes) -> Iterator[Any]:
+        """Wait until no other thread asks a question; give what is known of it, or None if this thread must ask it."""
         mine = _Turn()
         with mine.lock:
             while (known := self._begin(digest, mine)) is not None:
@@ -53,13 +52,13 @@ class Turns:
                 with self._lock:
                     del self._under_way[digest]
 
-    def keep(self, digest: bytes, known: ChatReply | Failed) -> None:
-        """Remember a reply or failure for the next thread that asks this question."""
+    def keep(self, digest: bytes, known: object) -> None:
+        """Remember a reply, a failure or what replies were read as for the next thread that asks this question."""
         with self._lock:
             self._known[digest] = known
 
-    def _begin(self, digest: bytes, mine: _Turn) -> ChatReply | Failed | _Turn | None:
-        """The reply or failure, or the turn to wait for; None if this thread has taken the turn."""
+    def _begin(self, digest: bytes, mine: _Turn) -> Any:
+        """What is known, or the turn to wait for; None if this thread has taken the turn."""
         with self._lock:
             known = self._known.get(digest) or self._under_way.get(digest)
             if known is None:

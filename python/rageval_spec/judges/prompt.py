@@ -1,4 +1,4 @@
-"""`prompt`: a chat model answers a question of your own, with a number, yes or no, or one of several choices."""
+"""`prompt`: a chat model answers a question of your own: with numbers, yes or no, or one of several choices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,17 +17,20 @@ from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask_all
-from rageval_spec.endpoints.replies import describe_format
+from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, read_reply
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
 from rageval_spec.judging.own_template import Example, OwnTemplate, read_examples
 from rageval_spec.judging.prompts import OUTPUT_TOKENS, REMARK, load_prompt, make_schema, settle
 from rageval_spec.plugin import InputFile
+from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.samples import Sample
 
+_Opinions = Mapping[str, PieceOpinion | Failed]
+"""The values of a reply by their keys."""
 _PARTS: tuple[TextPart, ...] = ("contexts", "reference_contexts")
 _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0}
 _KEYS: Mapping[str, str] = {"number": "score", "yes_no": "verdict", "choice": "choice"}
@@ -34,7 +38,7 @@ _KEYS: Mapping[str, str] = {"number": "score", "yes_no": "verdict", "choice": "c
 
 
 class PromptNode(ChatJudgeNode):
-    """Asks a chat model a question of your own; the reply is a number, yes or no, or one of several choices."""
+    """Asks a chat model a question of your own; the reply is a number or several, yes or no, or one of some choices."""
 
     template: str | None = Field(
         default=None,
@@ -60,6 +64,12 @@ class PromptNode(ChatJudgeNode):
     choices: dict[str, float] = Field(
         default={}, description='For `value: choice`, the score of each choice: `{"complete": 1, "partial": 0.5}`.'
     )
+    values: dict[str, tuple[float, float]] = Field(
+        default={},
+        description="Several numbers in one reply, in place of `value`: the lowest and the highest of each, by its "
+        "name: `{faithfulness: [0, 1], relevancy: [0, 1]}`. A metric takes the one that it names "
+        "(`{use: rubric, judge: own, value: relevancy}`), or that has its name.",
+    )
     reason: bool = Field(
         default=True, description="Whether the model gives a reason, which it writes before the value."
     )
@@ -82,7 +92,19 @@ class PromptNode(ChatJudgeNode):
             raise ValueError("scale: the lowest number must be below the highest")
         if self.value == "choice":
             _check_choices(self.choices)
+        if self.values:
+            _check_values(self.values)
+            if other := next(iter({"value", "scale", "choices"} & self.model_fields_set), None):
+                raise ValueError(f"'values' are numbers with scales of their own; remove '{other}' or 'values'")
         return self
+
+
+def _check_values(values: Mapping[str, tuple[float, float]]) -> None:
+    for name, (low, high) in values.items():
+        if not name.strip() or name == "reason":
+            raise ValueError(f"values: {name!r} cannot be the name of a value; choose another")
+        if not -math.inf < low < high < math.inf:
+            raise ValueError(f"values.{name}: the lowest number must be below the highest")
 
 
 def _check_choices(choices: Mapping[str, float]) -> None:
@@ -97,16 +119,26 @@ def _check_choices(choices: Mapping[str, float]) -> None:
 class PromptJudge(ChatJudge[PromptNode]):
     """Renders the user's template for each sample and asks once.
 
-    Its score is on the scale of its own question. A metric with a scale of its own gets the score on that one.
+    Its score is on the scale of its own question. A metric with a scale of its own gets the score on that one. With
+    `values`, all metrics share one reply. It is asked again while any value is missing or off its scale; of replies
+    that all lack some, each value comes from the first that has it.
     """
 
     node_type = PromptNode
     known_as = ("custom", "template", "llm_classifier", "custom_prompt")
     declared = frozenset[Ability]({"support", "grade"})
+    later_keys = frozenset({"values"})
 
     @property
-    def scale(self) -> tuple[float, float]:
-        """The lowest and the highest score that a reply can have."""
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """The scales of the values that the node names."""
+        return self.node.values
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The lowest and the highest score that a reply can have; None with several values."""
+        if self.values:
+            return None
         scores = self._scores
         return (min(scores.values()), max(scores.values())) if scores else (self.node.scale[0], self.node.scale[1])
 
@@ -148,6 +180,10 @@ class PromptJudge(ChatJudge[PromptNode]):
             faults = [*self.template.check()]
         except (UsageError, DataError) as error:
             faults = [str(error)]
+        if not faults and self.values and self.reads_criteria:
+            faults = [
+                "with 'values', all metrics share one reply, so the template shows no criteria: remove {{ criteria }}"
+            ]
         yield from (FileFault(key, fault, code="prompt") for fault in faults)
         if not faults and self.node.examples is not None and (fault := self._find_wrong_example()):
             yield FileFault(("examples",), fault, code="prompt")
@@ -206,8 +242,10 @@ class PromptJudge(ChatJudge[PromptNode]):
         prepared = (self._prepare(criterion, sample) for sample in samples)
         return self.estimate_questions([one for one in prepared if isinstance(one, ChatQuestion)], OUTPUT_TOKENS)
 
-    def _prepare(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion] | Finding | Failed:
+    def _prepare(self, criterion: Criterion, sample: Sample) -> ChatQuestion[_Opinions] | Finding | Failed:
         """The question about a sample, or its finding if it needs none."""
+        if self.values and criterion.name not in self.values:
+            return Failed(f"the judge gives {list_names([*self.values])}, and no '{criterion.name}'")
         shown = tuple(part for part in _PARTS if part in self.template.uses)
         sent = replace(criterion, text="answer", against="question", shown=shown)
         known = self.find_excess(sent, sample) or settle(criterion, sample)
@@ -219,7 +257,7 @@ class PromptJudge(ChatJudge[PromptNode]):
             return Finding(None, reason=str(error.args[0]))
         except UsageError as error:
             return Failed(str(error))
-        return ChatQuestion(request, self._read)
+        return ChatQuestion(request, self._read, salvage=self._salvage if self.values else None)
 
     def _render(self, sample: Sample, criteria: str) -> str:
         first = ", a reason in one or two short sentences first" if self.node.reason else ""
@@ -233,32 +271,57 @@ class PromptJudge(ChatJudge[PromptNode]):
     @cached_property
     def _schema(self) -> dict[str, Any]:
         """The JSON Schema of a reply: the reason first, so that the model thinks before it decides."""
-        low, high = GradeScale(*self.node.scale).bounds
-        value: dict[str, Any] = (
-            {"type": "string", "enum": [*self._scores]}
-            if self._scores
-            else {"type": "number", "minimum": low, "maximum": high}
-        )
         reason = {"reason": REMARK} if self.node.reason else {}
-        return make_schema(**reason, **{_KEYS[self.node.value]: value})
+        return make_schema(**reason, **{key: self._describe(key) for key in self._scales})
+
+    def _describe(self, key: str) -> dict[str, Any]:
+        """The JSON Schema of a value."""
+        if self._scores:
+            return {"type": "string", "enum": [*self._scores]}
+        low, high = GradeScale(*self._scales[key]).bounds
+        return {"type": "number", "minimum": low, "maximum": high}
+
+    @property
+    def _scales(self) -> Mapping[str, tuple[float, float]]:
+        """The lowest and the highest score of each value, by its key in a reply."""
+        return self.node.values or {_KEYS[self.node.value]: self.scale or (0.0, 1.0)}
 
     @property
     def _scores(self) -> Mapping[str, float]:
         """The score of each word that can be the value; empty if the value is a number."""
         return {"number": {}, "yes_no": _YES_NO, "choice": self.node.choices}[self.node.value]
 
-    def _read(self, said: Mapping[str, Any], _: ChatReply) -> PieceOpinion:
-        """The reply as an opinion whose score is on the judge's own scale."""
-        value = said[_KEYS[self.node.value]]
+    def _read(self, said: Mapping[str, Any], _: ChatReply) -> _Opinions:
+        """The values of a reply as opinions whose scores are on the judge's own scales."""
+        return {key: self._read_opinion(said, key) for key in self._scales}
+
+    def _read_opinion(self, said: Mapping[str, Any], key: str) -> PieceOpinion:
+        value = said[key]
         return PieceOpinion(self._scores[value] if self._scores else float(value), None, said.get("reason") or None)
 
-    def _conclude(self, criterion: Criterion, opinion: PieceOpinion | Failed) -> Finding | Failed:
+    def _salvage(self, replies: Sequence[ChatReply], failed: Failed) -> _Opinions | Failed:
+        """Each value from the first reply that has it, and the failure for those that no reply has."""
+        found = {key: self._find_opinion(replies, key) or failed for key in self._scales}
+        return failed if all(one is failed for one in found.values()) else found
+
+    def _find_opinion(self, replies: Sequence[ChatReply], key: str) -> PieceOpinion | None:
+        reason = {"reason": REMARK} if self.node.reason else {}
+        schema = make_schema(**reason, **{key: self._describe(key)})
+        for reply in replies:
+            with suppress(UnreadableReplyError):
+                return self._read_opinion(read_reply(reply.text, schema, only_json=True), key)
+        return None
+
+    def _conclude(self, criterion: Criterion, opinions: _Opinions | Failed) -> Finding | Failed:
+        if isinstance(opinions, Failed):
+            return opinions
+        key = criterion.name if self.values else _KEYS[self.node.value]
+        opinion, scale = opinions[key], self._scales[key]
         if isinstance(opinion, Failed):
             return opinion
-        asks_grade = criterion.kind == "grade" and criterion.scale is not None
-        if asks_grade and criterion.scale == self.scale:
+        if criterion.kind == "grade" and criterion.scale is not None and criterion.scale == scale:
             return Finding(opinion.score, reason=opinion.reason)
-        return Finding(rescale(criterion, GradeScale(*self.scale).score(opinion.score)), reason=opinion.reason)
+        return Finding(rescale(criterion, GradeScale(*scale).score(opinion.score)), reason=opinion.reason)
 
     # --- Examples ------------------------------------------------------------------------------------------
 
@@ -279,22 +342,30 @@ class PromptJudge(ChatJudge[PromptNode]):
 
     def _write_reply(self, example: Example) -> str:
         reason = {"reason": example.reason} if self.node.reason else {}
-        return json.dumps({**reason, _KEYS[self.node.value]: self._read_value(example)}, ensure_ascii=False)
+        return json.dumps({**reason, **self._read_values(example)}, ensure_ascii=False)
 
-    def _read_value(self, example: Example) -> float | str:
-        """An example's value in the form of a reply.
+    def _read_values(self, example: Example) -> dict[str, float | str]:
+        """An example's values in the form of a reply.
 
         Raises:
-            ValueError: it is not on the scale, or none of the choices.
+            ValueError: one is missing, not on its scale, or none of the choices.
         """
-        value = example.value
+        if not self.values:
+            return {key: self._read_value(example.value, scale) for key, scale in self._scales.items()}
+        said = example.value
+        if not isinstance(said, Mapping) or said.keys() != self.values.keys():
+            numbers = ", ".join(f"{key}: {low:g}" for key, (low, _) in self._scales.items())
+            raise ValueError(f"the value must have a number for each value of the judge: {{{numbers}}}")
+        return {key: self._read_value(said[key], scale) for key, scale in self._scales.items()}
+
+    def _read_value(self, value: Any, scale: tuple[float, float]) -> float | str:
         if self._scores:
             word = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else str(value).strip()
             found = next((choice for choice in self._scores if choice.casefold() == str(word).casefold()), None)
             if found is None:
                 raise ValueError(f"the value is {value!r}; write one of {', '.join(self._scores)}")
             return found
-        low, high = GradeScale(*self.node.scale).bounds
+        low, high = GradeScale(*scale).bounds
         try:
             number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
         except ValueError:
@@ -307,7 +378,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         try:
             for example in self._examples:
                 try:
-                    self._read_value(example)
+                    self._read_values(example)
                     self._render(example.sample, "")
                 except LookupError as error:
                     lack = str(error.args[0]).replace("the query", "the example")

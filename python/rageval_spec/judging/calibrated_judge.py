@@ -187,6 +187,11 @@ class CalibratedJudge(Judge[Any]):
         return self._judge.scale
 
     @property
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """The judge's."""
+        return self._judge.values
+
+    @property
     def reads_criteria(self) -> bool:
         """The judge's."""
         return self._judge.reads_criteria

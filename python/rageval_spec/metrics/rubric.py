@@ -41,6 +41,12 @@ class RubricNode(JudgeMetricNode):
         "own, else 1 to 5.",
     )
     guide: dict[str, str] = Field(default={}, description="What grades mean: a description for each grade.")
+    value: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Which value to take of a judge that gives several (`use: prompt` with `values`). It is also the "
+        "metric's default name.",
+    )
     higher_is_better: bool | None = Field(
         default=True,
         description="false if low grades are good, as for rudeness; null if neither high nor low ones are.",
@@ -68,6 +74,7 @@ class Rubric(JudgedMetric[RubricNode]):
     """Has a judge grade each sample by the criteria of the node."""
 
     node_type = RubricNode
+    later_keys = frozenset({"value"})
     known_as = (
         "geval", "llm_rubric", "aspect_critic", "aspect_critique", "rubrics_score", "simple_criteria",
         "toxicity", "bias", "coherence", "harmfulness", "helpfulness", "maliciousness", "tone",
@@ -94,16 +101,17 @@ class Rubric(JudgedMetric[RubricNode]):
 
     @property
     def name(self) -> str:
-        """The node's `name`; by default the name of a judge that asks its own question, else `rubric`."""
+        """The node's `name`; by default the value's or that of a judge that asks its own question, else `rubric`."""
         asks_own = self.node.criteria is None and "name" not in self.node.model_fields_set
-        return self.node.judge if asks_own else self.node.name
+        return self.node.value or self.node.judge if asks_own else self.node.name
 
     @property
     def scale(self) -> tuple[float, float]:
         """The node's scale; by default that of a judge that asks its own question."""
         judge = None if "scale" in self.node.model_fields_set else self.context.judges.get(self.node.judge)
-        own = None if judge is None else judge.scale
-        return own or (self.node.scale[0], self.node.scale[1])
+        own = None if judge is None else judge.values.get(self.node.value or "") or judge.scale
+        low, high = own or self.node.scale
+        return low, high
 
     def recorded(self) -> dict[str, Any]:
         """The node, with the name and the scale that the judge gives it."""
@@ -120,7 +128,7 @@ class Rubric(JudgedMetric[RubricNode]):
             return (
                 f"the judge '{judge}' does not read 'criteria'; remove it, or write {{{{ criteria }}}} in its template"
             )
-        if fault is None and self.node.guide and self.judge.scale is not None:
+        if fault is None and self.node.guide and (self.judge.scale is not None or self.judge.values):
             judge = self.judge.context.name
             return f"the judge '{judge}' does not read 'guide'; remove it, and write what grades mean in its template"
         return fault
@@ -154,7 +162,7 @@ class Rubric(JudgedMetric[RubricNode]):
         """The criterion that the node describes."""
         return (
             Criterion(
-                self.name,
+                self.node.value or self.name,
                 "grade",
                 self.node.criteria or "",
                 text="answer",

@@ -196,6 +196,14 @@ class Judge(Plugin[J]):
         return None
 
     @property
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """The lowest and the highest score of each value of a judge whose own question has several; else empty.
+
+        Such a judge gives a criterion the value of its name.
+        """
+        return {}
+
+    @property
     def reads_criteria(self) -> bool:
         """Whether the judge asks what the criterion says. If not, it asks its own question."""
         return True

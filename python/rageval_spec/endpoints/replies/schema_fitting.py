@@ -223,11 +223,11 @@ def describe_format(schema: Mapping[str, Any]) -> str:
     return {"string": '"<text>"', "boolean": "true | false"}.get(kind, kind)
 
 
-def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
+def read_reply(text: str, schema: Mapping[str, Any], *, only_json: bool = False) -> Any:
     """The value that a reply states: the JSON that it is, or a verdict without JSON (see `verdict_grammar`).
 
     Thoughts, a code fence around the whole reply and white space do not count. JSON beside other text is never read:
-    whoever quotes it need not agree with it.
+    whoever quotes it need not agree with it. With `only_json`, neither is a verdict without JSON.
 
     Raises:
         UnreadableReplyError: the reply states no value that fits the schema.
@@ -236,7 +236,7 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
     if not text:
         raise json_text.UnreadableReplyError("it is empty")
     decisions = _list_decisions(schema)
-    if len(decisions) == 1 and is_choice(schema["properties"][decisions[0]]):
+    if not only_json and len(decisions) == 1 and is_choice(schema["properties"][decisions[0]]):
         (key,) = decisions
         said = _read_bare(json_text.drop_fences(text), key, schema["properties"][key])
         if said is not None:

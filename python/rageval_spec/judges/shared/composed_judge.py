@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Questions
@@ -54,6 +54,11 @@ class ComposedJudge(Judge[N]):
         """The scale of the judges at the bottom, if all of them have the same."""
         scales = {leaf.scale for leaf in _list_leaves(self)}
         return scales.pop() if len(scales) == 1 else None
+
+    @property
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """Those of the first judge at the bottom that has several."""
+        return next((leaf.values for leaf in _list_leaves(self) if leaf.values), {})
 
     @property
     def reads_criteria(self) -> bool:

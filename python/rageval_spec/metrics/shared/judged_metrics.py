@@ -35,11 +35,12 @@ from rageval_spec.data.findings import (
     read_part,
     replace_texts,
 )
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.refusals import PHRASES_TEXT, find_bare_refusal
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, NO_CONTEXTS, UNDECIDED, is_blank
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeName, Measured, Measurement, MetricNode
-from rageval_spec.wording import count_noun, list_choices
+from rageval_spec.wording import count_noun, list_choices, list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.outcomes import Note
@@ -114,7 +115,22 @@ class JudgedMetric(AnswerMetric[J]):
             judge = self.judge
         except UsageError as error:
             return str(error)
-        return None if any(one <= judge.abilities for one in needed) else explain_inability(judge, needed)
+        if not any(one <= judge.abilities for one in needed):
+            return explain_inability(judge, needed)
+        return self._explain_value(judge)
+
+    def _explain_value(self, judge: Judge[Any]) -> str | None:
+        """Why a judge that gives several values has none for the metric; None if it has one."""
+        name, values = judge.context.name, judge.values
+        chosen = getattr(self.node, "value", None)
+        if not values:
+            return f"the judge '{name}' gives one value; remove 'value: {chosen}'" if chosen else None
+        lacking = next((one.name for one in self.criteria() if one.name not in values), None)
+        if lacking is None:
+            return None
+        hint = suggest(lacking, [*values]) or f"write {{use: rubric, judge: {name}, value: {next(iter(values))}}}"
+        wanted = "" if chosen is None and hasattr(self.node, "value") else f", and no '{lacking}'"
+        return f"the judge '{name}' gives {list_names([*values])}{wanted}; {hint}"
 
     @property
     def reads(self) -> frozenset[DataPart]:
