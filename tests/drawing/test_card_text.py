@@ -50,6 +50,11 @@ def test_an_empty_answer_is_called_empty() -> None:
     assert "answer      (empty)\n" in draw(draw_card(card(answer=" "), []))
 
 
+def test_an_answer_that_was_cut_off_says_so() -> None:
+    assert "q1 · cut off at the token limit" in draw(draw_card(card(truncated=True), []))
+    assert "cut off" not in draw(draw_card(card(), []))
+
+
 def test_a_document_that_was_retrieved_too_low_says_where() -> None:
     from dataclasses import replace
 

@@ -64,13 +64,13 @@ def test_yes_and_no_are_1_and_0(verdict: Any) -> None:
     judge = make(model, value="yes_no")
     first, second = judge.assess(OWN, [SAMPLE]).findings[0], assess(judge, sample=replace(SAMPLE, answer="Other."))
     assert (first, second) == (Finding(1, reason="x"), Finding(0, reason="x"))
-    assert judge.scale == (0, 1)
+    assert [*(judge.scale or ())] == [0, 1]
 
 
 def test_a_choice_has_the_score_that_the_spec_gives_it() -> None:
     model = FakeChatModel([{"reason": "x", "choice": "partial"}])
     judge = make(model, value="choice", choices={"complete": 5, "partial": 3.5, "wrong": 1})
-    assert judge.scale == (1, 5)
+    assert [*(judge.scale or ())] == [1, 5]
     assert assess(judge, replace(OWN, scale=(1, 5))) == Finding(3.5, reason="x")
     assert '"choice": "complete" | "partial" | "wrong"' in text_of(model.calls[0])
 

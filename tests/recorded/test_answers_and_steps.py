@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rageval_spec.recorded.answers_and_steps import (
     AnswerRow,
     UnusableReplyError,
     dump_steps,
+    is_truncated,
     list_retrieved,
     load_steps,
     read_amount,
@@ -185,3 +187,56 @@ def test_real_conversations_of_an_agent_with_tools() -> None:
 def test_a_call_that_says_it_is_a_function_is_a_step_and_no_message(key: str) -> None:
     (step,) = read_steps([{"name": "weather", "type": "FUNCTION", key: {"city": "Bonn"}}])
     assert (step.kind, step.name, step.input) == ("tool", "weather", '{"city": "Bonn"}')
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]},
+        {"choices": [{"finish_reason": "length"}, {"finish_reason": "stop"}]},
+        {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+        {"content": [{"type": "text", "text": "x"}], "stop_reason": "max_tokens"},
+        {"stop_reason": "model_context_window_exceeded"},
+        {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "MAX_TOKENS"}]},
+        {"candidates": [{"finish_reason": "FinishReason.MAX_TOKENS"}]},
+        {"message": {"content": "x"}, "done": True, "done_reason": "length"},
+        {"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": "max_tokens"},
+        {"generated_text": "x", "details": {"finish_reason": "length"}},
+        {"answer": "x", "finish_reason": "length"},
+        {"data": {"answer": "x", "finishReason": "length"}},
+        {"finish_reasons": ["length"]},
+        {"generations": [[{"text": "x", "generation_info": {"finish_reason": "length"}}]]},
+        {"messages": [{"type": "human"}, {"type": "ai", "response_metadata": {"finish_reason": "length"}}]},
+        {"kwargs": {"content": "x", "response_metadata": {"stop_reason": "max_tokens"}}},
+        {"replies": [{"content": "x", "meta": {"finish_reason": "length"}}]},
+        [{"role": "assistant", "parts": [], "finish_reason": "length"}],
+        '{"choices": [{"finish_reason": "length"}]}',
+    ],
+)  # fmt: skip
+def test_a_reply_that_ended_at_the_token_limit_is_truncated(content: Any) -> None:
+    assert is_truncated(content)
+    ended = re.sub("length|max_|MAX_|model_context_window_exceeded", "end", json.dumps(content))
+    assert not is_truncated(json.loads(ended))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None, "length", 7, [], {}, {"finish_reason": None}, {"finish_reason": "stop"}, {"length": "length"},
+        {"choices": [{"finish_reason": "stop"}, {"finish_reason": "length"}]},
+        {"messages": [{"finish_reason": "length"}, {"finish_reason": "stop"}]},
+        {"contexts": [{"finish_reason": "length"}]},
+        {"steps": [{"finish_reason": "length"}]},
+        {"answer": '{"finish_reason": "length"}'},
+        {"incomplete_details": None}, {"incomplete_details": {"reason": "content_filter"}},
+    ],
+)  # fmt: skip
+def test_what_is_not_the_answer_s_end_truncates_nothing(content: Any) -> None:
+    assert not is_truncated(content)
+
+
+def test_the_end_of_a_reply_is_looked_for_to_a_bounded_depth() -> None:
+    content: dict[str, Any] = {"finish_reason": "length"}
+    for _ in range(5000):
+        content = {"data": content}
+    assert not is_truncated(content)

@@ -105,6 +105,13 @@ def test_contexts_can_be_objects_with_ids_and_scores(tmp_path: Path, form: str) 
     assert row == {"answer": "x", "contexts": ["a", "b"], "context_ids": ["d1", "d2"], "scores": [2.5, -1.0]}
 
 
+def test_a_column_says_that_an_answer_was_cut_off(tmp_path: Path) -> None:
+    for name in ("finish_reason", "stop_reason", "finishReason"):
+        row = read(tmp_path, "jsonl", [{"id": "q1", "answer": "x", name: "max_tokens"}])["q1"]
+        assert row == {"answer": "x", "truncated": True}
+        assert read(tmp_path, "jsonl", [{"id": "q1", "answer": "x", name: "stop"}])["q1"] == {"answer": "x"}
+
+
 def test_promptfoo_results_are_answers(tmp_path: Path) -> None:
     result = {
         "vars": {"question": "why?"},

@@ -583,3 +583,27 @@ def test_a_stream_in_chunks_is_cut_off_wherever_it_ends(ending: bytes, said: str
         system = build("http", url=f"http://127.0.0.1:{server.getsockname()[1]}/", retries=0)
         assert said in answers_of(system, {"q1": "why?"})["q1"]["error"]
         thread.join()
+
+
+DELTA = {"index": 0, "delta": {"content": "half"}, "finish_reason": None}
+USED = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"choices": [DELTA]}, {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}, USED],
+        [
+            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half"}},
+            {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
+            {"type": "message_stop"},
+        ],
+    ],
+)
+def test_answers_that_were_cut_off_say_so(serve: Serve, events: list[dict[str, Any]]) -> None:
+    whole = {"choices": [{"message": {"content": "half"}, "finish_reason": "length"}]}
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    for content in (whole, stream.encode()):
+        row = ask_one(serve(reply(content)))
+        assert (row["answer"], row["truncated"]) == ("half", True)
+    assert "truncated" not in ask_one(serve(reply(json.loads(json.dumps(whole).replace("length", "stop")))))

@@ -61,6 +61,10 @@ def ask(folder: Path, source: str, function: str = "answer", **keys: Any) -> dic
             {"answer": "x", "contexts": ["a"], "context_ids": ["d1"], "cost": 0.5},
         ),
         (
+            "import types as t; return t.SimpleNamespace(content='x', response_metadata={'finish_reason': 'length'})",
+            {"answer": "x", "truncated": True},
+        ),
+        (
             "import numpy as np; return {'answer': np.str_('x'), 'input_tokens': np.int64(3), 'cost': np.float32(0.5)}",
             {"answer": "x", "input_tokens": 3, "cost": 0.5},
         ),

@@ -35,6 +35,7 @@ class Sample:
         cost: the cost in US dollars.
         cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there; None
             if they are not known.
+        truncated: True if the model stopped at its token limit; None if it did not, or if that is not known.
         columns: the question's other columns, those that no part is read from, by name; None if the dataset has none.
             They are read from the file when a value is first looked up. Two samples can be equal with other columns.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
@@ -60,6 +61,7 @@ class Sample:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     claims: tuple[str, ...] | None = None
+    truncated: bool | None = field(default=None, compare=False)
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property

@@ -9,14 +9,14 @@
 - columns: `query_id: str, columns: str`, a JSON object of the question's other columns
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
-  error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null` (those
-  from `trace` on may be absent)
+  error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
+  truncated: bool or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null,
   references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, rank: i64
   or null}] or null, answerable: bool or null, group, condition, error: str or null, seconds: f64 or null,
   input_tokens, output_tokens: i64 or null, cost: f64 or null, scores: list[f64] or null, columns: str or null,
-  slices: list[str], status: str, cause: str or null, trace: str or null`
+  slices: list[str], status: str, cause: str or null, trace, steps: str or null, truncated: bool or null`
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
 
 In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
@@ -60,7 +60,9 @@ STEPS = "steps"
 """What an agent did for an answer: a JSON list of rows of `data.traces.Step`."""
 CACHE_TOKENS = ("cache_read_tokens", "cache_write_tokens")
 """The input tokens that came from the provider's cache, or went there."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS)
+TRUNCATED = "truncated"
+"""Whether the model stopped at its token limit; null if it did not, or does not say."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -70,7 +72,7 @@ VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason"
 SAMPLES = (
     "dataset", "system", "query_id", "question", "answer", "contexts", "context_ids", "references",
     "reference_contexts", "relevant", "answerable", "group", "condition", "error", "seconds", "input_tokens",
-    "output_tokens", "cost", "scores", "columns", "slices", "status", "cause", "trace", STEPS,
+    "output_tokens", "cost", "scores", "columns", "slices", "status", "cause", "trace", STEPS, TRUNCATED,
 )  # fmt: skip
 FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
 """The columns that a file of samples always had. The others are null in files of earlier versions."""
@@ -87,7 +89,7 @@ def empty_samples() -> pl.DataFrame:
     judged = pl.Struct({"doc_id": pl.String, "relevance": pl.Int64, "rank": pl.Int64})
     kinds: dict[str, Any] = dict.fromkeys(lists, texts) | {"scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    kinds |= {"answerable": pl.Boolean, "relevant": pl.List(judged)}
+    kinds |= {"answerable": pl.Boolean, TRUNCATED: pl.Boolean, "relevant": pl.List(judged)}
     return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in SAMPLES})
 
 
@@ -126,7 +128,7 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     texts = pl.List(pl.String)
     kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    kinds |= dict.fromkeys(CACHE_TOKENS, pl.Int64)
+    kinds |= dict.fromkeys(CACHE_TOKENS, pl.Int64) | {TRUNCATED: pl.Boolean}
     schema = {name: kinds.get(name, pl.String) for name in (*ANSWERS, *LATER_ANSWERS)}
     complete = ({name: row.get(name) for name in schema} for row in rows)
     frames = [pl.DataFrame(schema=schema)]

@@ -12,6 +12,7 @@ and a system of a spec:
 | `seconds`, `input_tokens`, `output_tokens`, `cost` | numbers; the cost is in US dollars |
 | `cache_read_tokens`, `cache_write_tokens`, `reasoning_tokens`, `first_chunk_seconds` | numbers |
 | `session`, `user`, `model`, `started` | texts; `started` is an ISO 8601 time in UTC |
+| `finish_reason` | why the model that wrote the answer stopped, as it says: `length` |
 | `messages`, `steps`, `feedback`, `metadata` | the conversation, what an agent did, what users said, and the rest |
 | `trace` | where the trace is: `tool`, `trace_id`, and what else that tool needs to find it again |
 """
@@ -187,6 +188,7 @@ class Trace:
         cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there.
         reasoning_tokens: the output tokens that the model thought with.
         first_chunk_seconds: how long the last reply that was streamed took to its first piece.
+        finish_reason: why the model that wrote the answer stopped, as it says.
         session, user, model: whose it is, and the model that wrote the answer.
         started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
         messages: the conversation, as chat messages; () if there is only the question.
@@ -211,6 +213,7 @@ class Trace:
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     first_chunk_seconds: float | None = None
+    finish_reason: str | None = None
     session: str | None = None
     user: str | None = None
     model: str | None = None
@@ -291,7 +294,7 @@ class Trace:
 
 _PLAIN = (
     "error", "seconds", "input_tokens", "output_tokens", "cost", "cache_read_tokens", "cache_write_tokens",
-    "reasoning_tokens", "first_chunk_seconds", "session", "user", "model", "started",
+    "reasoning_tokens", "first_chunk_seconds", "finish_reason", "session", "user", "model", "started",
 )  # fmt: skip
 
 

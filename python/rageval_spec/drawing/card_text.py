@@ -110,6 +110,8 @@ def _draw_heading(card: cards.Card, names: Sequence[str]) -> Text:
     parts = [Text(shorten(card.query_id), "bold"), *(Text(shorten(name)) for name in names)]
     if card.status != "answered":
         parts.append(Text(card.status, _STATUS_STYLES.get(card.status, "dim")))
+    if card.truncated:
+        parts.append(Text("cut off at the token limit", "yellow"))
     return Text("  ").join([Text(" · ").join(parts), Text(", ".join(_describe_effort(card)), "dim")])
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
-from rageval_spec.data.tables import STEPS
+from rageval_spec.data.tables import STEPS, TRUNCATED
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.question_order import (
@@ -301,6 +301,7 @@ class Card:
         history: the turns of the conversation before the question, oldest first.
         steps: what an agent did for the answer, in order.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
+        truncated: whether the model stopped at its token limit; None if that is unknown.
     """
 
     dataset: str
@@ -325,6 +326,7 @@ class Card:
     cost: float | None = None
     history: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
+    truncated: bool | None = None
 
     @property
     def key(self) -> Key:
@@ -443,7 +445,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         cause_reason=_explain_cause(parts.evaluation, sample.get("cause"), values),
         history=turns[:-1],
         steps=load_steps(sample.get("steps")),
-        **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost")},
+        **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost", TRUNCATED)},
     )
 
 

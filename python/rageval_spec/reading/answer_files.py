@@ -162,6 +162,7 @@ def _read_answer(
         steps=answers_and_steps.dump_steps(steps),
         cache_read_tokens=reader.read(names.numbers["cache_read_tokens"], answers_and_steps.read_count),
         cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
+        truncated=answers_and_steps.is_truncated(reader.row) or None,
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
-_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens"})
+_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated"})
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -49,6 +49,7 @@ class AnswerRow:
         error: why there is no answer.
         steps: what an agent did, as `dump_steps` writes it.
         trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
+        truncated: True if the model stopped at its token limit; None if it did not, or does not say.
     """
 
     answer: str | None = None
@@ -64,6 +65,7 @@ class AnswerRow:
     steps: str | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    truncated: bool | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")
@@ -155,6 +157,50 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
         if scores is None
         else tuple(read_amount(found, f"{what}[{place}].score", low=-math.inf) for place, found in enumerate(scores)),
     )
+
+
+_ENDS = frozenset({"finishreason", "finishreasons", "stopreason", "donereason"})
+"""Where models say why they stopped, in small letters without underscores."""
+_AT_LIMIT = frozenset({"length", "maxtokens", "maxoutputtokens", "modellength", "modelcontextwindowexceeded"})
+"""What they say if their token limit stopped them."""
+_AROUND_ENDS = frozenset(
+    {
+        "choices", "candidates", "generations", "replies", "messages", "message", "delta", "output", "outputs",
+        "result", "response", "data", "kwargs", "lckwargs", "meta", "details", "raw", "llmoutput", "responsemetadata",
+        "generationinfo", "additionalkwargs",
+    }
+)  # fmt: skip
+_FIRST_COUNTS = frozenset({"choices", "candidates", "generations", "replies"})
+"""Lists whose first item is the answer; of others, such as messages, it is the last one."""
+
+
+def is_truncated(content: Any, depth: int = 0) -> bool:
+    """Whether a reply or a recorded output says that the model stopped at its token limit.
+
+    Known are `finish_reason: length` (OpenAI, LangChain, Haystack, Mistral), `stop_reason: max_tokens` (Anthropic,
+    Bedrock), `finishReason: MAX_TOKENS` (Google), `done_reason: length` (Ollama), and the `incomplete_details` of
+    OpenAI's responses.
+    """
+    content = values.open_text(content) if depth == 0 else content
+    if isinstance(content, (list, tuple)):
+        return bool(content) and depth < _DEEPEST_END and is_truncated(content[-1], depth + 1)
+    if not isinstance(content, Mapping) or depth >= _DEEPEST_END:
+        return False
+    for name, value in content.items():
+        key = re.sub(r"[_-]", "", str(name)).lower()
+        inner = value[:1] if key in _FIRST_COUNTS and isinstance(value, (list, tuple)) else value
+        if key == "incompletedetails" and isinstance(value, Mapping):
+            inner, key = value.get("reason"), "finishreason"
+        if key in _ENDS:
+            said = inner if isinstance(inner, (list, tuple)) else [inner]
+            if any(re.sub(r"[^a-z]", "", str(one).rpartition(".")[2].lower()) in _AT_LIMIT for one in said):
+                return True
+        elif key in _AROUND_ENDS and is_truncated(inner, depth + 1):
+            return True
+    return False
+
+
+_DEEPEST_END = 10
 
 
 def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class ReplyLayout:
                 output_tokens=_read_number(self.output_tokens, "output_tokens", content, answers_and_steps.read_count),
                 cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
                 steps=answers_and_steps.dump_steps(steps),
+                truncated=answers_and_steps.is_truncated(content) or None,
             )
         except PathError as error:
             raise answers_and_steps.UnusableReplyError(str(error)) from None
@@ -332,6 +333,8 @@ def assemble(content: bytes, answer: JsonPath | None = None, last: str | None = 
             break
     if not reader.has_ended and last != CLOSE:
         raise CutOffReplyError(_explain_end(events, last))
+    if any(answers_and_steps.is_truncated(event.value) for event in events if isinstance(event.value, dict)):
+        reader.content["finish_reason"] = "length"
     return Assembled(reader.content, "".join(reader.pieces) if reader.pieces else None)
 
 

@@ -142,6 +142,12 @@ NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
         Name("gen_ai.usage.details.reasoning_tokens", PYDANTIC_AI),
         Name("ai.usage.reasoningTokens", VERCEL),
     ),
+    "finish_reason": (
+        Name("gen_ai.response.finish_reasons", GEN_AI, "1.26"),
+        Name("llm.response.finish_reason", OPENLLMETRY),
+        Name("llm.response.stop_reason", OPENLLMETRY),
+        Name("ai.response.finishReason", VERCEL),
+    ),
     "first_chunk_seconds": (Name("gen_ai.response.time_to_first_chunk", GEN_AI, "1.41"),),
     "first_chunk_milliseconds": (Name("ai.response.msToFirstChunk", VERCEL),),
     "cost": (

@@ -51,6 +51,9 @@ _ATTRIBUTES = (
         "prompt_tokens",
         "completion_tokens",
         "cost",
+        "response_metadata",
+        "finish_reason",
+        "stop_reason",
     ),
 )
 _CONTEXTS = frozenset(questions_and_answers.CONTEXT_KEYS)

@@ -65,6 +65,20 @@ def test_a_query_without_an_answer_has_an_error_and_a_note_counts_them() -> None
     assert (note.code, note.count) == ("unanswered", 1)
 
 
+def test_answers_that_were_cut_off_are_counted() -> None:
+    rows: list[dict[str, Any]] = [
+        {"query_id": "q1", "answer": "The tower is", "truncated": True},
+        {"query_id": "q2", "answer": "yes"},
+    ]
+    answered = describe_answers(answers_table(rows), collection())
+    assert {sample.query_id: sample.truncated for sample in answered.samples} == {"q1": True, "q2": None}
+    (note,) = answered.notes
+    assert (note.code, note.count, note.level) == ("truncated_answers", 1, "warning")
+    assert note.message == (
+        "1 of 2 answers was cut off at the token limit; raise max_tokens where the system asks its model"
+    )
+
+
 def test_samples_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [f"q{number}" for number in range(5)]
     queries = pl.DataFrame({"query_id": ids, "text": [f"What is {name}?" for name in ids]})

@@ -74,6 +74,7 @@ async function drawSide(card, system, state) {
 function drawStatus(sample, system, number) {
   const cause = report.questions.causeOf.get(system)?.get(number);
   return [cause && el("span", { class: `chip ${cause}`, title: CAUSES[cause] ?? null }, cause),
+    sample?.truncated && el("span", { class: "muted small" }, "cut off at the token limit"),
     sample?.seconds !== null && sample?.seconds !== undefined && el("span", { class: "muted small" },
       `${formatNumber(sample.seconds, 2)} s`),
     sample?.input_tokens !== null && sample?.input_tokens !== undefined && el("span", { class: "muted small" },

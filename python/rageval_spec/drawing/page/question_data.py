@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.tables import STEPS, empty_samples, explode_contexts
+from rageval_spec.data.tables import STEPS, TRUNCATED, empty_samples, explode_contexts
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
 from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines
@@ -211,6 +211,7 @@ _OF_SAMPLE = (
     "cost",
     "cause",
     STEPS,
+    TRUNCATED,
 )
 
 
@@ -340,6 +341,7 @@ class QuestionData:
         import polars as pl
 
         samples = self.samples.select(_OF_SAMPLE)
+        samples = samples.drop([TRUNCATED] if samples[TRUNCATED].is_null().all() else [])
         rows = _Places(
             samples.select("question", is_known=pl.col("question").is_not_null() & pl.col("system").is_not_null())
         )

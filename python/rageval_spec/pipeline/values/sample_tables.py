@@ -112,6 +112,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         output_tokens=row.get("output_tokens"),
         cost=row.get("cost"),
         **{name: row.get(name) for name in tables.CACHE_TOKENS},
+        truncated=row.get(tables.TRUNCATED),
         columns=None if columns is None else columns.of(row["query_id"]),
     )
 
@@ -153,6 +154,11 @@ def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
         queries = count_noun(len(samples), "query", "queries")
         message = f"{len(failed)} of {queries} got no answer; the first, {first.query_id}: {first.error}"
         yield Note("unanswered", message, count=len(failed))
+    if truncated := sum(bool(sample.truncated) and sample.error is None for sample in samples):
+        answers = count_noun(sum(sample.error is None for sample in samples), "answer")
+        message = f"{truncated} of {answers} {'was' if truncated == 1 else 'were'} cut off at the token limit"
+        hint = "raise max_tokens where the system asks its model"
+        yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
 
 
 _OF_ANSWERS = (*tables.ANSWERS, *tables.LATER_ANSWERS, tables.UNFINISHED)

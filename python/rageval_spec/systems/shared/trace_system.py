@@ -15,7 +15,7 @@ from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_steps
+from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_steps, is_truncated
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         steps=dump_steps(trace.steps),
         cache_read_tokens=trace.cache_read_tokens,
         cache_write_tokens=trace.cache_write_tokens,
+        truncated=is_truncated({"finish_reason": trace.finish_reason}) or None,
     )
 
 

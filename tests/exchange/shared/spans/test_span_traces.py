@@ -16,6 +16,7 @@ from rageval_spec.exchange.shared.spans.protobuf import decode_spans, encode_spa
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader, make_id, write_spans
 from rageval_spec.exchange.shared.spans.spans import ERROR, SECOND, Span, SpanEvent
 from rageval_spec.recorded.span_attributes import NAMES
+from rageval_spec.systems.shared.trace_system import read_answer
 
 T = "0af7651916cd43dd8448eb211c80319c"
 NANOSECONDS = 1_000_000_000
@@ -587,3 +588,28 @@ def test_tokens_of_the_cache_and_of_reasoning(attributes: dict[str, Any], expect
     doubled = [None if count is None else count * 2 for count in expected[:3]]  # of two calls
     assert found == (*doubled, expected[3]) and trace.input_tokens == 200
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"gen_ai.response.finish_reasons": ["length"]}, "length"),
+        ({"gen_ai.response.finish_reasons": '["max_tokens"]'}, "max_tokens"),
+        ({"gen_ai.response.finish_reasons": ["stop"]}, "stop"),
+        ({"ai.response.finishReason": "length"}, "length"),
+        ({"gen_ai.completion.0.content": "So", "gen_ai.completion.0.finish_reason": "length"}, "length"),
+        ({"gen_ai.output.messages": '[{"role": "assistant", "parts": [], "finish_reason": "length"}]'}, "length"),
+        ({"output.value": '{"choices": [{"message": {"content": "So"}, "finish_reason": "length"}]}'}, "length"),
+        ({"output.value": "So"}, None),
+    ],
+)
+def test_the_end_of_the_last_model_is_the_answer_s(attributes: dict[str, Any], expected: str | None) -> None:
+    cut = {"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["length"]}
+    calls = [
+        _span(number, 1, number, number + 0.5)._replace(attributes=found)
+        for number, found in ((2, cut), (3, {"gen_ai.operation.name": "chat", **attributes}))
+    ]
+    (trace,) = _read(_span(1, None, 0, 9, input__value="Why?", output__value="So."), *calls)
+    assert trace.finish_reason == expected
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
+    assert read_answer(trace).truncated == (True if expected in ("length", "max_tokens") else None)

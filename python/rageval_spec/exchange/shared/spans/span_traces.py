@@ -34,8 +34,9 @@ from rageval_spec.exchange.shared.spans.spans import (
     text_of,
 )
 from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.answers_and_steps import is_truncated
 from rageval_spec.recorded.questions_and_answers import list_above, outermost
-from rageval_spec.recorded.span_attributes import find
+from rageval_spec.recorded.span_attributes import find, find_all
 from rageval_spec.wording import count_noun
 
 _STEPS: Mapping[str, StepKind] = {
@@ -111,6 +112,7 @@ class SpanReader:
             cache_write_tokens=_count_tokens(usage, "cache_write_tokens"),
             reasoning_tokens=_count_tokens(usage, "reasoning_tokens"),
             first_chunk_seconds=_find_first_chunk(usage),
+            finish_reason=_find_end(models[-1] if models else entry),
             session=_find_text(entry, timed, "session"),
             user=_find_text(entry, timed, "user"),
             model=_find_text(models[-1] if models else entry, (entry,), "model"),
@@ -256,6 +258,16 @@ def _choose_documents(
 
 def _is_plain_text(span: Span) -> bool:
     return span.attributes.get("output.mime_type") == "text/plain"
+
+
+def _find_end(span: Span) -> str | None:
+    """Why a model stopped, as its attributes say; `length` if its reply says that its token limit stopped it."""
+    named = values.load_json(find(span.attributes, "finish_reason"))
+    said = named[0] if isinstance(named, list | tuple) and named else named
+    if isinstance(said, str):
+        return said
+    outputs = (find(span.attributes, "output"), *find_all(span.attributes, "output_messages"))
+    return "length" if any(map(is_truncated, outputs)) else None
 
 
 def _has_usage(span: Span) -> bool:
