@@ -70,9 +70,18 @@ def test_a_question_counts_by_its_last_reply() -> None:
     ("counts", "text"),
     [
         (ReplyCounts(first=1), "readable replies to 100% of 1 question at first"),
-        (ReplyCounts(39, 1, 0, 1), "readable replies to 97.5% of 40 questions at first, 2.5% after asking again"),
-        (ReplyCounts(99_999, 0, 1, 2), "readable replies to 99.9% of 100,000 questions at first, 0.1% never"),
-        (ReplyCounts(0, 1, 1, 3), "readable replies to 0% of 2 questions at first, 50% after asking again, 50% never"),
+        (
+            ReplyCounts(39, 1, 0, 1),
+            "readable replies to 97.5% of 40 questions at first, 2.5% after asking again (1 more call)",
+        ),
+        (
+            ReplyCounts(99_999, 0, 1, 2),
+            "readable replies to 99.9% of 100,000 questions at first, 0.1% never (2 more calls)",
+        ),
+        (
+            ReplyCounts(0, 1, 1, 3),
+            "readable replies to 0% of 2 questions at first, 50% after asking again, 50% never (3 more calls)",
+        ),
     ],
 )
 def test_shares_are_never_rounded_to_all_or_nothing(counts: ReplyCounts, text: str) -> None:
@@ -81,8 +90,8 @@ def test_shares_are_never_rounded_to_all_or_nothing(counts: ReplyCounts, text: s
 
 def test_a_model_is_described_with_its_seconds_a_call() -> None:
     asked = AskedModel("fast", "http://a", 40, 33.6, ReplyCounts(39, 1, 0, 1))
-    assert (
-        str(asked) == "readable replies to 97.5% of 40 questions at first, 2.5% after asking again; 0.84 seconds a call"
+    assert str(asked) == (
+        "readable replies to 97.5% of 40 questions at first, 2.5% after asking again (1 more call); 0.84 seconds a call"
     )
     assert str(AskedModel("new", "", 0, 0.0, ReplyCounts())).endswith("0 seconds a call")
 

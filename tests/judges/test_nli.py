@@ -220,6 +220,48 @@ def test_a_threshold_counts_claims_and_moves_verdicts() -> None:
     assert [claim.verdict for claim in strict.claims] == ["not_enough_info", "supported"]
 
 
+def test_a_bound_on_contradiction_outweighs_entailment_elsewhere() -> None:
+    """By hand: of (contradiction, entailment, neutral), (2, 0, 0) contradicts with e^2 / (e^2 + 2) = 0.787."""
+    logits = {
+        ("feline", "cat"): (0.0, 9.0, 0.0),
+        ("canine", "cat"): (2.0, 0.0, 0.0),
+        ("canine", "dog"): (2.0, 0.0, 0.0),
+        ("feline", "owl"): (0.0, 9.0, 0.0),
+    }
+    model = Classifier(THREE, logits)
+    usual = finding_of(build(model).assess(FAITHFULNESS, [sample(ANSWER, *CONTEXTS)]))
+    assert [claim.verdict for claim in usual.claims] == ["supported", "contradicted", "supported"]
+    found = finding_of(build(model, contradiction=0.78).assess(FAITHFULNESS, [sample(ANSWER, *CONTEXTS)]))
+    cat, dog, owl = found.claims
+    assert (cat.verdict, cat.score, cat.evidence) == ("contradicted", 0, CONTEXTS[1])
+    assert (dog.verdict, dog.score) == ("contradicted", 0)
+    assert (owl.verdict, owl.score) == ("supported", usual.claims[2].score)
+    assert found.score == pytest.approx(owl.score / 3)
+    share = build(model, contradiction=0.78, threshold=0.5).assess(FAITHFULNESS, [sample(ANSWER, *CONTEXTS)])
+    assert finding_of(share).score == pytest.approx(1 / 3)
+    higher = finding_of(build(model, contradiction=0.79).assess(FAITHFULNESS, [sample(ANSWER, *CONTEXTS)]))
+    assert [claim.verdict for claim in higher.claims] == ["supported", "not_enough_info", "supported"]
+
+
+def test_a_bound_on_contradiction_needs_a_label_for_it() -> None:
+    judge = build(Classifier(("not_entailment", "entailment"), {}), contradiction=0.5)
+    (fault,) = judge.check_files()
+    assert (fault.key, fault.message) == (
+        ("contradiction",),
+        "'small' has no label for contradiction (not_entailment, entailment); remove 'contradiction', or name a model "
+        "that has one",
+    )
+    assert [*build(Classifier(THREE, {}), contradiction=0.5).check_files()] == []
+    with pytest.raises(ValidationError):
+        build(Classifier(THREE, {}), contradiction=0)
+
+
+def test_without_a_bound_on_contradiction_the_judge_keeps_its_key() -> None:
+    model = Classifier(THREE, {})
+    assert "contradiction" not in build(model).content()["node"]
+    assert build(model, contradiction=0.5).content()["node"]["contradiction"] == 0.5
+
+
 def test_blank_answers_have_no_score_and_blank_contexts_support_nothing() -> None:
     model = Classifier(THREE, {})
     asked = [sample(" ", "A."), sample("The cat sat."), sample("The cat sat.", "A.")]

@@ -311,6 +311,16 @@ def test_questions_count_by_whether_their_last_reply_could_be_read() -> None:
     assert usage.replies_of("other") == ReplyCounts()
 
 
+def test_calls_for_replies_that_could_not_be_read_are_told() -> None:
+    budget, reply = Budget(), ChatReply("yes")
+    for _ in range(4):
+        budget.try_call()
+        budget.end_call(0.0, 0.0)
+    budget.usage.count_question("llm", ask("a"), [reply] * 3, is_read=True)
+    budget.usage.count_question("llm", ask("b"), [reply], is_read=True)
+    assert budget.describe() == "made 4 calls, 2 calls of these because a reply could not be read"
+
+
 def test_only_new_replies_take_seconds() -> None:
     usage, new = Usage(), ChatReply("yes", seconds=0.5)
     stored = ChatReply("yes", reused=True)

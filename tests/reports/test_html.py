@@ -378,7 +378,7 @@ def test_optional_parts_are_shown_when_there_are_any(browser: Browser, folder: P
         for fact in ("0123456789abcdef", "rageval-spec", "llama", "strict.verdicts", "abab", "3,400", "20240601"):
             assert fact in text
         judging = re.sub(r"\s+", " ", opened.page.get_by_role("table", name="What judging cost").inner_text())
-        assert judging.endswith("never judge 12 3,400 560 $0.0123 70% 20% 10%")
+        assert judging.endswith("never more calls judge 12 3,400 560 $0.0123 70% 20% 10% 5")
         opened.page.locator("details summary").click()
         assert 'api_key: "${secret:JUDGE_KEY}"' in opened.page.locator("#provenance").inner_text()
 

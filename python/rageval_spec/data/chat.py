@@ -149,14 +149,15 @@ class ReplyCounts:
         return cls(later=1, repeats=repeats) if repeats else cls(first=1)
 
     def __str__(self) -> str:
-        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again`."""
+        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again (1 more call)`."""
         noun = "question" if self.questions == 1 else "questions"
         parts = [f"readable replies to {_show(self.first, self.questions)} of {self.questions:,} {noun} at first"]
         if self.later:
             parts.append(f"{_show(self.later, self.questions)} after asking again")
         if self.never:
             parts.append(f"{_show(self.never, self.questions)} never")
-        return ", ".join(parts)
+        more = f"{self.repeats:,} more {'call' if self.repeats == 1 else 'calls'}"
+        return ", ".join(parts) + (f" ({more})" if self.repeats else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class AskedModel:
     replies: ReplyCounts
 
     def __str__(self) -> str:
-        """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again; 0.84 seconds a call`."""
+        """`readable replies to 97.5% of 40 questions at first, 2.5% never; 0.84 seconds a call`."""
         return f"{self.replies}; {self.seconds / max(self.calls, 1):.2g} seconds a call"
 
 

@@ -47,6 +47,14 @@ class NliNode(JudgeNode):
         "of supported claims. By default the score is the mean of the claims' probabilities, and verdicts are those of "
         "the known model's threshold, or of 0.5.",
     )
+    contradiction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="The probability of contradiction from which a claim counts as contradicted and scores 0, even if "
+        "another passage entails it. By default a claim that is entailed anywhere is supported, and one that is not is "
+        "contradicted from 0.5 and keeps its probability of entailment as its score.",
+    )
     window: int | None = Field(
         default=None,
         ge=50,
@@ -71,13 +79,14 @@ class Nli(Judge[NliNode]):
 
     The probabilities are the softmax of the logits. A model with one logit, which must stand for entailment, gives the
     logistic function of that logit. A claim is contradicted if it is not supported and some window contradicts it with
-    a probability of at least 0.5. The evidence is the window that decided. A claim of fewer than five words is read
-    after the sample's question.
+    a probability of at least 0.5; with `contradiction`, if some window contradicts it with at least that, supported or
+    not. The evidence is the window that decided. A claim of fewer than five words is read after the sample's question.
     """
 
     node_type = NliNode
     known_as = ("entailment", "minicheck", "summac", "hhem", "cross_encoder")
     declared = frozenset[Ability]({"support", "claims"})
+    later_keys = frozenset({"contradiction"})
 
     @classmethod
     def list_known_models(cls) -> Sequence[KnownModel]:
@@ -189,11 +198,14 @@ class Nli(Judge[NliNode]):
         except RagevalError:  # the files are damaged, or of another model, which `check_files` says
             return False
 
-    def _complain(self, names: Sequence[str]) -> tuple[Literal["model", "labels"], str] | None:
+    def _complain(self, names: Sequence[str]) -> tuple[Literal["model", "labels", "contradiction"], str] | None:
         """Why labels of these names cannot be used, and the key to change; None if they can."""
         found, shown = self._choose_meanings(names), ", ".join(names)
         if not found:
             return "model", self._explain_labels(shown)
+        if self.node.contradiction is not None and "contradiction" not in found:
+            says = f"'{self.node.model}' has no label for contradiction ({', '.join(found)})"
+            return "contradiction", f"{says}; remove 'contradiction', or name a model that has one"
         if len(found) == len(names):
             return None
         if self.node.labels is not None:
@@ -269,9 +281,13 @@ class Nli(Judge[NliNode]):
 
     def _judge(self, claim: segments.Segment, windows: Sequence[segments.Segment], found: _Probabilities) -> Claim:
         best, worst = int(found.entailed.argmax()), int(found.contradicted.argmax())
-        score = float(found.entailed[best])
+        score, bound = float(found.entailed[best]), self.node.contradiction
+        if bound is not None and found.contradicted[worst] >= bound:
+            return claim.as_claim(0.0, "contradicted", windows[worst])
         if score >= self._threshold:
             return claim.as_claim(score, "supported", windows[best])
+        if bound is not None:
+            return claim.as_claim(score, "not_enough_info", windows[best])
         if found.contradicted[worst] >= LIKELIER_THAN_NOT:
             return claim.as_claim(score, "contradicted", windows[worst])
         return claim.as_claim(score, "not_enough_info", windows[best])

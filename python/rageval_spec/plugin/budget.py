@@ -25,9 +25,11 @@ from rageval_spec.wording import count_noun
 def describe_spent(budget: Budget) -> str:
     """Calls, questions, retries and cost, and what failed or was interrupted; empty if no call was made."""
     calls = budget.calls - budget.asked_of_systems
+    again = min(calls, sum(one.replies.repeats for one in budget.usage.asked_now().values()))
     spent = (
         f"made {count_noun(calls, 'call')}" if calls else "",
         f"asked systems {count_noun(budget.asked_of_systems, 'question')}" if budget.asked_of_systems else "",
+        f"{count_noun(again, 'call')} of these because a reply could not be read" if again else "",
         f"{count_noun(budget.retries, 'retry', 'retries')} after errors" if budget.retries else "",
         describe_cost(budget.cost, budget.unpriced),
     )

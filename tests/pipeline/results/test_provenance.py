@@ -410,7 +410,7 @@ def test_the_results_say_how_often_replies_could_be_read(tmp_path: Path) -> None
         assert evaluation.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
         assert json.loads(results(tmp_path))["replies"] == {"gpt": {"first": 2, "later": 1, "never": 1, "repeats": 3}}
     asked = "replies of gpt: readable replies to 50% of 4 questions at first, 25% after asking again, 25% never"
-    assert asked in describe_provenance(evaluation)
+    assert f"{asked} (3 more calls)" in describe_provenance(evaluation)
     server.close()
 
 

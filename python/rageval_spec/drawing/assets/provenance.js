@@ -24,7 +24,7 @@ function drawProvenance() {
 }
 
 function drawJudging(judging, replies) {
-  const shares = Object.keys(replies).length > 0 ? ["readable at first", "after asking again", "never"] : [];
+  const shares = Object.keys(replies).length > 0 ? ["readable at first", "after asking again", "never", "more calls"] : [];
   const rows = Object.entries(judging).map(([key, cost]) => el("tr", {}, el("th", { scope: "row" }, name(key)),
     [cost.calls, cost.input_tokens, cost.output_tokens].map((value) => el("td", { class: "number" },
       value === null ? NONE : value.toLocaleString("en"))),
@@ -36,9 +36,11 @@ function drawJudging(judging, replies) {
       { scope: "col", class: at ? "number" : "" }, text)), rows, { "aria-label": "What judging cost" }));
 }
 
-/** The share of a model's questions whose replies could be read at first (0), after asking again (1), or never (2). */
+/** The share of a model's questions whose replies could be read at first (0), after asking again (1), or never (2), and
+ * how many calls it took to ask again (3). */
 function shareReplies(counts, at) {
   if (counts === undefined) return NONE;
+  if (at === 3) return counts.repeats.toLocaleString("en");
   const each = [counts.first, counts.later, counts.never];
   return formatPercent(each[at] / (each[0] + each[1] + each[2]));
 }
