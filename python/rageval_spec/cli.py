@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from rageval_spec import signals
-from rageval_spec.commands.console import PROGRAM, Front, Later
+from rageval_spec.commands.console import PROGRAM, Front, Later, warn_of_little_room
 
 COMMANDS = (
     Later("audit", "rageval_spec.commands.audit.command:audit",
@@ -85,6 +85,7 @@ def main() -> NoReturn:
     """Run `rageval-spec` with the arguments of the process, and exit with its exit code."""
     gc.set_threshold(200_000, 20, 20)  # at the default of 700 objects, looking for cycles takes a tenth of a short run
     signals.watch(PROGRAM)
+    warn_of_little_room()
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:

@@ -44,6 +44,57 @@ class NothingScoredError(RagevalError):
     exit_code = NOTHING_SCORED
 
 
+class UnusablePathError(UsageError):
+    """A path that no file can have, or that may not be followed. `path` is what the user wrote."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """`reason` is what the operating system says about the path."""
+        super().__init__(f"{shorten(path)!r} cannot be used as a path: {reason}")
+        self.path = path
+
+
+def check_path(path: Path, written: str | None = None) -> None:
+    """Check that the operating system can follow a path, whether or not there is anything.
+
+    Raises:
+        UnusablePathError: a name is too long, links lead in a circle, or a folder may not be read.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UnusablePathError(str(path) if written is None else written, error.strerror or str(error)) from None
+    except ValueError as error:  # a null character, or half of a surrogate pair
+        raise UnusablePathError(str(path) if written is None else written, str(error)) from None
+
+
+def expand_home(path: str | Path) -> Path:
+    """The path with `~` expanded.
+
+    Raises:
+        UnusablePathError: it is the home of a user who does not exist.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UnusablePathError(str(path), "there is no such user") from None
+
+
+def describe_os_error(error: OSError) -> str:
+    """What the operating system refused, and for which file: `'data/x': Permission denied`."""
+    reason = error.strerror or str(error)
+    return reason if error.filename is None else f"{shorten(str(error.filename))!r}: {reason}"
+
+
+def shorten(path: str) -> str:
+    """A path as a message shows it: a long one without its middle."""
+    return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
+
+
+_LONGEST_PATH = 120
+
+
 @contextmanager
 def no_exit() -> Iterator[None]:
     """A context manager for calls to plugins: `sys.exit` inside it does not end the program.

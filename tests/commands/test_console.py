@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -237,3 +238,50 @@ def test_sys_exit_elsewhere_is_an_error_too(spec: Path, monkeypatch: pytest.Monk
     result = invoke("run", spec)
     assert result.exit_code == 3
     assert result.stderr.startswith("rageval-spec: 'leave' (test_console.py:")
+
+
+class PanicException(BaseException):
+    """As pyo3 raises it where Rust code panics."""
+
+
+NO_MEMORY = "there is not enough memory; free some, or raise the limit that `ulimit -v` shows"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), NO_MEMORY),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), NO_MEMORY),
+        (RuntimeError("can't start new thread"), NO_MEMORY),
+        (ImportError("lib.so: failed to map segment from shared object"), NO_MEMORY),
+        (PanicException("memory allocation failed: out of memory"), NO_MEMORY),
+        (PanicException("index out of bounds"), "internal error: PanicException: index out of bounds"),
+        (OSError(errno.ENOSPC, "No space left on device", "out/x"), "'out/x': No space left on device"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), "No such file or directory"),
+        (
+            OSError(errno.ENAMETOOLONG, "File name too long", "x" * 5_000),
+            f"'{'x' * 60}…{'x' * 60}': File name too long",
+        ),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line(
+    spec: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, message: str
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("rageval_spec.runner.run", fail)
+    result = invoke("run", spec)
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"rageval-spec: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs `ulimit -v`")
+def test_too_little_room_for_the_libraries_is_told_before_they_fail(spec: Path) -> None:
+    command = 'ulimit -v 300000; "$0" -m rageval_spec run "$1"'
+    ended = subprocess.run(["sh", "-c", command, sys.executable, spec], capture_output=True, text=True)
+    assert ended.stderr.startswith("rageval-spec: warning: `ulimit -v` allows this program 300,000 kB of addresses")
+    assert ended.stderr.endswith(f"rageval-spec: {NO_MEMORY}\n")
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 3

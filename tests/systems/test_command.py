@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,8 +16,10 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec.errors import RagevalError
+from rageval_spec.spec import load
 from rageval_spec.store.replies import MemoryAnswers
 from tests.systems.asking import answers_of, build, collection
+from tests.tiny import write_spec
 
 HEAD = """\
 import json, os, sys, time
@@ -135,6 +138,13 @@ def test_the_command_can_be_one_text_with_quotes(tmp_path: Path) -> None:
     program(tmp_path, ECHO)
     system = build("command", tmp_path, command=f'"{sys.executable}" "rag.py"')
     assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A"
+
+
+def test_a_word_too_long_for_a_path_is_no_file(tmp_path: Path) -> None:
+    code = f"import sys\nfor line in sys.stdin: print({'word ' * 1_000!r}, flush=True)"
+    for command, shell in (([sys.executable, "-c", code], False), (shlex.join([sys.executable, "-c", code]), True)):
+        path = write_spec(tmp_path, systems={"made": {"use": "command", "command": command, "shell": shell}})
+        load(path)
 
 
 def test_a_shell_runs_it_only_on_request(tmp_path: Path) -> None:
@@ -324,6 +334,7 @@ import sys
 from pathlib import Path
 import polars as pl
 from rageval_spec import registry
+from rageval_spec.spec import load
 from rageval_spec.store.replies import FileAnswers
 from rageval_spec.plugin import Context
 from rageval_spec.data.tables import Collection

@@ -5,6 +5,8 @@ Results go to standard output, and messages to standard error, one per line.
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import sys
 import traceback
@@ -19,7 +21,7 @@ import click
 
 from rageval_spec import signals
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, UsageError, explain_exit
+from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, UsageError, describe_os_error, explain_exit
 from rageval_spec.registry import SECTIONS
 
 PROGRAM = "rageval-spec"
@@ -242,9 +244,56 @@ def _answer(command: Callable[[], Any]) -> int:
     except SystemExit as ending:
         report(ending, explain_exit(ending))
         return BROKEN
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
+        if _is_lack_of_memory(error):
+            report(error, "there is not enough memory; free some, or raise the limit that `ulimit -v` shows")
+            return BROKEN
+        if isinstance(error, OSError):
+            report(error, describe_os_error(error))
+            return BROKEN
         report(error, f"internal error: {type(error).__name__}: {error}; set {DEBUG}=1 to see the traceback")
         return BROKEN
+
+
+def warn_of_little_room() -> None:
+    """Warn where `ulimit -v` leaves less than libraries reserve: they can end the process without a message."""
+    limit, needed = _find_room()
+    if limit < needed:
+        tell(
+            f"{PROGRAM}: warning: `ulimit -v` allows this program {limit // 1024:,.0f} kB of addresses; this machine "
+            f"needs about {needed // 1024:,} kB, or it can end without a message or hang"
+        )
+
+
+_ROOM, _ROOM_A_CORE = 1_300_000 * 1024, 150_000 * 1024
+"""The addresses that the libraries reserve, measured on Linux; each core adds threads with stacks and heaps."""
+
+
+def _find_room() -> tuple[float, int]:
+    """How many bytes of addresses the process may have, and how many the libraries reserve."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return math.inf, 0
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if limit == resource.RLIM_INFINITY else limit, _ROOM + _ROOM_A_CORE * (os.cpu_count() or 1)
+
+
+_PANIC = "PanicException"
+"""The name of the error with which a library in Rust gives up; its type cannot be imported."""
+
+
+def _is_lack_of_memory(error: BaseException) -> bool:
+    """Whether memory or addresses ran out, also where a library tells only of what failed for want of them."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    limit, needed = _find_room()
+    return limit < needed or any(sign in str(error) for sign in _SIGNS_OF_NO_MEMORY)
+
+
+_SIGNS_OF_NO_MEMORY = ("annot allocate memory", "can't start new thread", "failed to map segment", "out of memory")
 
 
 def _explain_usage(error: click.ClickException) -> int:

@@ -22,7 +22,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM, Front, OutputCommand
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import PASSED, RagevalError, UsageError
+from rageval_spec.errors import PASSED, RagevalError, UsageError, expand_home
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import flush_folder, sweep, write_atomically
 from rageval_spec.wording import count_noun
@@ -289,7 +289,7 @@ def _folder(results: str | None) -> Path | None:
     name = RESULTS_FOLDER if results is None else results
     if not is_results(name):
         return None
-    path = Path(name).expanduser()
+    path = expand_home(name)
     return path.parent if path.is_file() else path
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.history.backends import exists, open_history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_newest, find_record, list_labels
 from rageval_spec.history.results_folder import RESULTS, VALUES
@@ -35,18 +35,18 @@ class NamedResults(NamedTuple):
 def is_results(name: str) -> bool:
     """Whether this is the path of a results folder, or of the `results.json` in one."""
     try:
-        path = Path(name).expanduser()
+        path = expand_home(name)
         return (path / RESULTS).is_file() or (path.name == RESULTS and path.is_file())
-    except (OSError, ValueError, RuntimeError):  # too long for a path, a null character, or an unknown home folder
+    except (OSError, ValueError):  # too long for a path, a null character, or an unknown home folder
         return False
 
 
 def is_spec(name: str) -> bool:
     """Whether this is the path of a spec: a YAML file."""
     try:
-        path = Path(name).expanduser()
+        path = expand_home(name)
         return path.suffix in _SPECS and path.is_file()
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         return False
 
 
@@ -67,7 +67,7 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Na
         raise UsageError(f"there are no results in {RESULTS_FOLDER}; make them with: {PROGRAM} run spec.yaml")
     name = RESULTS_FOLDER if name is None else name
     if is_results(name):
-        path = Path(name).expanduser()
+        path = expand_home(name)
         return NamedResults(name, _load(path.parent if path.is_file() else path))
     places = find_places() if later is None else replace(find_places(), name=later.name, later=later)
     if name in list_labels(places) or _is_record(name, places):
@@ -141,9 +141,9 @@ def _load(folder: Path) -> Evaluation:
 def _explain(name: str, places: SearchPlaces) -> UsageError:
     """What is wrong with a name that is neither results, a label nor a record."""
     try:
-        path = Path(name).expanduser()
+        path = expand_home(name)
         is_folder, is_file = path.is_dir(), path.is_file()
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         is_folder = is_file = False
     if is_file and path.suffix in _SPECS:
         return UsageError(f"{name} looks like a spec, not results; make its results with: {PROGRAM} run {name}")

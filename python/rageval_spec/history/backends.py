@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import UsageError, expand_home
 from rageval_spec.history.database import FILE, History, HistoryError
 from rageval_spec.store.disk import enable_write_ahead
 
@@ -258,7 +258,7 @@ def locate(node: HistoryNode, folder: Path) -> str | Path | None:
         return None
     if node.url is not None:
         return node.url.reveal()
-    return folder / (FILE if node.path is None else Path(node.path).expanduser())
+    return folder / (FILE if node.path is None else expand_home(node.path))
 
 
 def open_history(place: str | Path, *, create: bool = True) -> History:

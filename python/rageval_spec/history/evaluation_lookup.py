@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.history import saved_evaluations
 from rageval_spec.history.backends import exists, locate, open_history
 from rageval_spec.history.database import FILE, SHORTEST_ID, History, HistoryError, RecordFilter, RecordSummary
@@ -131,8 +131,8 @@ def _find_label_folder(name: str, places: SearchPlaces) -> Path | None:
 
 def _find_results(name: str, places: SearchPlaces) -> Path | None:
     try:
-        path = places.folder / Path(name).expanduser()
-    except (RuntimeError, ValueError):  # an unknown home folder, or a null character
+        path = places.folder / expand_home(name)
+    except ValueError:  # an unknown home folder, or a null character
         return None
     return path if saved_evaluations.holds_results(path) else None
 

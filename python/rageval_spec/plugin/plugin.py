@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Na
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import UnusablePathError, UsageError, check_path, expand_home
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.checkout import CodeState
@@ -480,8 +480,22 @@ class Context:
     resume: ResumeRule = field(default_factory=ResumeRule)
 
     def resolve(self, path: str | Path) -> Path:
-        """The path with `~` expanded; a relative path starts at the spec's folder."""
-        return self.folder / Path(path).expanduser()
+        """The path with `~` expanded; a relative path starts at the spec's folder.
+
+        Raises:
+            UnusablePathError: no file can have this path, or it may not be followed.
+        """
+        found = self.folder / expand_home(path)
+        check_path(found, str(path))
+        return found
+
+    def find_file(self, word: str) -> Path | None:
+        """The file that a word names, which need not name any."""
+        try:
+            path = self.resolve(word)
+        except UnusablePathError:
+            return None
+        return path if path.is_file() else None
 
     def model(self, name: str, kind: type[M]) -> M:
         """The model of that name, which must be an instance of `kind`, such as `EmbeddingModel`.

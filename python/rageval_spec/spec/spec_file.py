@@ -175,7 +175,7 @@ def _load_tree(
     has_all_slices = "slices" not in checked.incomplete
     diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
     if checked.spec is not None:
-        diagnostics += check_history(checked.spec.history, places)
+        diagnostics += check_history(checked.spec.history, places, folder)
         diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)

@@ -149,14 +149,14 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         For a shell command: the existing files that its output is not redirected to.
         """
         if self.node.shell:
-            paths = (self.context.resolve(word) for word in _read_words(str(self.node.command)))
-            return [InputFile(path, ("command",)) for path in dict.fromkeys(paths) if path.is_file()]
+            found = (self.context.find_file(word) for word in _read_words(str(self.node.command)))
+            return [InputFile(path, ("command",)) for path in dict.fromkeys(found) if path is not None]
         files = []
         for index, word in enumerate(self._words):
-            path = self.context.resolve(word)
             is_script = Path(word).suffix.lower() in _SCRIPTS and not word.startswith("-")
             is_program = index == 0 and is_path(word) and not Path(word).is_absolute()
-            if is_script or is_program or (index > 0 and path.is_file()):
+            path = self.context.resolve(word) if is_script or is_program else self.context.find_file(word)
+            if is_script or is_program or (index > 0 and path is not None):
                 key = ("command",) if isinstance(self.node.command, str) else ("command", index)
                 files.append(InputFile(path, key))
         return files
@@ -166,7 +166,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         folder = self.context.resolve(".")
         words = [*(_read_words(str(self.node.command)) if self.node.shell else self._words)]
         modules = [find_beside(folder, name) for before, name in pairwise(words) if before == "-m"]
-        options = [self.context.resolve(value) for word in words if (value := word.partition("=")[2])]
+        options = [self.context.find_file(value) for word in words if (value := word.partition("=")[2])]
         named = [path for path in (*modules, *options) if path is not None and path.is_file()]
         scripts = [path for path in (*named, *(file.path for file in self.inputs())) if path.suffix == ".py"]
         return sorted({*named, *(path for script in scripts for path in list_imports(script, folder))})

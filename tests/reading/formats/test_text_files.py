@@ -301,3 +301,10 @@ def test_a_json_document_is_told_from_json_lines(tmp_path: Path) -> None:
     path.write_text('{\n  "version": "1"\n}\n')
     with pytest.raises(ForeignFileError, match=r"rows\.jsonl:1: this is one JSON document, not JSON Lines; give"):
         list(json_objects(path))
+
+
+def test_a_name_too_long_for_a_suffix_is_read(tmp_path: Path) -> None:
+    path = tmp_path / f"{'x' * 247}.jsonl"
+    assert find_file(path) == path
+    path.write_text("{}\n")
+    assert find_file(path) == path

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,65 @@ def test_a_broken_link_is_reported_as_one(tmp_path: Path) -> None:
     write_collection(tmp_path)
     (tmp_path / "link.run").symlink_to("nowhere")
     assert faults(tmp_path, **run("link.run")) == ["'link.run' is a broken link"]
+
+
+LONG = f"{'x' * 5_000}.jsonl"
+DEEP = "folder/" * 1_000
+CHAT = {"m": {"use": "chat", "model": "m", "base_url": "http://localhost:1"}}
+KEYS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "datasets.d.path": lambda path: {"datasets": {"d": {"use": "beir", "path": path}}},
+    "datasets.g.path": lambda path: {"datasets": {"g": {"use": "golden", "path": path}}},
+    "datasets.p.path": lambda path: {"datasets": {"p": {"use": "parquet", "path": path}}},
+    "datasets.t.qrels": lambda path: {"datasets": {"t": {"use": "trec", "qrels": path}}},
+    "systems.made.path": run,
+    "models.m.model": lambda path: {"models": {"m": {"use": "onnx", "model": f"./{path}"}}},
+    "judges.j.prompts.split": lambda path: {
+        "models": CHAT, "judges": {"j": {"use": "claims", "model": "m", "prompts": {"split": path}}},
+    },
+    "labels.l.path": lambda path: {"labels": {"l": {"use": "csv", "path": path}}},
+    "history.path": lambda path: {"history": {"use": "sqlite", "path": path}},
+    "weights": lambda path: {"weights": path},
+}  # fmt: skip
+"""Specs with a path at a key."""
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (LONG, "File name too long"),
+        (DEEP, "File name too long"),
+        (f"{'é' * 200}.jsonl", "File name too long"),
+        ("loop/x", "Too many levels of symbolic links"),
+    ],
+    ids=["name", "whole", "bytes", "loop"],
+)
+def test_a_path_that_cannot_be_followed_is_an_error_at_its_key(
+    tmp_path: Path, key: str, path: str, reason: str
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    write_spec(tmp_path, **KEYS[key](path))
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path / "spec.yaml")
+    told = [one for one in caught.value.diagnostics if reason in one.message]
+    assert len(told) == 1
+    assert key.rpartition(".")[2] + ":" in told[0].source_line
+    assert len(told[0].message) < 300
+
+
+def test_a_path_that_leads_through_a_file_names_the_file(tmp_path: Path) -> None:
+    (found,) = faults(tmp_path, **run("data/good.run/x"))
+    assert found == "there is no 'data/good.run/x', because 'data/good.run' is a file, not a folder"
+
+
+def test_the_home_of_an_unknown_user_is_an_error(tmp_path: Path) -> None:
+    (found,) = faults(tmp_path, **run("~nobody-has-this-name/x"))
+    assert found == "'~nobody-has-this-name/x' cannot be used as a path: there is no such user"
+
+
+def test_the_name_of_a_report_can_be_too_long(tmp_path: Path) -> None:
+    (found,) = faults(tmp_path, reports=[{"use": "csv", "path": LONG}])
+    assert found.endswith("cannot be used as a path: File name too long")
 
 
 def test_a_part_that_a_system_needs_and_the_dataset_lacks_is_reported(tmp_path: Path) -> None:

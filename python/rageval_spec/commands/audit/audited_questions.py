@@ -19,7 +19,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
 from rageval_spec.commands.results_argument import NamedResults, is_results, open_results
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.history.evaluation_lookup import PREVIOUS, NoRecordYetError, SearchPlaces, find_record
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
@@ -200,7 +200,7 @@ def _list_distinct(names: Sequence[str]) -> list[str]:
     """The names without those of results that an earlier one names: their systems would count twice."""
     distinct: dict[str | Path, str] = {}
     for name in names:
-        path = Path(name).expanduser().resolve() if is_results(name) else None
+        path = expand_home(name).resolve() if is_results(name) else None
         distinct.setdefault(name if path is None else path.parent if path.is_file() else path, name)
     return [*distinct.values()]
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn, get_args, get_origin
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.errors import expand_home
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.spec import Spec, load_tree
@@ -55,7 +56,7 @@ class ModelBlocks:
         forms = f"a model is {_EMBEDDED}, a hub id such as intfloat/e5-small-v2, a folder, or an .onnx file"
         if not text:
             refuse(piece, "the name of a model is missing", forms)
-        is_path = Path(text).expanduser().exists()
+        is_path = expand_home(text).exists()
         if text.lower().endswith(".onnx") and not is_path:
             refuse(piece, f"there is no file {quote(text)}", None)
         if "/" not in text and not is_path:
@@ -423,7 +424,7 @@ def _name_dataset(piece: ArgumentPiece) -> tuple[str, ArgumentPiece]:
 
 
 def _path(piece: ArgumentPiece) -> Path:
-    return Path(piece.text).expanduser()
+    return expand_home(piece.text)
 
 
 def _check_folder(piece: ArgumentPiece) -> None:

@@ -24,7 +24,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import BROKEN, PASSED, UsageError
+from rageval_spec.errors import BROKEN, PASSED, UsageError, expand_home
 from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows, read_shares
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, list_names
@@ -228,7 +228,7 @@ def generate_test_set(
     from rageval_spec.commands.generate.output import OutputFiles, check_output, summarize
     from rageval_spec.runner import STORE
 
-    if not request.corpus.expanduser().exists():
+    if not expand_home(request.corpus).exists():
         raise UsageError(f"{request.corpus}: there is no such file or folder")
     check_output(output, force=force, dry_run=dry_run)
     if split is not None:
@@ -429,7 +429,7 @@ def _read_keys(request: GenerationRequest) -> dict[str, Any]:
         keys["columns"] = read_columns(keys["columns"]).model_dump(exclude_none=True)
     named = {"model": request.model, "checker": request.checker, "judge": request.judge, "embedding": request.embedding}
     keys |= {name: value for name, value in named.items() if value is not None}
-    return {"use": "generated", "path": str(Path.cwd() / request.corpus.expanduser()), **keys}
+    return {"use": "generated", "path": str(Path.cwd() / expand_home(request.corpus)), **keys}
 
 
 def read_columns(text: str) -> CorpusColumns:

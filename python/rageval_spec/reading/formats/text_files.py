@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -36,7 +37,7 @@ def format_of(path: Path) -> str:
 def find_file(path: Path) -> Path:
     """`path`, or `path` with `.gz` or `.zst` if only that exists; `path` itself if none exists."""
     candidates = (path, *(path.with_name(path.name + suffix) for suffix in COMPRESSED))
-    return next((candidate for candidate in candidates if candidate.exists()), path)
+    return next((candidate for candidate in candidates if os.path.exists(candidate)), path)
 
 
 def check_file(path: Path) -> bytes:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.errors import UnusablePathError, check_path, expand_home
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place
 
@@ -39,7 +41,7 @@ class HistoryNode(SpecBlock):
         "postgresql://user:password@host/database.",
     )
 
-    def find_mistake(self) -> tuple[str, str, str] | None:
+    def find_mistake(self) -> tuple[str, str, str | None] | None:
         """The key that contradicts `use`, what is wrong with it, and what to do; None if nothing is wrong."""
         if self.use == "postgres" and self.url is None:
             return "use", "'use: postgres' needs the address of a database", "add 'url: ${secret:HISTORY_URL}'"
@@ -56,10 +58,15 @@ def expand_history(written: HistoryWord | HistoryNode) -> HistoryNode:
 
 
 def check_history(
-    written: HistoryWord | HistoryNode | None, places: Mapping[KeyPath, TextPlace]
+    written: HistoryWord | HistoryNode | None, places: Mapping[KeyPath, TextPlace], folder: Path
 ) -> Iterator[Diagnostic]:
-    """The keys of `history:` must suit its `use`."""
+    """The keys of `history:` must suit its `use`, and its file must have a path that can be followed."""
     mistake = written.find_mistake() if isinstance(written, HistoryNode) else None
+    if isinstance(written, HistoryNode) and written.path is not None and mistake is None:
+        try:
+            check_path(folder / expand_home(written.path), written.path)
+        except UnusablePathError as error:
+            mistake = "path", str(error), None
     if mistake is not None:
         key, message, hint = mistake
         place = nearest_place(places, ("history", key))

@@ -11,7 +11,7 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.errors import RagevalError
+from rageval_spec.errors import RagevalError, UnusablePathError, check_path, describe_os_error
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Dataset, Plugin, Report, System
 from rageval_spec.plugin.report import RESULTS_FILES
@@ -41,14 +41,26 @@ def find_missing(
                     if found := check_file(file, folder):
                         diagnostics[place.diagnose(*found)] = None
             except (RagevalError, OSError, ValueError) as error:
-                diagnostics[_place_of_files(block, places).diagnose(str(error), "input")] = None
+                place = nearest_place(places, (*block.path, *_find_key(block, error))) or block.place
+                message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+                diagnostics[place.diagnose(message, "input")] = None
     return list(diagnostics)
 
 
-def _place_of_files(block: PluginBlock, places: Mapping[KeyPath, TextPlace]) -> TextPlace:
-    """The place of the key that names a block's files, if known: for a model, its key `model`."""
-    key = ("model",) if block.section == "models" else ()
-    return nearest_place(places, (*block.path, *key)) or block.place
+def _find_key(block: PluginBlock, error: Exception) -> KeyPath:
+    """The key that names the file of an error, if known: for a model, its key `model`."""
+    path = getattr(error, "path", None) or getattr(error, "filename", None)
+    waiting: list[tuple[KeyPath, Any]] = [] if path is None else [((), block.node.model_dump(by_alias=True))]
+    named: dict[int, KeyPath] = {}
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [((*key, name), inner) for name, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [((*key, index), inner) for index, inner in enumerate(value)]
+        elif isinstance(value, str) and str(path).endswith(value):
+            named[len(value)] = key
+    return named[max(named)] if named else ("model",) if block.section == "models" else ()
 
 
 def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
@@ -57,7 +69,11 @@ def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
     datasets = [(block, block.plugin) for block in known if isinstance(block.plugin, Dataset)]
     systems = [(block, block.plugin) for block in known if isinstance(block.plugin, System)]
     for (block, system), (dataset, plugin) in product(systems, datasets):
-        for part in sorted(system.needs - plugin.parts):
+        try:
+            lacking = sorted(system.needs - plugin.parts)
+        except (RagevalError, OSError):
+            continue  # `find_missing` says what is wrong with the dataset's files
+        for part in lacking:
             message = f"{block.node.use} needs a dataset's {part}, but the dataset {quote(dataset.name)} has none"
             has_key = part in type(dataset.node).model_fields
             hint = f"add '{part}:' to the dataset" if has_key else f"add {part}.jsonl to the dataset's folder"
@@ -72,6 +88,11 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             continue
         name = block.node.path or block.plugin.filename
         if name is None:
+            continue
+        try:
+            check_path(Path("/", name), name)
+        except UnusablePathError as error:
+            yield block.place.diagnose(str(error), "value")
             continue
         path = os.path.normpath(name)
         if path in RESULTS_FILES and not (block.plugin.is_part_of_results and path == block.plugin.filename):
@@ -116,6 +137,10 @@ def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[
 def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
     """The message, the code and the hint for a missing file; None if the file exists."""
     shown = quote(_show(file.path, folder))
+    try:
+        check_path(file.path)
+    except UnusablePathError as error:
+        return str(error), "missing-file", file.hint
     if file.path.is_dir() if file.kind == "folder" else file.path.is_file():
         return None
     if file.path.is_dir():
@@ -129,6 +154,9 @@ def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | N
     if file.path.is_symlink():
         return f"{shown} is a broken link", "missing-file", file.hint
     missing = _first_missing(file.path)
+    if missing.parent.is_file():
+        message = f"there is no {shown}, because {quote(_show(missing.parent, folder))} is a file, not a folder"
+        return message, "missing-file", file.hint
     if missing != file.path:
         message = f"there is no {shown}, because there is no folder {quote(_show(missing, folder))}"
         return message, "missing-file", _suggest_sibling(missing) or file.hint
