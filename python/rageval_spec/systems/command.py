@@ -156,7 +156,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             is_script = Path(word).suffix.lower() in _SCRIPTS and not word.startswith("-")
             is_program = index == 0 and is_path(word) and not Path(word).is_absolute()
             path = self.context.resolve(word) if is_script or is_program else self.context.find_file(word)
-            if is_script or is_program or (index > 0 and path is not None):
+            if path is not None and (is_script or is_program or index > 0):
                 key = ("command",) if isinstance(self.node.command, str) else ("command", index)
                 files.append(InputFile(path, key))
         return files

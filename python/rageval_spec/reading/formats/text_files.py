@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -37,7 +36,10 @@ def format_of(path: Path) -> str:
 def find_file(path: Path) -> Path:
     """`path`, or `path` with `.gz` or `.zst` if only that exists; `path` itself if none exists."""
     candidates = (path, *(path.with_name(path.name + suffix) for suffix in COMPRESSED))
-    return next((candidate for candidate in candidates if os.path.exists(candidate)), path)
+    try:
+        return next((candidate for candidate in candidates if candidate.exists()), path)
+    except OSError:  # with the suffix, the name is too long
+        return path
 
 
 def check_file(path: Path) -> bytes:
