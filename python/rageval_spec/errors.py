@@ -84,7 +84,17 @@ def expand_home(path: str | Path) -> Path:
 def describe_os_error(error: OSError) -> str:
     """What the operating system refused, and for which file: `'data/x': Permission denied`."""
     reason = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_current_folder():
+        return "the current folder no longer exists; change to another one"
     return reason if error.filename is None else f"{shorten(str(error.filename))!r}: {reason}"
+
+
+def _has_current_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def shorten(path: str) -> str:

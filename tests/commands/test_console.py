@@ -277,6 +277,16 @@ def test_what_the_machine_refuses_is_one_line(
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a folder that is in use cannot be removed")
+def test_a_deleted_current_folder_is_told(spec: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = 'rmdir "$PWD"; "$0" -m rageval_spec audit "$1"'
+    ended = subprocess.run(["sh", "-c", command, sys.executable, spec], cwd=gone, capture_output=True, text=True)
+    assert ended.stderr == "rageval-spec: the current folder no longer exists; change to another one\n"
+    assert ended.returncode == 3
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs `ulimit -v`")
 def test_too_little_room_for_the_libraries_is_told_before_they_fail(spec: Path) -> None:
     command = 'ulimit -v 300000; "$0" -m rageval_spec run "$1"'

@@ -96,6 +96,23 @@ def test_a_folder_keeps_its_files_if_one_cannot_be_written(tmp_path: Path) -> No
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("table", ["values.parquet", "documents.parquet", "samples.parquet"])
+def test_a_full_disk_is_told_and_the_earlier_files_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    write_results(bridges(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write = pl.DataFrame.write_parquet
+
+    def write_to_full_disk(frame: pl.DataFrame, path: Path, **options: Any) -> None:
+        write(frame, Path("/dev/full") if f".{table}." in path.name else path, **options)
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", write_to_full_disk)
+    with pytest.raises(RagevalError, match=f"{table}: the table could not be written; is the disk full"):
+        write_results(bridges(shift=0.25), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").touch()
     with pytest.raises(RagevalError, match="out: the results could not be written: File exists"):

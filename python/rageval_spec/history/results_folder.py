@@ -91,8 +91,9 @@ def is_small(evaluation: Evaluation) -> bool:
 def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> None:
     """Write the files of a results folder into an existing folder that nobody reads yet."""
     for name, write in _list_writers(evaluation, with_samples=with_samples).items():
-        write(folder / name)
-        sync(folder / name)
+        with _explained_writing(folder / name):
+            write(folder / name)
+            sync(folder / name)
 
 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
@@ -121,8 +122,9 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
     parts = {name: folder / f".{name}.{token}.part" for name in writers}
     try:
         for name, write in writers.items():
-            write(parts[name])
-            sync(parts[name])
+            with _explained_writing(folder / name):
+                write(parts[name])
+                sync(parts[name])
         for name, part in parts.items():
             part.replace(folder / name)
     except BaseException:
@@ -130,6 +132,16 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
             part.unlink(missing_ok=True)
         raise
     flush_folder(folder)
+
+
+@contextmanager
+def _explained_writing(path: Path) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:  # a full disk has no type of its own, and not always a message
+        raise RagevalError(f"{path}: the table could not be written; is the disk full? {error}") from error
 
 
 def _stream(
@@ -148,13 +160,10 @@ def _stream(
         rows += block.height
         if rows > _ROWS_IN_GROUP:
             break
-    try:
-        if rows > _ROWS_IN_GROUP:
-            _sink(chain(first, waiting), empty, path, metadata)
-        else:
-            pl.concat(first).write_parquet(path, metadata=metadata)
-    except pl.exceptions.PolarsError as error:
-        raise RagevalError(f"{path.name}: the table could not be written: {error}") from error
+    if rows > _ROWS_IN_GROUP:
+        _sink(chain(first, waiting), empty, path, metadata)
+    else:
+        pl.concat(first).write_parquet(path, metadata=metadata)
 
 
 def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path, metadata: dict[str, str]) -> None:
