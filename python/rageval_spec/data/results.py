@@ -168,7 +168,7 @@ class StoredResults:
         """
         try:
             data = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not a JSON report: {error}") from error
         version = data.get("format_version") if isinstance(data, dict) else None
         if version != FORMAT_VERSION:

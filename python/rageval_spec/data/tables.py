@@ -348,10 +348,17 @@ def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """Samples of a file with the column `contexts` instead of the numbers of documents."""
+    """Samples of a file with the column `contexts` instead of the numbers of documents.
+
+    Raises:
+        LookupError: a context is none of the documents.
+    """
     import polars as pl
 
     texts: Mapping[int, Any] = dict(documents.select("document", "text").iter_rows())
+    lacking = set(samples[NUMBERS].explode().drop_nulls()) - texts.keys()
+    if lacking:
+        raise LookupError(f"a context is document {min(lacking)}, which the table of documents lacks")
     contexts = [None if found is None else [texts[number] for number in found] for found in samples[NUMBERS]]
     return samples.with_columns(pl.Series("contexts", contexts, dtype=pl.List(pl.String))).drop(NUMBERS)
 

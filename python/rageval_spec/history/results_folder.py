@@ -37,6 +37,7 @@ from rageval_spec.data.findings import empty_findings
 from rageval_spec.data.results import StoredResults
 from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, empty_samples, restore_contexts
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
@@ -201,6 +202,18 @@ def make_mark(results: bytes) -> dict[str, str]:
     return {_KEY: hashlib.sha256(content.encode()).hexdigest()}
 
 
+def check_kinds(folder: Path) -> None:
+    """Check that each file of a results folder is a file: a reader waits for ever for a pipe, and a device has no end.
+
+    Raises:
+        DataError: one of them is something else.
+    """
+    for name in ALL_FILES:
+        path = folder / name
+        if (kind := name_special(path)) is not None or path.is_dir():
+            raise DataError(f"{path}: this is {kind or 'a folder'}, not a file of results")
+
+
 def check_marks(results: bytes, tables: Iterable[Path]) -> None:
     """Check that tables belong to the results. Absent tables and those of earlier versions, without a mark, pass.
 
@@ -325,7 +338,7 @@ class StoredSamples:
 
         try:
             yield
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, OSError, LookupError, TypeError, ValueError) as error:
             raise DataError(f"{self._path}: not a table of samples: {error}") from error
 
 

@@ -149,6 +149,7 @@ def load_record(folder: Path) -> Record:
         DataError: a file is absent, cannot be read, or is of another evaluation; the message names it.
     """
     path = folder / results_folder.RESULTS
+    results_folder.check_kinds(folder)
     content = _read(path)
     results = StoredResults.parse(content, str(path))
     results_folder.check_marks(content, (folder / name for name in results_folder.TABLES))
@@ -189,7 +190,7 @@ def read_kept(path: Path) -> Mapping[str, str | None]:
         texts = {key: kept[key] for key in ("id", "time", "commit", "label")}
         if texts["time"] is not None:
             datetime.fromisoformat(texts["time"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(f"{path}: not a record of rageval-spec: {error}") from error
     return texts
 
