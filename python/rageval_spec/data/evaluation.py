@@ -268,6 +268,8 @@ class Evaluation:
         models: for each model of the spec, by name, what identifies it: ids, revisions and digests.
         lower_is_better: the metrics for which low values are good.
         units: the unit of each metric that has one, by name: "seconds".
+        ranges: the lowest and the highest possible value of each metric that has a lowest one, by name; None for no
+            highest one.
         baselines: the comparisons with the baselines that gates name, which can be systems or earlier evaluations.
         slices: the slices that the spec declares, each with its aggregates and comparisons, in the order of datasets.
         weakest: the slices whose values are significantly worse than those of the other queries, worst first.
@@ -313,6 +315,7 @@ class Evaluation:
     models: dict[str, dict[str, str]] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     baselines: tuple[Comparison, ...] = ()
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()

@@ -72,6 +72,8 @@ class StoredResults:
         models: the spec's models by name: their ids, revisions and digests.
         lower_is_better: the metrics whose low values are good.
         units: of the metrics whose values have one, by name.
+        ranges: the lowest and the highest possible value of metrics, by name; null for no highest one. Metrics without
+            a lowest one are left out.
         baselines: every system against each baseline that a gate names.
         slices: each slice of the queries, with its aggregates and comparisons.
         weakest: the slices on which a system is significantly worse than on the other queries.
@@ -115,6 +117,7 @@ class StoredResults:
     models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = dataclasses.field(default_factory=dict)
+    ranges: dict[str, tuple[float, float | None]] = dataclasses.field(default_factory=dict)
     baselines: tuple[Comparison, ...] = ()
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()

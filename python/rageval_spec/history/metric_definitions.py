@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.datasets import Fingerprint
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.plugin.metric import DataPart
+    from rageval_spec.statistics.mean_intervals import ValueRange
 
 
 _Settings: TypeAlias = Mapping[str, Any]
@@ -304,6 +305,16 @@ def read_recorded_spec(evaluation: Evaluation) -> RecordedSpec | None:
         _build_all("models", recorded.get("models", {})),
         ranking,
     )
+
+
+def read_ranges(evaluation: Evaluation) -> dict[str, ValueRange]:
+    """The lowest and the highest possible value of each metric, by name, as far as the evaluation tells.
+
+    Results of earlier versions have them only through the spec that they recorded.
+    """
+    recorded = None if evaluation.ranges else read_recorded_spec(evaluation)
+    told = {} if recorded is None else {name: metric.bounds for name, metric in recorded.metrics.items()}
+    return {**told, **evaluation.ranges}
 
 
 def _build_all(section: registry.Section, blocks: Mapping[str, Any]) -> dict[str, Any]:

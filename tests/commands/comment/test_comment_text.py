@@ -36,6 +36,7 @@ def evaluate(values: dict[str, float], name: str = "support-bot") -> Evaluation:
         aggregates=(Aggregate("golden", "v1", "faithfulness", mean, None, count, count),),
         gates=(GateOutcome(0, "golden", "v1", "faithfulness", "fail", "≥ 0.95", mean, gate_reason),),
         judging={"judge": JudgingCost(12, 34_567, 890, 0.0123)},
+        ranges={"faithfulness": (0.0, 1.0)},
     )
 
 

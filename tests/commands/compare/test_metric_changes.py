@@ -41,6 +41,18 @@ def test_the_difference_is_of_the_questions_in_both_with_a_test() -> None:
     assert (latency.comparison, latency.difference, latency.is_worse) == (None, 0.0, None)
 
 
+def test_results_say_the_range_of_their_values_also_without_their_spec() -> None:
+    """Without the range, the interval of the difference of two shares leaves [-1, 1]."""
+    known = compare_metrics(evaluation(AFTER, spec={}, ranges={"token_f1": (0.0, 1.0)}), evaluation(BEFORE))
+    assert known[0].comparison == compare_metrics(evaluation(AFTER), evaluation(BEFORE))[0].comparison
+    assert known[0].comparison is not None and known[0].comparison.interval is not None
+    assert -1 <= known[0].comparison.interval.low < known[0].comparison.interval.high <= 1
+    assert known[0].comparison.interval.method == "gaffke"
+    unknown = compare_metrics(evaluation(AFTER, spec={}), evaluation(BEFORE))[0].comparison
+    assert unknown is not None and unknown.interval is not None
+    assert unknown.interval.method == "bootstrap-bca-t"
+
+
 def test_questions_of_one_side_do_not_count() -> None:
     (found, _) = compare_metrics(evaluation(AFTER), evaluation({"q1": 0.9, "q3": 0.9}), "before")
     assert found.difference == pytest.approx(-0.45)

@@ -19,7 +19,7 @@ from rageval_spec.data.labels import find_ends
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text
 from rageval_spec.errors import UsageError
-from rageval_spec.history.metric_definitions import read_recorded_spec
+from rageval_spec.history.metric_definitions import read_ranges, read_recorded_spec
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.spec import load
 
@@ -163,9 +163,7 @@ def _calibrate(
 
 def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     """The values of each metric that the worst and the best label stand for."""
-    recorded = read_recorded_spec(evaluation)
-    metrics = {} if recorded is None else recorded.metrics
-    return {name: find_ends(*metric.bounds) for name, metric in metrics.items()}
+    return {name: find_ends(*ends) for name, ends in read_ranges(evaluation).items()}
 
 
 def _measure(

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.datasets import Fingerprint
+from rageval_spec.data.labels import find_ends
 from rageval_spec.data.outcomes import LABEL, has_unnamed
 from rageval_spec.drawing.question_order import match_systems
 from rageval_spec.history.comparability import Comparability, describe_changes, describe_overlap, describe_unknown
-from rageval_spec.history.metric_definitions import read_recorded_spec
+from rageval_spec.history.metric_definitions import read_ranges
 from rageval_spec.history.saved_evaluations import list_setting_changes
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
-from rageval_spec.statistics.mean_intervals import ValueRange, list_bounds
+from rageval_spec.statistics.mean_intervals import ValueRange
 from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
@@ -72,13 +73,12 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     """
     systems = match_systems(evaluation.systems, earlier.systems)
     statistics = {one.metric: one.statistic for one in evaluation.aggregates}
-    recorded = read_recorded_spec(evaluation)
-    known_metrics = {} if recorded is None else recorded.metrics
+    ranges = read_ranges(evaluation)
     metrics = {
         metric: _Metric(
             statistics.get(metric, "mean"),
             metric not in evaluation.lower_is_better,
-            list_bounds(known_metrics.get(metric)),
+            ranges.get(metric),
         )
         for metric in evaluation.metrics
     }
@@ -176,13 +176,11 @@ def correct(compared: PairedTests, evaluation: Evaluation, earlier: pl.DataFrame
     """The comparisons, those of metrics with labels corrected by them; `earlier` has the earlier values."""
     from rageval_spec.statistics.raters.label_correction import Rule, correct_comparisons
 
-    recorded = read_recorded_spec(evaluation)
+    ranges = read_ranges(evaluation)
     rules = {}
     for one in evaluation.aggregates:
-        metric = None if recorded is None else recorded.metrics.get(one.metric)
-        if one.correction is not None and metric is not None:
-            low, high = metric.bounds
-            bounds = (low, low + 1 if high is None else high)
+        if one.correction is not None and one.metric in ranges:
+            bounds = find_ends(*ranges[one.metric])
             rules[one.metric] = Rule(one.correction.source, bounds, one.correction.method)
     if not rules or LABEL not in earlier.columns:
         return compared

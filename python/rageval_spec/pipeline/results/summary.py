@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -172,6 +173,7 @@ def _draft(
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+        ranges={name: metric.bounds for name, metric in metrics.items() if math.isfinite(metric.bounds[0])},
         bands=dict(spec.bands),
         summaries=provenance.summarize_metrics(metrics),
         digests=provenance.digest_data(load_fingerprints(), plan),
