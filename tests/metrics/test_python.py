@@ -92,6 +92,18 @@ def test_what_fails_is_an_error_of_that_query(tmp_path: Path, body: str, reason:
     assert second.value == 1.0
 
 
+def test_a_value_outside_the_range_is_an_error(tmp_path: Path) -> None:
+    source = "def cites(query_id):\n    return {'value': 5 if query_id == 'q1' else 5.5, 'reason': 'graded'}\n"
+    inside, outside = measure(tmp_path, source, range=[1, 5])
+    assert inside == Measurement.scored(5.0, "graded")
+    assert outside == Measurement.error("5.5 is outside the range 1 to 5 that the metric gives")
+    assert build(tmp_path, source, range=[1, 5]).bounds == (1.0, 5.0)
+
+
+def test_a_range_that_is_not_given_changes_no_key(tmp_path: Path) -> None:
+    assert "range" not in build(tmp_path, "def cites(answer): return 1").content()["node"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -22,8 +22,18 @@ from tests.plugins import write
 Rows = list[dict[str, Any]]
 
 
+def test_other_columns_are_kept_as_far_as_a_metric_can_read_them(tmp_path: Path) -> None:
+    row = {"id": "q1", "answer": "good", "rating": 4, "thumbs": True, "said": "x" * 61, "scores": {"style": 0.5}}
+    named = [{"name": "thumbs", "value": 1}, {"name": "kind", "label": "praise"}]
+    path = write(tmp_path / "a.jsonl", json.dumps(row | {"feedback": named, "kept": ["a"], "none": None}) + "\n")
+    (found,) = read_answers(RowFile(path, "json"), AnswerColumns())
+    assert json.loads(found.row.answer_columns or "") == {
+        "rating": 4, "thumbs": True, "scores.style": 0.5, "feedback.thumbs": 1, "feedback.kind": "praise",
+    }  # fmt: skip
+
+
 def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, Any]]:
-    """The rows read from a JSON Lines file, without nulls."""
+    """The rows read from a JSON Lines file, without nulls and the columns that no part is read from."""
     path = write(folder / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     answers = read_answers(RowFile(path, "json"), AnswerColumns(**columns))
     assert [answer.place for answer in answers] == [f"{path}:{line}" for line in range(1, len(rows) + 1)]
@@ -33,7 +43,7 @@ def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, 
             for key, value in {
                 "query_id": answer.query_id, "question": answer.question, **vars_of(answer.row)
             }.items()
-            if value is not None
+            if value is not None and key != "answer_columns"
         }
         for answer in answers
     ]  # fmt: skip

@@ -38,6 +38,8 @@ class Sample:
         truncated: True if the model stopped at its token limit; None if it did not, or if that is not known.
         columns: the question's other columns, those that no part is read from, by name; None if the dataset has none.
             They are read from the file when a value is first looked up. Two samples can be equal with other columns.
+        answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts. None if
+            the system records none.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
@@ -63,6 +65,7 @@ class Sample:
     claims: tuple[str, ...] | None = None
     truncated: bool | None = field(default=None, compare=False)
     columns: Mapping[str, Any] | None = field(default=None, compare=False)
+    answer_columns: Mapping[str, Any] | None = None
 
     @property
     def reference(self) -> str | None:

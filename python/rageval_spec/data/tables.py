@@ -10,7 +10,7 @@
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
-  truncated: bool or null` (those from `trace` on may be absent)
+  truncated: bool or null, answer_columns: str or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null,
   references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, rank: i64
@@ -62,7 +62,9 @@ CACHE_TOKENS = ("cache_read_tokens", "cache_write_tokens")
 """The input tokens that came from the provider's cache, or went there."""
 TRUNCATED = "truncated"
 """Whether the model stopped at its token limit; null if it did not, or does not say."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED)
+ANSWER_COLUMNS = "answer_columns"
+"""The other columns of a recorded answer, a JSON object."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""

@@ -20,7 +20,8 @@ and a system of a spec:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -229,6 +230,12 @@ class Trace:
         link = self.link
         return self.query_id or (link.trace_id if link.span_id is None else f"{link.trace_id}:{link.span_id}")
 
+    def list_columns(self) -> Iterator[tuple[str, Any]]:
+        """What a trace says besides the question and the answer: metadata, and `feedback.NAME` of each feedback."""
+        yield from self.metadata.items()
+        yield from ((name, value) for name in ("session", "user", "model", "started") if (value := getattr(self, name)))
+        yield from merge_scores("feedback", [one.to_row() for one in self.feedback]).items()
+
     def to_row(self) -> dict[str, Any]:
         """The trace as a row of a file: see this module. What is not known is left out."""
         row = {
@@ -300,6 +307,20 @@ _PLAIN = (
 
 _CAN_BE_EMPTY = frozenset({"contexts", "reference_contexts", "relevant", "documents"})
 """Lists that say something also when they are empty: that there are none."""
+
+
+def merge_scores(prefix: str, scores: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The value of each score by its name, `feedback.thumbs`: a number, else what it is called or the comment.
+
+    Several numbers of one name are averaged: two people who gave 4 and 5 said 4.5.
+    """
+    said: dict[str, list[Any]] = {}
+    for one in scores:
+        found = (one[key] for key in ("value", "score", "label", "comment") if one.get(key) is not None)
+        if (value := next(found, None)) is not None:
+            said.setdefault(f"{prefix}.{one['name']}", []).append(value)
+    numbers = {name: [value for value in every if isinstance(value, (int, float))] for name, every in said.items()}
+    return {name: math.fsum(kept) / len(kept) if (kept := numbers[name]) else said[name][-1] for name in said}
 
 
 def replace_id(trace: Trace, query_id: str) -> Trace:

@@ -13,8 +13,8 @@ from pydantic import Field, field_validator
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM
-from rageval_spec.plugin import AnswerMetric, Context, InputFile, Measured, Measurement, MetricInfo, MetricNode
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesNode, keep_in_range
+from rageval_spec.plugin import AnswerMetric, Context, InputFile, Measured, Measurement, MetricInfo
 from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
 from rageval_spec.wording import count_noun
 
@@ -28,7 +28,7 @@ _FRAMES = ("frame", "df", "dataframe", "samples")
 _VALUE_KEYS = ("value", "score")
 
 
-class PythonMetricNode(MetricNode):
+class PythonMetricNode(OwnValuesNode):
     """A metric of your own: a function of a sample, or of a frame of all samples."""
 
     function: str = Field(
@@ -45,9 +45,6 @@ class PythonMetricNode(MetricNode):
             "sample: the function is called for each sample. frame: it is called once, with a polars frame of all "
             "samples, and returns a list or Series of values, or a frame with `value` and `reason`, in the same order."
         ),
-    )
-    higher_is_better: bool | None = Field(
-        default=True, description="false if low values are good; null if neither high nor low ones are."
     )
     concurrency: int = Field(
         default=1, ge=1, le=1024, description="How many samples are measured at once; above 1 it must be thread-safe."
@@ -74,7 +71,7 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         edge_cases=(
             "None: no value",
             "exception, sys.exit, or a result that is not a number: status error for that query",
-            "NaN and infinity: status error",
+            "NaN and infinity, or a number outside `range`: status error",
             "takes: frame: an exception is an error for every query",
             "name: that of the function, unless `as` is given",
             FAILED_SYSTEM,
@@ -98,6 +95,11 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
     def higher_is_better(self) -> bool | None:
         """The node's `higher_is_better`."""
         return self.node.higher_is_better
+
+    @property
+    def bounds(self) -> tuple[float, float | None]:
+        """The node's `range`."""
+        return self.node.range or self.info.bounds
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
@@ -235,7 +237,7 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         if result is None:
             return Measurement.unscorable(reason or f"{self.node.function} returned None")
         if isinstance(result, (bool, int, float)):
-            return Measurement.scored(float(result), reason)
+            return keep_in_range(float(result), self.node.range, reason)
         return Measurement.error(f"{self.node.function} returned {_name_type(result)}, not a number, a bool or a dict")
 
 

@@ -89,6 +89,8 @@ class Metric(Plugin[N]):
     group: ClassVar[MetricGroup] = "other"
     hidden: ClassVar[Sequence[str]] = ()
     """Keys of the node that are not part of the metric's name."""
+    reads_answer_columns: ClassVar[bool] = False
+    """Whether recorded answers can have the columns of `question_columns` instead of the questions."""
     excuses: ClassVar[bool] = False
     """Whether a gate's `min_scored` ignores queries that cannot have a value."""
 

@@ -108,6 +108,14 @@ class System(Plugin[N]):
         """
         return ()
 
+    def list_answer_columns(self) -> Sequence[str] | None:
+        """The names of the other columns of recorded answers; None if they cannot be found quickly.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        return ()
+
     def run_file(self, dataset: str) -> Path | None:  # noqa: ARG002 - as in `inputs_for`
         """A TREC run file with what `retrieve` would give, which kernels read directly; None without one."""
         return None

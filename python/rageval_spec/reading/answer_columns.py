@@ -94,6 +94,12 @@ class AnswerNames:
         found = {part: getattr(self, part) for part in parts} | dict(self.numbers)
         return {part: names[0] for part, names in found.items() if names}
 
+    def list_others(self, present: Iterable[str]) -> list[str]:
+        """The columns of a file that no part is read from."""
+        parts = (self.query_id, self.question, self.answer, self.contexts, self.context_ids, self.error, self.steps)
+        read = {name for names in (*parts, *self.numbers.values(), self.milliseconds) for name in names}
+        return [name for name in present if name not in read]
+
 
 def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Sequence[str] = ()) -> AnswerNames:
     """The names of the parts in a file with these columns: the one that the spec gives, or those with known names.

@@ -163,6 +163,9 @@ def _read_answer(
         cache_read_tokens=reader.read(names.numbers["cache_read_tokens"], answers_and_steps.read_count),
         cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
         truncated=answers_and_steps.is_truncated(reader.row) or None,
+        answer_columns=answers_and_steps.dump_answer_columns(
+            (name, reader.row[name]) for name in names.list_others(reader.row)
+        ),
     )
 
 

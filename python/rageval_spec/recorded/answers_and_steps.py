@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.traces import merge_scores
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.messages import Turn, list_calls, read_turns
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
-_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated"})
+_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns"})
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -50,6 +51,7 @@ class AnswerRow:
         steps: what an agent did, as `dump_steps` writes it.
         trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
         truncated: True if the model stopped at its token limit; None if it did not, or does not say.
+        answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
     """
 
     answer: str | None = None
@@ -66,6 +68,7 @@ class AnswerRow:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     truncated: bool | None = None
+    answer_columns: str | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")
@@ -89,6 +92,33 @@ class AnswerRow:
             return cls(**values)
         except (ValueError, TypeError):
             return None
+
+
+def dump_answer_columns(values: Iterable[tuple[str, Any]]) -> str | None:
+    """Named values of a recorded answer as a JSON object; None if there are none.
+
+    Kept are numbers, true and false, and short texts: metrics read numbers and words from them, not documents.
+    """
+    kept = {name: value for name, value in list_inner(values) if _is_plain(value)}
+    return json.dumps(kept, sort_keys=True) if kept else None
+
+
+def list_inner(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Named values; those of an object, and those of a list of scores with names, as `object.name`."""
+    for name, value in values:
+        named = [one for one in value if isinstance(one, Mapping) and "name" in one] if isinstance(value, list) else []
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", inner) for key, inner in value.items())
+        elif named:
+            yield from merge_scores(name, named).items()
+        else:
+            yield name, value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _SHOWN
+    return isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
 class Contexts(NamedTuple):

@@ -191,6 +191,17 @@ class File(System[FileNode]):
             return None
         return names if names is None or "response" not in names else [*names, *_UNWRAPPED]
 
+    def list_answer_columns(self) -> Sequence[str] | None:
+        """The other columns of all files of answers."""
+        found: dict[str, None] = {}
+        for file in self.inputs():
+            present = self._list_columns(file.path)
+            if present is None or not self._look_for_answers(file.path):
+                continue
+            columns = self._source(file.path).resolve(self.node.columns, _MOST_DESCRIBED)
+            found |= dict.fromkeys(find_answer_names(columns, present).list_others(present))
+        return [*found]
+
     def describe_files(self) -> Iterator[FileReading]:
         """How files of answers are read."""
         for file in self.inputs():

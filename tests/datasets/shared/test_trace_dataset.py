@@ -21,7 +21,8 @@ def open_dataset(folder: Path, traces: list[Trace], monkeypatch: pytest.MonkeyPa
 def test_questions_references_judgements_and_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Trace(
         TraceLink("toy", "t1"), "Why?", references=("So.",), relevant=("d1", "d1"), session="s",
-        metadata={"lang": "en"},        feedback=(Feedback("thumbs", 1.0), Feedback("note", comment="good")),
+        metadata={"lang": "en"},
+        feedback=(Feedback("thumbs", 1.0), Feedback("note", comment="good"), Feedback("thumbs", 0.0)),
     )  # fmt: skip
     collection = open_dataset(tmp_path, [first, Trace(TraceLink("toy", "t2"), "How?"), first], monkeypatch).open()
     assert collection.queries is not None and collection.references is not None and collection.qrels is not None
@@ -30,7 +31,7 @@ def test_questions_references_judgements_and_the_rest(tmp_path: Path, monkeypatc
     assert collection.qrels.rows() == [("t1", "d1", 1)]
     assert collection.columns is not None
     assert json.loads(collection.columns["columns"][0]) == {
-        "lang": "en", "session": "s", "feedback.thumbs": 1.0, "feedback.note": "good",
+        "lang": "en", "session": "s", "feedback.thumbs": 0.5, "feedback.note": "good",
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.traces import Step, Trace, TraceLink
+from rageval_spec.data.traces import Feedback, Step, Trace, TraceLink
 from rageval_spec.datasets.shared.trace_dataset import TraceDataset
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import WindowNode
@@ -147,3 +147,14 @@ def _collection(*asked: str) -> Any:
 
     questions = pl.DataFrame({"query_id": asked[::2], "text": asked[1::2]})
     return Collection("golden", load_queries=lambda: questions)
+
+
+def test_scores_of_traces_are_columns_of_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated = Trace(
+        TraceLink("toy", "t1"), "Why?", answer="So.", metadata={"lang": "en"},
+        feedback=(Feedback("stars", 4.0), Feedback("stars", 5.0), Feedback("kind", label="praise")),
+    )  # fmt: skip
+    monkeypatch.setattr(ToySource, "traces", [rated])
+    dataset, system = build(tmp_path)
+    found = system.answer(dataset.open()).answers["answer_columns"][0]
+    assert json.loads(found) == {"lang": "en", "feedback.stars": 4.5, "feedback.kind": "praise"}

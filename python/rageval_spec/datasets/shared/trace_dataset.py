@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.traces import Trace
 
 T = TypeVar("T", bound=DatasetNode)
-_OTHERS = ("session", "user", "model", "started")
 
 
 class TraceDataset(Dataset[T]):
@@ -85,15 +84,5 @@ class TraceDataset(Dataset[T]):
     def _load_columns(self) -> pl.DataFrame | None:
         import polars as pl
 
-        rows = [(trace.id, json.dumps(dict(_list_others(trace)), sort_keys=True)) for trace in self._traces]
+        rows = [(trace.id, json.dumps(dict(trace.list_columns()), sort_keys=True)) for trace in self._traces]
         return pl.DataFrame(rows, schema={"query_id": pl.String, "columns": pl.String}, orient="row")
-
-
-def _list_others(trace: Trace) -> Iterator[tuple[str, Any]]:
-    """What a trace says besides the question and the answer: metadata, and each feedback as a number or a label."""
-    yield from trace.metadata.items()
-    yield from ((name, value) for name in _OTHERS if (value := getattr(trace, name)) is not None)
-    for one in trace.feedback:
-        said = one.value if one.value is not None else one.label or one.comment
-        if said is not None:
-            yield f"feedback.{one.name}", said

@@ -112,6 +112,34 @@ class ExpectationMetric(AnswerMetric[C]):
         return settle(self.judge(sample.answer or "", expected))
 
 
+class OwnValuesNode(MetricNode):
+    """The keys of a metric whose values only the user knows."""
+
+    range: tuple[float, float] | None = Field(
+        default=None,
+        exclude_if=lambda ends: ends is None,
+        description="The lowest and the highest possible value, such as [1, 5]; a value outside is an error. Intervals "
+        "are narrower with it, and gates are checked against it. Default: not known.",
+    )
+    higher_is_better: bool | None = Field(
+        default=True, description="false if low values are good; null if neither high nor low ones are."
+    )
+
+    @field_validator("range")
+    @classmethod
+    def _check_range(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if ends is not None and not float("-inf") < ends[0] < ends[1] < float("inf"):
+            raise ValueError("the lowest value must be below the highest, such as [1, 5]")
+        return ends
+
+
+def keep_in_range(value: float, ends: tuple[float, float] | None, reason: str | None = None) -> Measurement:
+    """The measurement of a value; an error if the value is outside the range that the spec gives."""
+    if ends is not None and not ends[0] <= value <= ends[1]:
+        return Measurement.error(f"{value:g} is outside the range {ends[0]:g} to {ends[1]:g} that the metric gives")
+    return Measurement.scored(value, reason)
+
+
 def settle(check: Expectation) -> Measurement:
     """1 if the check holds, else 0, with its reason."""
     return Measurement.scored(float(check.holds), check.reason, check.details)

@@ -271,8 +271,8 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
     Columns of files that are too long to be read quickly are not judged.
     """
     of_slices = [(path, column) for path, column in _list_slice_columns(spec) if column not in BUILT_IN_COLUMNS]
-    of_metrics = [*_list_metric_columns(parts)]
-    if not of_slices and not of_metrics:
+    of_metrics, of_answers = _list_metric_columns(parts, False), _list_metric_columns(parts, True)
+    if not (of_slices or of_metrics or of_answers):
         return
     known = _list_all_columns(parts)
     if known is None:
@@ -284,6 +284,24 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
                 whose = f"the questions of '{of}' have no" if of else "no dataset has a"
                 hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
                 yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+    recorded = _list_answer_columns(parts) if of_answers else None
+    if recorded is None:
+        return
+    every = [*dict.fromkeys((*known, *recorded))]
+    for path, column in of_answers:
+        if column not in every and column.partition(".")[0] not in every:
+            whose = "neither the questions nor the recorded answers have a" if recorded else "the questions have no"
+            hint = suggest(column, every) or _describe_columns(every, ())
+            yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+
+
+def _list_answer_columns(parts: SpecPlugins) -> list[str] | None:
+    """The other columns of all recorded answers; None if those of one system cannot be found quickly."""
+    try:
+        found = [system.list_answer_columns() for system in parts.systems.values()]
+    except DataError:
+        return None  # a diagnostic of its own
+    return None if None in found else [name for names in found for name in names or ()]
 
 
 def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]:
@@ -365,10 +383,13 @@ def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
         return None
 
 
-def _list_metric_columns(parts: SpecPlugins) -> Iterator[tuple[KeyPath, str]]:
-    for index, metric in enumerate(parts.metrics.values()):
-        for key, column in metric.question_columns():
-            yield ("metrics", index, *key), column
+def _list_metric_columns(parts: SpecPlugins, reads_answer_columns: bool) -> list[tuple[KeyPath, str]]:
+    return [
+        (("metrics", index, *key), column)
+        for index, metric in enumerate(parts.metrics.values())
+        if metric.reads_answer_columns == reads_answer_columns
+        for key, column in metric.question_columns()
+    ]
 
 
 def _list_slice_columns(spec: Spec) -> Iterator[tuple[KeyPath, str]]:

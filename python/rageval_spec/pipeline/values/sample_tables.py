@@ -114,6 +114,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         **{name: row.get(name) for name in tables.CACHE_TOKENS},
         truncated=row.get(tables.TRUNCATED),
         columns=None if columns is None else columns.of(row["query_id"]),
+        answer_columns=json.loads(row.get(tables.ANSWER_COLUMNS) or "null"),
     )
 
 

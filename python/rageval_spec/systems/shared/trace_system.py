@@ -15,7 +15,7 @@ from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_steps, is_truncated
+from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_answer_columns, dump_steps, is_truncated
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ class TraceSystem(System[T]):
         taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, times)
         return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
 
+    def list_answer_columns(self) -> Sequence[str] | None:
+        """Not known before the traces are read."""
+        return None
+
     def find_answers(self, collection: Collection) -> pl.DataFrame:
         """All answers: reading traces costs nothing, and a plan without them would promise that judges cost nothing."""
         return self.answer(collection).answers
@@ -115,6 +119,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         cache_read_tokens=trace.cache_read_tokens,
         cache_write_tokens=trace.cache_write_tokens,
         truncated=is_truncated({"finish_reason": trace.finish_reason}) or None,
+        answer_columns=dump_answer_columns(trace.list_columns()),
     )
 
 

@@ -1,0 +1,111 @@
+"""`column`: a number that a column already has, such as a rating of users."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from rageval_spec.data.samples import Part, Sample
+from rageval_spec.metrics.shared import answer_metrics
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricInfo
+from rageval_spec.recorded.answers_and_steps import list_inner
+
+_TRUTHS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_NOTHING = frozenset({"", "-", "n/a", "na", "nan", "none", "null"})
+"""What a text says that stands for no value."""
+_LONGEST_SHOWN = 40
+
+
+class ColumnValueNode(answer_metrics.OwnValuesNode):
+    """Reads a number from a column of the recorded answers or of the questions."""
+
+    column: str = Field(
+        min_length=1,
+        description="The column with the value of each answer: a number, yes or no, true or false. `scores.rating` is "
+        "a value inside the column `scores`. Recorded answers that have the column come first, then the questions.",
+    )
+
+
+class ColumnValue(AnswerMetric[ColumnValueNode]):
+    """Takes the values that another tool, or people, gave."""
+
+    node_type = ColumnValueNode
+    known_as = ("rating", "user_rating", "human_rating", "stars", "thumbs", "existing_score", "field")
+    hidden: ClassVar[Sequence[str]] = ("column",)
+    group: ClassVar[MetricGroup] = "other"
+    needs: frozenset[Part] = frozenset()
+    reads_contexts = False
+    reads_answer_columns = True
+    info = MetricInfo(
+        summary="A number that a column already has: a rating of users, or a score of another tool.",
+        formula="column = the number in the column; yes and true are 1, no and false are 0",
+        edge_cases=(
+            "nothing in the column, n/a, null or NaN: no value",
+            "text that is no number, or a number outside `range`: status error for that query, never 0",
+            "recorded answers have the column: only they are read, and not the questions",
+            "no question and no recorded answer has the column: `validate` fails",
+            "name: that of the column, unless `as` is given",
+            answer_metrics.FAILED_SYSTEM,
+        ),
+        source="rageval-spec: a value as it is recorded, since 2026",
+        bounds=(float("-inf"), None),
+    )
+
+    @property
+    def name(self) -> str:
+        """`as`, else the column's name."""
+        return self.node.as_ or self.node.column
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """The node's `higher_is_better`."""
+        return self.node.higher_is_better
+
+    @property
+    def bounds(self) -> tuple[float, float | None]:
+        """The node's `range`."""
+        return self.node.range or self.info.bounds
+
+    def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """The column."""
+        return ((("column",), self.node.column),)
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Read the value of each answer."""
+        column = self.node.column
+        is_recorded = any(column in (sample.answer_columns or {}) for sample in samples)
+        return Measured([self._measure(sample, is_recorded) for sample in samples])
+
+    def _measure(self, sample: Sample, is_recorded: bool) -> Measurement:
+        column = self.node.column
+        found = dict((sample.answer_columns if is_recorded else sample.columns) or {})
+        found |= list_inner([*found.items()])
+        value = found.get(column)
+        if value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING):
+            empty = f"the column '{column}' is empty"
+            is_there = is_recorded or column in found
+            return Measurement.unscorable(empty if is_there else answer_metrics.explain_nothing(sample, column))
+        number = _read_number(value)
+        if number is None:
+            shown = repr(value) if len(repr(value)) <= _LONGEST_SHOWN else f"{repr(value)[:_LONGEST_SHOWN]}..."
+            return Measurement.error(f"the column '{column}' must hold a number, yes or no, not {shown}")
+        return answer_metrics.keep_in_range(number, self.node.range)
+
+
+def _read_number(value: Any) -> float | None:
+    """The number that a value is; None if it is none."""
+    if isinstance(value, str):
+        truth = _TRUTHS.get(value.strip().lower())
+        if truth is not None:
+            return truth
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+PLUGIN = ColumnValue
