@@ -394,3 +394,95 @@ def test_archived_items_and_items_without_a_question_are_none() -> None:
     assert read_items(input=None) is None
     with pytest.raises(DataError, match="dataset 'golden': an item is not an object"):
         read_item("x", "golden", RecordedPaths(), "langfuse")
+
+
+def nest(rows: list[dict[str, Any]], *scores: dict[str, Any]) -> dict[str, Any]:
+    """A trace with its observations and scores inside, as `GET /traces/ID` gives it."""
+    root = rows[0]
+    told = {key: root[key] for key in ("input", "output", "metadata", "tags", "release", "sessionId", "userId")}
+    return {
+        "id": root["traceId"], "timestamp": root["startTime"], "name": "support", "environment": "production", **told,
+        "projectId": "p1", "latency": 0.5, "observations": rows, "scores": [*scores],
+    }  # fmt: skip
+
+
+def tree(rows: list[dict[str, Any]], above: str | None = None) -> list[dict[str, Any]]:
+    """The observations with those that are part of them inside, without the names of trace and parent."""
+    dropped = ("traceId", "parentObservationId")
+    return [
+        {**{key: value for key, value in row.items() if key not in dropped}, "children": tree(rows, row["id"])}
+        for row in rows
+        if row["parentObservationId"] == above
+    ]
+
+
+@pytest.mark.parametrize("form", ["api", "page", "tree", "list", "data"])
+def test_observations_and_scores_inside_a_trace_are_those_of_the_flat_rows(tmp_path: Path, form: str) -> None:
+    rows = rag_trace(1)
+    flat = make(*rows, score(1, "t1", "thumbs", 1.0))
+    whole = nest(rows, {"id": "s1", "name": "thumbs", "value": 1.0, "dataType": "NUMERIC", "source": "API"})
+    page = {"trace": {key: value for key, value in whole.items() if key != "observations"}, "observations": rows}
+    content: Any = {"api": whole, "page": page, "list": [whole], "data": {"data": [whole], "meta": {"page": 1}}}.get(
+        form
+    )
+    (tmp_path / "trace.json").write_text(json.dumps(content or {**whole, "observations": tree(rows)}))
+    (found,) = read(path=str(tmp_path / "trace.json"))
+    assert flat is not None
+    row = found.to_row()
+    assert {key: row.get(key) for key in EXPECTED_ROW} == EXPECTED_ROW
+    assert (found.feedback, found.steps, found.documents) == (flat.feedback, flat.steps, flat.documents)
+
+
+def test_a_score_of_an_observation_inside_is_named_after_it() -> None:
+    rows = rag_trace(1)
+    rows[1]["name"] = "retrieve"
+    subjects = {"trace": {"kind": "trace", "id": "t1"}, "root": "o10", "retriever": "o11", "model": "o12"}
+    scores = [
+        score(number, "t1", "relevance", number / 10, subject=subject if isinstance(subject, dict) else
+              {"kind": "observation", "id": subject, "traceId": "t1"})
+        for number, subject in enumerate(subjects.values(), 1)
+    ]  # fmt: skip
+    trace = make(
+        *rows, *scores, {**score(5, "t1", "old", 0.5), "subject": None, "traceId": "t1", "observationId": "o11"}
+    )
+    assert trace is not None
+    said = [(one.name, one.value) for one in trace.feedback]
+    assert said == [
+        ("relevance", 0.1), ("relevance", 0.2), ("retrieve.relevance", 0.3), ("generation.relevance", 0.4),
+        ("retrieve.old", 0.5),
+    ]  # fmt: skip
+    assert dict(trace.list_columns())["feedback.retrieve.relevance"] == 0.3
+
+
+@pytest.mark.parametrize("kind", ["EVALUATOR", "GUARDRAIL", "TOOL", "RETRIEVER"])
+def test_a_model_inside_an_evaluator_or_a_tool_answers_nobody(kind: str) -> None:
+    root = observation(1, "t", isRootObservation=True, input="Why?")
+    said = observation(2, "t", "GENERATION", parentObservationId="o1", input="[]", output="So.")
+    aside = observation(3, "t", kind, parentObservationId="o1", input="x")
+    inner = observation(4, "t", "GENERATION", parentObservationId="o3", input="[]", output="score: 5")
+    trace = make(root, said, aside, observation(5, "t", "SPAN", parentObservationId="o3"), inner)
+    assert trace is not None
+    assert trace.answer == "So."
+
+
+def test_spans_whose_names_say_that_they_retrieve_count_where_no_retriever_does() -> None:
+    documents = json.dumps([{"id": "d1", "text": "a", "score": 0.5}])
+    root = observation(1, "t", isRootObservation=True, input="Why?", output="So.", name="search_app")
+    found = observation(2, "t", "SPAN", parentObservationId="o1", name="vector_search", output=documents)
+    other = observation(3, "t", "SPAN", parentObservationId="o1", name="rank_users", output=documents)
+    trace = make(root, found, other)
+    assert trace is not None and [one.doc_id for one in trace.documents or ()] == ["d1"]
+    retriever = observation(4, "t", "RETRIEVER", parentObservationId="o1", output=documents.replace("d1", "d2"))
+    trace = make(root, found, other, retriever)
+    assert trace is not None and [one.doc_id for one in trace.documents or ()] == ["d2"]
+
+
+def test_a_model_call_inside_another_is_paid_once() -> None:
+    usage = {"usageDetails": {"input": 10, "output": 5}, "totalCost": 0.5}
+    root = observation(1, "t", isRootObservation=True, input="Why?", output="So.")
+    outer = observation(2, "t", "GENERATION", parentObservationId="o1", **usage)
+    inner = observation(3, "t", "GENERATION", parentObservationId="o2", **usage)
+    again = observation(4, "t", "GENERATION", parentObservationId="o1", **usage)
+    trace = make(root, outer, inner, again)
+    assert trace is not None
+    assert (trace.input_tokens, trace.output_tokens, trace.cost) == (20, 10, 1.0)

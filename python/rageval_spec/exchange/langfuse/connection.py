@@ -230,6 +230,49 @@ def normalise(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     return found
 
 
+_NESTED = ("observations", "scores", "children")
+"""Keys of a trace or an observation whose lists hold rows of their own."""
+
+
+def unnest(found: Any, above: Row | None = None) -> Iterator[Any]:
+    """A row without the rows inside, and those, which then name their trace and the observation that they are part of.
+
+    Langfuse's page writes a trace as `{"trace": {...}, "observations": [...]}`. Other values come as they are.
+
+    Args:
+        found: the row.
+        above: what the rows inside another one say of it, unless they say it themselves.
+    """
+    if not isinstance(found, Mapping):
+        yield found
+        return
+    inner = {key: [one for one in found[key] if isinstance(one, Mapping)] for key in _NESTED if _is_list(found, key)}
+    own = {key: value for key, value in found.items() if key not in inner}
+    if isinstance(own.get("trace"), Mapping) and own.keys() == {"trace"}:
+        yield from unnest({**own["trace"], **inner})
+        return
+    own = {**(above or {}), **own}
+    yield own
+    trace_id = own.get("traceId", own.get("trace_id"))
+    for key, rows in inner.items():
+        told = {"traceId": own.get("id") if trace_id is None else trace_id}
+        if trace_id is not None:
+            told["observationId" if key == "scores" else "parentObservationId"] = own.get("id")
+        for row in rows:
+            yield from unnest(row, told)
+
+
+def _is_list(found: Mapping[str, Any], key: str) -> bool:
+    return isinstance(found.get(key), list) and any(isinstance(one, Mapping) for one in found[key])
+
+
+def observation_of(row: Row) -> str | None:
+    """The id of the observation that a score is about; None if it is about a whole trace."""
+    if isinstance(subject := open_text(row.get("subject")), Mapping):
+        return read_text(subject.get("id")) if subject.get("kind") == "observation" else None
+    return read_text(row.get("observationid"))
+
+
 def tell_kind(row: Row) -> RowKind:
     """What a normalised row is."""
     if str(row.get("type", "")).upper() in OBSERVATION_TYPES and ("traceid" in row or "starttime" in row):

@@ -7,6 +7,7 @@ Items of a dataset become questions with gold answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,10 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
             for row in page:
                 yield read_item(row, dataset, places, TOOL)
 
+    def spread(self, found: Any) -> Iterator[Any]:
+        """A trace with its observations and scores inside, as `GET /traces/ID` gives it, as rows of their own."""
+        yield from connection.unnest(found)
+
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its trace; None for scores of sessions."""
 
@@ -124,6 +129,8 @@ _KINDS: Mapping[str, StepKind] = {
 }  # fmt: skip
 Retrieved = Mapping[str, tuple[Document, ...] | None]
 """The documents of each retrieval, by the id of its observation; None if it names none."""
+_ASIDE = ("RETRIEVER", "TOOL", "GUARDRAIL", "EVALUATOR", "EMBEDDING")
+"""Types of observations inside which no model answers the user."""
 _KEPT = ("environment", "release", "version", "tracename")
 
 
@@ -139,12 +146,10 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         return None
     answer = _first_answer(own, root, observations, places)
     started = values.read_time(root.get("starttime")) or values.read_time(own.get("timestamp"))
-    tokens = _add_tokens(observations)
-    retrieved = {
-        row["id"]: questions_and_answers.find_documents(row.get("output"))
-        for row in observations
-        if row.get("type") == "RETRIEVER"
-    }
+    used = _list_used(observations)
+    tokens = _add_tokens(used)
+    retrieved = _find_retrieved(observations, root)
+    parents = _list_parents(observations)
     return Trace(
         _link(trace_id, own, root, started),
         question,
@@ -152,7 +157,7 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         documents=questions_and_answers.gather_documents(
             own.get("output", root.get("output")),
             retrieved,
-            {row["id"]: values.read_text(row.get("parentobservationid")) for row in observations},
+            parents,
             own.get("input", root.get("input")),
         ),
         references=tuple(text for row in scores if connection.is_correction(row) and (text := _corrected(row))),
@@ -160,14 +165,14 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         seconds=_read_seconds(own, root),
         input_tokens=tokens["input"],
         output_tokens=tokens["output"],
-        cost=_add_cost(own, observations),
+        cost=_add_cost(own, used),
         session=_either("sessionid", root, own, observations),
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
         started=values.write_time(started),
         messages=questions_and_answers.find_messages(own.get("input", root.get("input"))),
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
-        feedback=tuple(_list_feedback(scores)),
+        feedback=tuple(_list_feedback(scores, observations, root)),
         metadata=_gather_metadata(own, root),
     )
 
@@ -222,8 +227,19 @@ def _first_answer(
     observations: Sequence[connection.Row],
     places: questions_and_answers.RecordedPaths,
 ) -> str | None:
-    """The answer of the trace or of its root, else that of the last model call, unless the root failed."""
-    spoken = [] if root.get("level") == "ERROR" else [row for row in observations if row.get("type") == "GENERATION"]
+    """The answer of the trace or of its root, else that of the last model call, unless the root failed.
+
+    Models inside retrievals, tools, guards and evaluators answer nobody.
+    """
+    parents = _list_parents(observations)
+    kinds = {row["id"]: str(row.get("type")) for row in observations}
+    spoken = [
+        row
+        for row in observations
+        if kinds[row["id"]] == "GENERATION"
+        and root.get("level") != "ERROR"
+        and not any(kinds.get(above) in _ASIDE for above in questions_and_answers.list_above(row["id"], parents))
+    ]
     found = [row["output"] for row in (own, root, *reversed(spoken)) if row.get("output") is not None]
     return places.answer(*found) if found else None
 
@@ -232,10 +248,46 @@ def _corrected(row: connection.Row) -> str | None:
     return values.read_text(row.get("stringvalue")) or values.read_text(row.get("value"))
 
 
-def _list_feedback(scores: Sequence[connection.Row]) -> Iterator[Feedback]:
+def _list_feedback(
+    scores: Sequence[connection.Row], observations: Sequence[connection.Row], root: connection.Row
+) -> Iterator[Feedback]:
+    """What scores say; that of an observation inside the trace is named after it: `retrieve.relevance`."""
+    inner = {row["id"]: values.read_text(row.get("name")) or row["id"] for row in observations if row is not root}
     for row in scores:
         if not connection.is_correction(row) and (found := connection.read_feedback(row)) is not None:
-            yield found
+            of = inner.get(connection.observation_of(row) or "")
+            yield found if of is None else replace(found, name=f"{of}.{found.name}")
+
+
+def _list_parents(observations: Sequence[connection.Row]) -> dict[str, str | None]:
+    return {row["id"]: values.read_text(row.get("parentobservationid")) for row in observations}
+
+
+def _find_retrieved(observations: Sequence[connection.Row], root: connection.Row) -> Retrieved:
+    """The documents of each retriever; without any, those of tools and spans whose names say that they retrieve."""
+    found = {
+        row["id"]: questions_and_answers.find_documents(row.get("output"))
+        for row in observations
+        if row.get("type") == "RETRIEVER"
+    }
+    if any(found.values()):
+        return found
+    named = {
+        row["id"]: documents
+        for row in observations
+        if row is not root
+        and row.get("type") in ("SPAN", "TOOL", "CHAIN")
+        and questions_and_answers.retrieves(str(row.get("name")))
+        and (documents := questions_and_answers.find_listed_documents(row.get("output")))
+    }
+    return named or found
+
+
+def _list_used(observations: Sequence[connection.Row]) -> list[connection.Row]:
+    """The observations whose tokens and cost count: of one inside another that both report them, only the outer."""
+    reporting = [row["id"] for row in observations if any(_tokens_of(row).values()) or _cost_of(row)]
+    kept = {*questions_and_answers.outermost(reporting, _list_parents(observations))}
+    return [row for row in observations if row["id"] in kept or row["id"] not in reporting]
 
 
 def _make_step(row: connection.Row, retrieved: Retrieved) -> Step:

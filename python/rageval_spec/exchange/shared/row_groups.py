@@ -77,6 +77,10 @@ class SpooledSource(TraceSource[N]):
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
         """The items of a dataset of the API; None for those without a question."""
 
+    def spread(self, found: Any) -> Iterator[Any]:
+        """The rows in what a page or a file lists as one; by default it is one."""
+        yield found
+
     @abstractmethod
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row with its trace; None if it belongs to none.
@@ -153,7 +157,8 @@ class SpooledSource(TraceSource[N]):
 
         with RowSpool() as spool:
             for page in self.fetch() if self.node.path is None else self._load():
-                spool.add(entry for place, row in page if (entry := self._prepare(place, row)) is not None)
+                rows = ((place, row) for place, found in page for row in self.spread(found))
+                spool.add(entry for place, row in rows if (entry := self._prepare(place, row)) is not None)
             yield from self._assemble_all(spool)
 
     def _load(self) -> Iterator[Iterable[tuple[str, Any]]]:
