@@ -279,6 +279,7 @@ class PlannedRun:
         expectation: the calls to models and systems that it would make.
         labels: where the labelled answers of each metric with labels are.
         known: for each judge whose model is known by its name, what it takes from what is known.
+        warnings: the warnings about the spec.
     """
 
     plan: EvaluationPlan
@@ -286,6 +287,7 @@ class PlannedRun:
     expectation: ExpectedCalls
     labels: tuple[LabelMatches, ...] = ()
     known: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
     def render(self) -> str:
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
@@ -305,11 +307,11 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     parts = spec_plugins.build_parts(
         spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget, resume=resume
     )
-    check_wiring(spec, parts)
+    warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
     planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
-    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known))
+    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings)
 
 
 def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:

@@ -58,7 +58,8 @@ def show_plan(
     with ProgressDisplay() as display:
         display.announce("read the input files")
         planned = runner.plan(spec, options)
-        return planned.to_json() if form == "json" else planned.render()
+    console.complain(planned.warnings)
+    return planned.to_json() if form == "json" else planned.render()
 
 
 @click.command(cls=OutputCommand)

@@ -557,3 +557,101 @@ def test_a_key_that_is_there_twice_is_an_error_with_its_line(tmp_path: Path, nam
     (message, *_) = told(tmp_path, content, ["error_rate"], name)
     line = 2 if name.endswith(".json") else 1
     assert f"{name}:{line}: the key 'reference' is there twice in one object; keep one" in message
+
+
+def write_retrieval(folder: Path, **changes: Any) -> Path:
+    """A retriever by vectors beside recorded answers, which a judge and metrics rate by vectors as well."""
+    (folder / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red", "contexts": ["red"]}\n')
+    (folder / "golden.jsonl").write_text(
+        '{"query_id": "q1", "question": "colour?", "reference": "red", "relevant": ["d1"]}\n'
+    )
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "red"}\n')
+    blocks = {
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl", "corpus": "corpus.jsonl"}},
+        "systems": {"dense": {"use": "dense"}, "bot": {"use": "file", "path": "answers.jsonl"}},
+        "judges": {"near": {"use": "embedding"}},
+        "metrics": ["semantic_similarity"],
+        "gates": [],
+    }
+    return write_spec(folder, **{**blocks, **changes})
+
+
+def shared(path: Path) -> list[str]:
+    return [one.message for one in validate(path).warnings if one.code == "shared-model"]
+
+
+YARDSTICK = (
+    "documents: what that model takes for near counts as good, so the score rates the retriever by its own yardstick"
+)
+RUN_SYSTEMS = {"dense": {"use": "dense"}, "bm25": {"use": "bm25"}}
+BOT = {"bot": {"use": "file", "path": "answers.jsonl"}}
+HYBRID = {"use": "hybrid", "systems": ["bm25", "dense"]}
+OTHER = {"use": "http", "base_url": "http://localhost:1/v1", "model": "text-embedding-3-small"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [
+        ({}, ["semantic_similarity measures with minilm, by which 'dense' ranks"]),
+        (
+            {"metrics": [{"use": "faithfulness", "judge": "near"}]},
+            ["the judge 'near' measures with minilm, by which 'dense' ranks"],
+        ),
+        (
+            {"systems": {**RUN_SYSTEMS, "both": HYBRID, **BOT}},
+            ["semantic_similarity measures with minilm, by which 'dense' and 'both' rank"],
+        ),
+        (
+            {"models": {"a": OTHER, "b": {**OTHER, "model": "openai/Text-Embedding-3-small"}},
+             "systems": {"dense": {"use": "dense", "model": "a"}, **BOT},
+             "metrics": [{"use": "semantic_similarity", "model": "b"}]},
+            ["semantic_similarity measures with openai/Text-Embedding-3-small, by which 'dense' ranks"],
+        ),
+        (
+            {"models": {"small": {"use": "onnx", "model": "x/all-MiniLM-L6-v2", "precision": "int8"}},
+             "systems": {"dense": {"use": "dense", "model": "small"}, **BOT}},
+            ["semantic_similarity measures with minilm, by which 'dense' ranks"],
+        ),
+        (
+            {"judges": {"words": {"use": "overlap"}, "near": {"use": "embedding"},
+                        "all": {"use": "panel", "judges": ["words", "near"]}},
+             "metrics": [{"use": "faithfulness", "judge": "all"}]},
+            ["the judge 'near' measures with minilm, by which 'dense' ranks"],
+        ),
+        ({"metrics": ["exact_match"]}, []),
+        ({"metrics": ["semantic_similarity"], "systems": {"bm25": {"use": "bm25"}, **BOT}}, []),
+        (
+            {"models": {"other": OTHER}, "metrics": [{"use": "semantic_similarity", "model": "other"}]},
+            [],
+        ),
+        ({"metrics": ["ndcg@10"]}, []),
+    ],
+)  # fmt: skip
+def test_a_metric_with_the_model_that_retrieves_gets_a_warning(
+    tmp_path: Path, changes: dict[str, Any], messages: list[str]
+) -> None:
+    assert shared(write_retrieval(tmp_path, **changes)) == [f"{told} {YARDSTICK}" for told in messages]
+
+
+def test_models_in_folders_of_one_name_are_not_one_model(tmp_path: Path) -> None:
+    for folder in ("a/model", "b/model"):
+        (tmp_path / folder).mkdir(parents=True)
+    models = {name: {"use": "sentence_transformers", "model": f"{name}/model"} for name in ("a", "b")}
+    systems = {"dense": {"use": "dense", "model": "a"}, **BOT}
+    for name, count in (("a", 1), ("b", 0)):
+        metrics = [{"use": "semantic_similarity", "model": name}]
+        path = write_retrieval(tmp_path, models=models, systems=systems, metrics=metrics)
+        try:
+            found = len(shared(path))
+        except SpecError as error:
+            found = sum("yardstick" in one.message for one in error.diagnostics)
+        assert found == count
+
+
+def test_the_warning_of_one_model_says_what_to_write_and_plan_shows_it(tmp_path: Path) -> None:
+    path = write_retrieval(tmp_path)
+    (warning,) = (one for one in validate(path).warnings if one.code == "shared-model")
+    assert warning.hint == "name another model here, or rate retrieval by judged documents: ndcg@10, recall@10"
+    done = invoke("plan", path)
+    assert done.exit_code == 0
+    assert "its own yardstick" in " ".join(done.output.split())

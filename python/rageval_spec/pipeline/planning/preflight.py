@@ -17,14 +17,14 @@ from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Metric, Plugin
+from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Metric, Plugin, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.reading.formats.column_layouts import MOST_SHOWN, write_mapping
 from rageval_spec.reading.question_files import may_be_gold
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, find_key
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
-from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.blocks.spec_node import DEFAULT_IDS, Spec
 from rageval_spec.spec.text.places import KeyPath
 from rageval_spec.wording import count_noun, list_choices, list_names
 
@@ -104,6 +104,7 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     yield from _find_unused_calibrations(spec, parts)
     yield from _find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)
+    yield from _find_shared_models(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_asked_sources(spec, parts)
     mixes, faults = _read_mixes(spec)
@@ -158,6 +159,53 @@ def _find_self_judging(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
                 hint = "name a judge with another model, or compare it with people's labels: rageval-spec calibrate"
                 path = ("systems", found.system, "generator")
                 yield spec.diagnose(path, str(found), "self-judging", hint, "warning")
+
+
+def _find_shared_models(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A warning for each metric or judge that measures with a model by which a system retrieves or ranks documents."""
+    retrieving: dict[str, list[str]] = {}
+    for name, system in parts.systems.items():
+        for model in _list_ranking_models(parts, system):
+            retrieving.setdefault(_identify_model(parts, model), []).append(name)
+    if not retrieving:
+        return
+    with suppress(RagevalError):  # judges that do not exist are reported elsewhere
+        asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+        measuring: list[tuple[KeyPath, str, Plugin[Any]]] = [
+            *(
+                (("judges", name), f"the judge '{name}'", judge)
+                for name, judge in parts.judges.items()
+                if name in asked
+            ),
+            *((("metrics", index), name, metric) for index, (name, metric) in enumerate(parts.metrics.items())),
+        ]
+        for path, who, plugin in measuring:
+            for model in dict.fromkeys(names_in(plugin.node, "models")):
+                if systems := retrieving.get(_identify_model(parts, model)):
+                    rank = list_names([f"'{name}'" for name in systems]) + (" ranks" if len(systems) == 1 else " rank")
+                    message = (
+                        f"{who} measures with {_name_model(parts, model)}, by which {rank} documents: what that model "
+                        "takes for near counts as good, so the score rates the retriever by its own yardstick"
+                    )
+                    hint = "name another model here, or rate retrieval by judged documents: ndcg@10, recall@10"
+                    yield spec.diagnose(path, message, "shared-model", hint, "warning")
+
+
+def _list_ranking_models(parts: SpecPlugins, system: System[Any]) -> Iterator[str]:
+    """The models of a system, and of those whose runs it reads, as a hybrid does."""
+    yield from names_in(system.node, "models")
+    for name in names_in(system.node, "systems"):
+        yield from _list_ranking_models(parts, parts.system(name))
+
+
+def _identify_model(parts: SpecPlugins, name: str) -> str:
+    """What tells a model apart from others: its folder, or its name without its owner; not how precisely it runs."""
+    model = parts.models.get(name)
+    called = _name_model(parts, name)
+    if model is not None and (folder := model.context.resolve(called)).exists():
+        return str(folder.resolve())
+    plain = called.rpartition("/")[2].casefold()
+    return DEFAULT_IDS.get(plain, plain)
 
 
 def _find_unanswered(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
