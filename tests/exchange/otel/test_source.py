@@ -15,10 +15,11 @@ import pytest
 
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelSource, OtelSourceNode, split_address
-from rageval_spec.exchange.shared.spans.protobuf import encode_spans
+from rageval_spec.exchange.shared.spans.protobuf import LogEvent, Scope, encode_events, encode_spans
 from rageval_spec.exchange.shared.spans.spans import SECOND, Span
 from rageval_spec.plugin import Context
 from tests.command_line import invoke
+from tests.exchange.otel.collector import collecting
 from tests.exchange.otel.sdk import send_rag
 
 BEGIN = 1_772_366_400 * SECOND
@@ -190,7 +191,10 @@ def test_receiving_for_some_time(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "spans.json: there are no spans"),
-        (b'{"resourceLogs": []}', "spans.json: 1 request with logs was passed over; only spans are read"),
+        (
+            b'{"resourceLogs": []}',
+            "spans.json: 1 request with logs was passed over; only spans and evaluation results are read",
+        ),
         (encode_spans([Span("f" * 32, "1" * 16)]), "spans.json: 1 trace was left out: no span has an input"),
         (encode_spans(record_trace(1)), "spans.json: no trace began in this time"),
     ],
@@ -219,3 +223,92 @@ def test_tokens_of_the_cache_are_priced_from_the_spans_to_the_metric(tmp_path: P
         assert done.exit_code == 0, done.output
         found = json.loads((tmp_path / "results/results.json").read_text())
         assert found["aggregates"][0]["mean"] == pytest.approx(0.00295), system
+
+
+def _write_log(name: str, value: float, trace: int, span: str = f"{1:016x}", **more: Any) -> LogEvent:
+    said = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value, **more}
+    return LogEvent("gen_ai.evaluation.result", BEGIN, said, f"{trace:032x}", span)
+
+
+def _to_json(event: LogEvent) -> dict[str, Any]:
+    """A log record as a collector's file exporter writes it."""
+    attributes = [
+        {"key": key, "value": {"doubleValue" if isinstance(value, float) else "stringValue": value}}
+        for key, value in event.attributes.items()
+    ]
+    ids = {"traceId": event.trace_id, "spanId": event.span_id}
+    named = {"timeUnixNano": str(event.time), "severityNumber": 9, "eventName": event.name}
+    return {**named, "attributes": attributes, **ids}
+
+
+SCOPE = Scope("rageval-spec", "1")
+
+
+@pytest.mark.parametrize("form", ["protobuf", "frames", "json", "snake case", "lines", "console"])
+def test_evaluation_results_that_came_as_log_records_are_feedback_of_their_trace(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "received"
+    folder.mkdir()
+    _write(folder / "spans.otlp", *record_trace(1), *record_trace(2))
+    events = [
+        _write_log("faithfulness", 0.5, 1),
+        _write_log("helpful", 1.0, 1, f"{2:016x}", **{"gen_ai.evaluation.score.label": "good"}),
+        _write_log("root", 0.25, 2, ""),
+        LogEvent("started", BEGIN, {}, f"{1:032x}", f"{1:016x}"),
+    ]
+    packed = encode_events(events, {"service.name": "app"}, SCOPE)
+    records = [_to_json(event) for event in events]
+    request: Any = {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
+    if form == "snake case":
+        request = {"resource_logs": [{"scope_logs": [{"log_records": [
+            {"event_name": one.pop("eventName"), "trace_id": one.pop("traceId"), "span_id": one.pop("spanId"), **one}
+            for one in records
+        ]}]}]}  # fmt: skip
+    console = [
+        {"body": None, "severity_number": 9, "event_name": event.name, "attributes": dict(event.attributes),
+         "trace_id": f"0x{event.trace_id}", "span_id": f"0x{event.span_id or '0' * 16}"}
+        for event in events
+    ]  # fmt: skip
+    if form in ("protobuf", "frames"):
+        (folder / "logs.otlp").write_bytes(packed if form == "protobuf" else len(packed).to_bytes(4, "big") + packed)
+    else:
+        lines = [{"resourceLogs": [{"scopeLogs": [{"logRecords": [one]}]}]} for one in records]
+        listed: list[Any] = lines if form == "lines" else console if form == "console" else [request]
+        (folder / "logs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in listed))
+    done = invoke("import", "otel", folder, "-o", tmp_path / "traces.jsonl")
+    assert done.exit_code == 0, done.output
+    first, second = _rows(tmp_path / "traces.jsonl")
+    said = [(one["name"], one["value"], one.get("label"), one["source"]) for one in first["feedback"]]
+    assert said == [("faithfulness", 0.5, None, "program"), ("helpful", 1.0, "good", "program")]
+    assert [(one["name"], one["value"]) for one in second["feedback"]] == [("root", 0.25)]
+
+
+def test_evaluation_results_of_other_traces_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "received"
+    folder.mkdir()
+    _write(folder / "spans.otlp", *record_trace(1))
+    (folder / "logs.otlp").write_bytes(encode_events([_write_log("a", 1.0, 7), _write_log("b", 1.0, 7)], {}, SCOPE))
+    done = invoke("import", "otel", folder, "-o", tmp_path / "traces.jsonl")
+    assert done.exit_code == 0
+    assert "2 evaluation results of no trace that was read left out" in done.output
+
+
+def test_what_export_otel_sends_is_read_back_beside_the_spans(tmp_path: Path) -> None:
+    """The requests of the report, as a collector keeps them: the values become columns that a metric reads."""
+    folder = tmp_path / "received"
+    folder.mkdir()
+    _write(folder / "spans.otlp", *record_trace(1), *record_trace(2))
+    assert invoke("import", "otel", folder, "-o", tmp_path / "traces.jsonl").exit_code == 0
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\nname: logs\ndatasets: {prod: {use: jsonl, path: traces.jsonl}}\n"
+        "systems: {app: {use: file, path: traces.jsonl}}\nmetrics: [{use: max_words, value: 2}]\n"
+    )
+    with collecting() as collector:
+        done = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+        assert done.exit_code == 0, done.output
+        sent = invoke("export", "otel", tmp_path / "results", "--endpoint", collector.url)
+        assert sent.exit_code == 0, sent.output
+        packed = [request.SerializeToString() for request in collector.requests]
+    (folder / "logs.otlp").write_bytes(b"".join(len(one).to_bytes(4, "big") + one for one in packed))
+    assert invoke("import", "otel", folder, "-o", tmp_path / "again.jsonl").exit_code == 0
+    said = [(one["name"], one["value"]) for row in _rows(tmp_path / "again.jsonl") for one in row["feedback"]]
+    assert said == [("max_words(value=2)", 0.0)] * 2

@@ -124,7 +124,7 @@ class SpanSource(TraceSource[N]):
                 self._show(number + 1, len(paths), "files")
             since, until = (self._bound(name) for name in ("since", "until"))
             for parts in store.read_traces(since or 0, until, self.node.limit):
-                for trace in self._reader.read(parts):
+                for trace in self._reader.read(self._files.attach(parts)):
                     found = True
                     yield trace
         finally:

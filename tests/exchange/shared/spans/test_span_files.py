@@ -83,8 +83,8 @@ def test_other_signals_are_counted(tmp_path: Path) -> None:
     reader = SpanFiles()
     assert [span.name for span in reader.read(path)] == ["s1"]
     assert reader.remarks() == [
-        "1 request with logs was passed over; only spans are read",
-        "1 request with metrics was passed over; only spans are read",
+        "1 request with logs was passed over; only spans and evaluation results are read",
+        "1 request with metrics was passed over; only spans and evaluation results are read",
     ]
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rageval_spec.exchange.shared.spans.protobuf import MOST_DEPTH
+from rageval_spec.exchange.shared.spans.protobuf import MOST_DEPTH, LogEvent
 from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Link, Span, SpanEvent
 from rageval_spec.recorded.json_path import name_kind
 
@@ -81,6 +81,55 @@ def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], N
                     yield read
 
 
+_LOG_KEYS = frozenset({
+    "severityNumber", "severity_number", "severityText", "severity_text", "observedTimeUnixNano", "observed_timestamp",
+    "eventName", "event_name",
+})  # fmt: skip
+"""Keys that log records have and spans do not."""
+
+
+def decode_json_events(found: Any) -> Iterator[LogEvent]:
+    """The log records of a request, or of one record as console exporters write it, that belong to a trace.
+
+    Raises:
+        JsonSpanError: a value has the wrong type.
+    """
+    if is_log_record(found):
+        yield from _read_log_events([found], "")
+        return
+    several = _list(found, "resourceLogs", "") if _has(found, "resourceLogs") else [found]
+    for number, group in enumerate(several):
+        path = f"resourceLogs[{number}]"
+        for count, scope in enumerate(_list(_object(group, path), "scopeLogs", path)):
+            inner = f"{path}.scopeLogs[{count}]"
+            yield from _read_log_events(_list(_object(scope, inner), "logRecords", inner), f"{inner}.logRecords")
+
+
+def is_log_record(found: Any) -> bool:
+    """Whether a JSON value is one log record of a span."""
+    return is_span(found) and bool(found.keys() & _LOG_KEYS)
+
+
+def _read_log_events(records: Iterable[Any], path: str) -> Iterator[LogEvent]:
+    for number, one in enumerate(records):
+        where = f"{path}[{number}]" if path else ""
+        record = _object(one, where)
+        attributes = _attributes(record, where)
+        named = _get(record, "eventName") or attributes.get("event.name")
+        try:
+            trace_id = read_id(_get(record, "traceId"), TRACE_DIGITS, "traceId")
+        except JsonSpanError:
+            continue  # a log record need not belong to a trace
+        span_id = _get(record, "spanId")
+        yield LogEvent(
+            named if isinstance(named, str) else "",
+            0,
+            attributes,
+            trace_id,
+            read_id(span_id, SPAN_DIGITS, "spanId") if _is_parent(span_id) else "",
+        )
+
+
 def _locate(path: str, error: JsonSpanError) -> JsonSpanError:
     """The error with the path of what contains the value: paths are only put together where something is wrong."""
     told = str(error)
@@ -112,7 +161,7 @@ def _read_span(span: Any, resource: Mapping[str, Any], place: str) -> Span:
 
 
 def _is_parent(parent: Any) -> bool:
-    return parent not in (None, "") and parent != "0" * SPAN_DIGITS
+    return parent is not None and (not isinstance(parent, str) or parent.removeprefix("0x").strip("0") != "")
 
 
 def _read_kind(kind: Any) -> int:
@@ -263,6 +312,7 @@ def _snake(key: str) -> str:
 
 _SNAKES = {key: _snake(key) for key in (
     "resourceSpans", "scopeSpans", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "traceId", "spanId",
+    "resourceLogs", "scopeLogs", "logRecords", "eventName",
 )}  # fmt: skip
 
 

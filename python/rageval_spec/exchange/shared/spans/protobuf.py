@@ -191,6 +191,8 @@ def decode_spans(data: bytes, place: str = "", reject: Callable[[SpanIdError], N
         if number == 1 and kind == LENGTH:
             resource, spans = _find_spans(data, start, stop)
             for first, last in spans:
+                if _is_log_record(data, first, last):
+                    continue
                 try:
                     span = _read_span(data, first, last, resource, place)
                 except SpanIdError as error:
@@ -199,6 +201,51 @@ def decode_spans(data: bytes, place: str = "", reject: Callable[[SpanIdError], N
                     reject(error)
                 else:
                     yield span
+
+
+def decode_events(data: bytes) -> Iterator[LogEvent]:
+    """The log records of a request that belong to a trace; none of a request with spans.
+
+    Raises:
+        WireError: the bytes are not such a request.
+    """
+    for number, kind, start, stop in read_fields(data, 0, len(data)):
+        if number == 1 and kind == LENGTH:
+            for first, last in _find_spans(data, start, stop)[1]:
+                if _is_log_record(data, first, last) and (event := _read_log_event(data, first, last)) is not None:
+                    yield event
+
+
+def _is_log_record(data: bytes, at: int, stop: int) -> bool:
+    """Whether a message is a log record: requests with spans and with logs have the same structure around these.
+
+    A span begins with its trace's id, and that field is a time in a log record, which can also have only field 11.
+    """
+    if at < stop and data[at] == 1 << 3 | LENGTH:
+        return False
+    kinds = {number: kind for number, kind, _, _ in read_fields(data, at, stop)}
+    return kinds.get(1) != LENGTH and FIXED64 in (kinds.get(1), kinds.get(11))
+
+
+def _read_log_event(data: bytes, at: int, stop: int) -> LogEvent | None:
+    """A log record with its ids; None without a trace's."""
+    name, time, trace_id, span_id = "", 0, b"", b""
+    attributes: dict[str, Any] = {}
+    for number, kind, start, end in read_fields(data, at, stop):
+        if kind == LENGTH:
+            if number == 6:
+                _read_attribute(data, start, end, attributes)
+            elif number == 9:
+                trace_id = data[start:end]
+            elif number == 10:
+                span_id = data[start:end]
+            elif number == 12:
+                name = read_text(data, start, end)
+        elif number == 1 and kind == FIXED64:
+            time = read_fixed64(data, start)
+    if len(trace_id) != _TRACE_BYTES or not any(trace_id):
+        return None
+    return LogEvent(name, time, attributes, trace_id.hex(), span_id.hex() if any(span_id) else "")
 
 
 def _find_spans(data: bytes, at: int, stop: int) -> tuple[dict[str, Any], list[tuple[int, int]]]:

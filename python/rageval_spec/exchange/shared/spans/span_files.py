@@ -26,9 +26,10 @@ from typing import IO, Any, cast
 
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.spans import json_spans
-from rageval_spec.exchange.shared.spans.protobuf import WireError, decode_spans
+from rageval_spec.exchange.shared.spans.protobuf import LogEvent, WireError, decode_events, decode_spans
 from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent
 from rageval_spec.recorded.json_path import list_keys, name_kind
+from rageval_spec.recorded.span_attributes import EVALUATION_EVENT
 from rageval_spec.wording import count_noun
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".bin", ".proto", ".otlp")
@@ -49,6 +50,7 @@ class SpanFiles:
     def __init__(self) -> None:
         """Nothing was passed over yet."""
         self.passed_over: Counter[str] = Counter()
+        self._evaluations: dict[str, list[LogEvent]] = {}
 
     def read(self, path: Path) -> Iterator[Span]:
         """The spans of one file, in order; each has the file and its place in it as `place`.
@@ -64,9 +66,10 @@ class SpanFiles:
             if not begin or text[:1] in (b"{", b"[") or (begin.isspace() and not text):
                 yield from self._read_json(path, stream)
             elif begin[:1] == b"\x0a":
-                yield from _decode(_read_most(stream, path), f"{path}: ", 0)
+                yield from self._decode(_read_most(stream, path), f"{path}: ", 0)
             elif begin[:1] == b"\x00":
-                yield from _read_frames(path, stream)
+                for data, offset in _read_frames(path, stream):
+                    yield from self._decode(data, f"{path}: ", offset)
             else:
                 if begin[:1] == b"<":
                     raise DataError(f"{path}: this is an HTML or XML page, not spans; download the data, not the page")
@@ -79,9 +82,44 @@ class SpanFiles:
         """What was passed over, as sentences."""
         return [
             f"{count_noun(number, f'request with {what}', f'requests with {what}')} "
-            f"{'was' if number == 1 else 'were'} passed over; only spans are read"
+            f"{'was' if number == 1 else 'were'} passed over; only spans and evaluation results are read"
             for what, number in sorted(self.passed_over.items())
-        ]
+        ] + self._describe_loose()
+
+    def attach(self, spans: list[Span]) -> list[Span]:
+        """The spans of a trace with the evaluation results that came as log records, as events of their spans.
+
+        A result of no span that was read is one of the root.
+        """
+        results = self._evaluations.pop(spans[0].trace_id, None) if spans else None
+        if not results:
+            return spans
+        known = {span.span_id for span in spans}
+        root = next((span for span in spans if span.parent_id not in known), spans[0]).span_id
+        of: dict[str, list[SpanEvent]] = {}
+        for one in results:
+            place = one.span_id if one.span_id in known else root
+            of.setdefault(place, []).append(SpanEvent(one.name, one.time, one.attributes))
+        return [span._replace(events=(*span.events, *of.get(span.span_id, ()))) for span in spans]
+
+    def _keep(self, events: Iterable[LogEvent]) -> bool:
+        """Keep the evaluation results among log records; whether there were any."""
+        found = [one for one in events if one.name == EVALUATION_EVENT]
+        for one in found:
+            self._evaluations.setdefault(one.trace_id, []).append(one)
+        return bool(found)
+
+    def _describe_loose(self) -> list[str]:
+        number = sum(map(len, self._evaluations.values()))
+        return [f"{count_noun(number, 'evaluation result')} of no trace that was read left out"] if number else []
+
+    def _decode(self, data: bytes, place: str, offset: int) -> Iterator[Span]:
+        where = f"{place}request at byte {offset:,}, " if offset else place
+        try:
+            yield from decode_spans(data, where)
+            self._keep(decode_events(data))
+        except WireError as error:
+            raise DataError(f"{place}byte {offset + error.offset:,}: not an OTLP request: {error}") from None
 
     def _read_json(self, path: Path, stream: IO[bytes]) -> Iterator[Span]:
         for line, text in _split_documents(path, stream):
@@ -100,7 +138,9 @@ class SpanFiles:
                 raise DataError(f"{path}:{line}: {error}") from None
 
     def _read_document(self, found: Any, place: str, depth: int) -> Iterator[Span]:
-        if json_spans.is_otlp(found) or json_spans.is_span(found):
+        if json_spans.is_log_record(found):
+            self._keep(json_spans.decode_json_events(found))
+        elif json_spans.is_otlp(found) or json_spans.is_span(found):
             yield from json_spans.decode_json(
                 found if json_spans.is_otlp(found) else json_spans.wrap_span(found), place
             )
@@ -114,7 +154,9 @@ class SpanFiles:
         elif isinstance(found, Mapping) and isinstance(found.get("trace"), Mapping) and depth < 2:
             yield from self._read_document(found["trace"], place, depth + 1)
         elif isinstance(found, Mapping) and (signal := next((key for key in _OTHER_SIGNALS if key in found), None)):
-            self.passed_over[_OTHER_SIGNALS[signal]] += 1
+            what = _OTHER_SIGNALS[signal]
+            if what != "logs" or not self._keep(json_spans.decode_json_events(found)):
+                self.passed_over[what] += 1
         else:
             keys = f" with the keys {list_keys(list(found))}" if isinstance(found, Mapping) and found else ""
             raise json_spans.JsonSpanError(f"{name_kind(found)}{keys} is neither an OTLP request nor a span")
@@ -173,8 +215,8 @@ def _read_most(stream: IO[bytes], path: Path) -> bytes:
     return data
 
 
-def _read_frames(path: Path, stream: IO[bytes]) -> Iterator[Span]:
-    """The spans of requests that each stand after their length in four bytes, the highest first."""
+def _read_frames(path: Path, stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Requests that each stand after their length in four bytes, the highest first, and where each begins."""
     offset = 0
     while begin := stream.read(_LENGTH):
         length = int.from_bytes(begin, "big")
@@ -187,16 +229,8 @@ def _read_frames(path: Path, stream: IO[bytes]) -> Iterator[Span]:
             raise DataError(
                 f"{path}: byte {offset:,}: the file is cut off: a request of {length:,} bytes has only {len(data):,}"
             )
-        yield from _decode(data, f"{path}: ", offset + _LENGTH)
+        yield data, offset + _LENGTH
         offset += _LENGTH + length
-
-
-def _decode(data: bytes, place: str, offset: int) -> Iterator[Span]:
-    where = f"{place}request at byte {offset:,}, " if offset else place
-    try:
-        yield from decode_spans(data, where)
-    except WireError as error:
-        raise DataError(f"{place}byte {offset + error.offset:,}: not an OTLP request: {error}") from None
 
 
 def _split_documents(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
