@@ -429,3 +429,96 @@ TOKENS: dict[str, Any] = {
     "flat": {"answer": A, "input_tokens": 3, "output_tokens": 2},
 }
 """What says that 3 tokens went in and 2 came out."""
+
+RETRIEVING = [
+    "retrieve", "vector_search", "LookupTool", "Rerank", "look_up", "lookup", "look-up", "lookUp",
+    "look_up_article", "LookUp", "search", "searchDocs", "search_library", "web_search", "websearch",
+    "docsearch", "tavily_search", "TavilySearchResults", "duckduckgo_search", "google_search",
+    "similarity_search", "semantic_search", "file_search", "hybridSearch", "searchKnowledgeBase",
+    "vector_db_retrieve", "retriever", "document_retriever", "retrieve_docs", "retrieval", "RetrieverTool",
+    "contextRetriever", "rerank_documents", "OpenSearchRetriever", "find_documents", "findDocs",
+    "find_passages", "fetch_docs", "fetchArticles", "get_documents", "get_context", "get_contexts",
+    "get_relevant_documents", "get_relevant_passages", "query_kb", "kb_query", "query_knowledge_base",
+    "queryVectorStore", "query_vectorstore", "ask_docs", "consult_handbook", "consult_manual", "read_article",
+    "load_documents", "pull_chunks", "gather_evidence", "collect_snippets", "knowledge_base", "knowledgeBase",
+    "knowledge_base_tool", "company_knowledge_base", "kb", "kb_tool", "wikipedia", "Wikipedia",
+    "wikipedia_tool", "faq", "faq_tool", "docs", "docs_tool", "internal_docs", "product_docs", "support_docs",
+    "vector_store", "vector_db", "help_center_articles", "get_refund_policy", "find_policies",
+    "get_policy_document", "visit_webpage", "browse_website", "read_wiki", "rewrite_and_search",
+    "expand_then_retrieve", "search_and_answer", "lookup_order", "arxiv", "pubmed", "article_finder",
+    "doc_fetcher", "passage_reader", "select_chunks", "match_documents", "search-library", "SEARCH",
+    "KB_LOOKUP", "searchFAQ", "LibraryLookUp", "mcp__docs__search", "tools.search", "functions.look_up",
+    "getDocument",
+]  # fmt: skip
+"""Names of steps and tools that find documents."""
+
+NOT_RETRIEVING = [
+    "generate", "answer", "respond", "calculate", "calculator", "add", "multiply", "sum", "sqrt",
+    "convert_currency", "get_weather", "getWeather", "current_time", "get_time", "now", "send_email",
+    "sendEmail", "create_ticket", "book_flight", "translate", "translate_document", "summarize",
+    "summarize_document", "summarize_documents", "grade_documents", "gradeDocuments", "grade_retrieval",
+    "rewrite_query", "rewrite_search_query", "generate_search_query", "generate_search_queries",
+    "generateQueries", "plan_search", "format_search_results", "summarize_search_results", "should_retrieve",
+    "decide_to_retrieve", "route_to_search", "needs_retrieval", "is_search_needed", "save_document",
+    "create_document", "delete_document", "update_document", "write_article", "count_documents",
+    "split_documents", "embed_documents", "index_documents", "parse_document", "validate_document",
+    "format_docs", "format_documents", "clear_search", "save_search", "log_search", "research",
+    "research_agent", "deepResearch", "researcher", "get_user", "get_user_profile", "getOrder", "get_balance",
+    "get_price", "find_max", "find_and_replace", "fetch_url", "fetch_rates", "load_config", "read_file",
+    "read_sensor", "query_database", "sql_query", "run_sql", "execute_code", "python_repl",
+    "evaluate_expression", "ask_human", "ask_user", "human_feedback", "final_answer", "finish", "submit",
+    "think", "plan", "reflect", "llm", "chat_model", "gpt", "openai_chat", "document_grader",
+    "context_summarizer", "docs_writer", "add_document", "send_article", "draft_article",
+    "knowledge_graph_builder", "build_index", "page_count", "next_page", "context_window", "policy_check",
+    "compare", "match_score", "select_option", "transfer_to_billing", "handoff", "approve", "classify_document",
+    "explain_document", "open_document", "answer_from_documents", "get_stock_price", "get_location",
+    "roll_dice", "look", "lookback", "outlook_send_mail",
+]  # fmt: skip
+"""Names of steps and tools that do something else, also with documents or with a search."""
+
+T = "The tower is 330 m high."
+PASSAGES: dict[str, Any] = {
+    "text": T,
+    "quoted text": f'"{T}"',
+    "texts": [T],
+    "a document": {"id": "d", "text": T},
+    "a document with a title": {"title": "Tower", "content": T},
+    "a printed document": f"Document(id='d', metadata={{}}, page_content='{T}')",
+    **{
+        f"under {key}": {key: T}
+        for key in (
+            "result",
+            "output",
+            "content",
+            "text",
+            "context",
+            "passages",
+            "return_value",
+            "data",
+            "response",
+            "answer",
+        )
+    },
+    **{f"listed under {key}": {key: [T]} for key in ("results", "documents", "docs", "matches")},
+    "MCP": {"content": [{"type": "text", "text": T}], "isError": False},
+    "MCP, parts": [{"type": "text", "text": T}],
+    "MCP, structured": {"structuredContent": {"result": T}, "content": [{"type": "text", "text": T}]},
+    "MCP, printed": f"meta=None content=[TextContent(type='text', text='{T}')] structuredContent=None isError=False",
+    "LangChain, printed": f"content='{T}' name='look_up' tool_call_id='1'",
+    "LangChain, fields": {"type": "tool", "content": T, "tool_call_id": "1"},
+    "LangChain, to_dict": {"type": "tool", "data": {"content": T, "tool_call_id": "1"}},
+    "OpenAI": {"role": "tool", "tool_call_id": "1", "content": T},
+    "OpenTelemetry": [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "result": T}]}],
+    "pydantic-ai": {"part_kind": "tool-return", "tool_name": "look_up", "content": T},
+    "LlamaIndex": {"blocks": [{"block_type": "text", "text": T}], "tool_name": "look_up", "raw_output": T},
+}
+"""What a tool gives as the one document "The tower is 330 m high.", if it retrieves."""
+
+NO_PASSAGES: dict[str, Any] = {
+    "a number": "42", "a number, spaced": "  -12.5 ", "JSON's number": 42.5, "a price": {"price": 12.5}, "nothing": "",
+    "null": "null", "None": "None", "true": "true",
+    "a record": {"city": "Paris", "temperature": 20}, "an error": {"error": "timeout"},
+    "a generator": "<generator object find at 0x7f00>", "an object": "Settings(temperature=0.0, model='m')",
+    "numbers": [1, 2],
+}  # fmt: skip
+"""What is no document, whatever the tool's name says."""

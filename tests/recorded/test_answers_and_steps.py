@@ -78,7 +78,7 @@ READ = (Document("one", "1", 0.5), Document("two", "d2", 0.25))
          [Step("retrieval", "search", '{"q": "x"}', documents=READ)]),
         ([{"type": "retriever", "query": "x", "documents": ["a", "b"]}],
          [Step("retrieval", "", "x", documents=(Document("a"), Document("b")))]),
-        ([[{"tool": "wiki", "tool_input": "x", "log": "..."}, "found"]], [Step("tool", "wiki", "x", "found")]),
+        ([[{"tool": "wiki", "tool_input": "x", "log": "..."}, "found"]], [Step("retrieval", "wiki", "x", "found")]),
         ([{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}], [Step("tool", "f", "{}")]),
         ([{"kind": "thought", "text": "hm"}], [Step("model", "thought", output="hm")]),
         (["said"], [Step("other", output="said")]),

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rageval_spec.recorded import messages, values
 
@@ -89,7 +89,27 @@ _USAGE_KEYS = (
 )
 """Keys whose object has the tokens, or has what has them."""
 _MESSAGE_KEYS = ("messages", "chathistory", "inputs", "input")
-_RETRIEVING = re.compile(r"search|retriev|lookup|rerank", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SEARCHING = re.compile(r"(?<!re)search|retriev|look ?up|rerank")
+_GETTING = frozenset(
+    {"find", "fetch", "get", "load", "read", "query", "ask", "pull", "gather", "collect", "select", "browse", "visit",
+     "consult", "match", "finder", "fetcher", "getter", "loader", "reader"}
+)  # fmt: skip
+_OTHER_VERBS = frozenset(
+    {"generate", "rewrite", "write", "make", "create", "build", "plan", "format", "summarize", "summarise", "grade",
+     "evaluate", "judge", "decide", "should", "route", "save", "log", "clear", "delete", "remove", "update", "set",
+     "count", "parse", "validate", "is", "has", "needs", "need", "expand", "transform", "rephrase", "refine", "improve",
+     "init", "configure", "add", "send", "draft", "answer", "classify", "explain", "close", "stop", "cancel"}
+)  # fmt: skip
+"""First words of names that make something of a search or of documents: `generate_search_query`, `grade_documents`."""
+_DOCUMENTS = frozenset(
+    {"document", "doc", "passage", "chunk", "context", "article", "paragraph", "snippet", "excerpt", "evidence", "page",
+     "knowledge", "kb", "faq", "wiki", "wikipedia", "library", "corpus", "handbook", "manual", "policy", "webpage",
+     "website", "vector", "vectorstore", "vectordb", "docstore", "knowledgebase", "arxiv", "pubmed"}
+)  # fmt: skip
+_AROUND = frozenset({"tool", "base", "store", "db", "database", "engine", "internal", "company", "product", "support",
+                     "help", "center", "api", "the", "my", "our", "local"})  # fmt: skip
+"""Words that may stand beside documents in the name of a place that has them: `company_knowledge_base`."""
 _MOST_DEPTH = 8
 T = TypeVar("T")
 
@@ -107,8 +127,23 @@ _PLAIN = {keys: tuple(map(_plain, keys)) for keys in _TABLES}
 
 
 def retrieves(name: str) -> bool:
-    """Whether the name of a step or a tool says that it finds documents."""
-    return _RETRIEVING.search(name) is not None
+    """Whether the name of a step or a tool says that it finds documents.
+
+    It searches, or looks up; or it gets something that is a document (`fetch_articles`, `query_kb`); or it is called
+    like a place with documents (`knowledge_base`). A name that begins with what is made of them says something else, as
+    `rewrite_search_query` does; of several steps in one name (`rewrite_and_search`), one is enough.
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    return any(_says_retrieval(part.split()) for part in re.split(r" (?:and|then) ", " ".join(words)))
+
+
+def _says_retrieval(words: Sequence[str]) -> bool:
+    if not words or words[0] in _OTHER_VERBS:
+        return False
+    if _SEARCHING.search(" ".join(words)):
+        return True
+    named = [word for word in words if word in _DOCUMENTS or word.removesuffix("s") in _DOCUMENTS or word == "policies"]
+    return bool(named) and (words[0] in _GETTING or words[-1] in _GETTING or {*words} - {*named} <= _AROUND)
 
 
 def find_question(content: Any) -> str | None:
@@ -174,6 +209,30 @@ def find_listed_documents(content: Any) -> tuple[Document, ...] | None:
     items: list[Any] = []
     found = _guard(_find_documents, content, 0, items)
     return found if found and all(map(is_document, items)) else None
+
+
+_SAYS_NOTHING = frozenset({"null", "none", "true", "false", "nan"})
+
+
+def is_passage(text: Any) -> TypeGuard[str]:
+    """Whether the whole reply of a tool that retrieves can be a text for people: it has words, and is no JSON."""
+    if not isinstance(text, str) or text.strip().lower() in _SAYS_NOTHING:
+        return False
+    return any(letter.isalpha() for letter in text) and not values.is_dump(text)
+
+
+def find_passages(reply: Mapping[str, Any]) -> tuple[Document, ...] | None:
+    """The documents in an object that a tool gave which retrieves: it is one, has a list of them, or has one text."""
+    from rageval_spec.data.traces import Document
+
+    if is_document(reply) or values.CLASS in reply:
+        document = read_document(reply)
+        return None if document is None or document.text is None else (document,)
+    if (listed := find_documents(reply)) is not None:
+        return listed
+    named = _by_plain_name(reply)
+    texts = (named.get(key) for key in (*_PLAIN[DOCUMENT_KEYS], *_PLAIN[ANSWER_KEYS], *_PLAIN[TEXT_KEYS]))
+    return next(((Document(values.clean_text(text)),) for text in texts if is_passage(text)), None)
 
 
 def is_document(item: Any) -> bool:

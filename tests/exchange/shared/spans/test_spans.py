@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from rageval_spec.exchange.shared.spans.spans import (
     seconds_of,
     text_of,
 )
+from tests.recorded import shapes
 
 
 @pytest.mark.parametrize(
@@ -178,3 +180,36 @@ def test_an_error_without_words_is_still_one() -> None:
 def test_ids_that_are_numbers_become_texts() -> None:
     assert text_of(_valued_span(session__id=12), "session") == "12"
     assert text_of(_valued_span(session__id=[1]), "session") is None
+
+
+def call(tool: str, reply: Any) -> Span:
+    """The call of a tool and what it gave, as text or as JSON."""
+    output = reply if isinstance(reply, str) else json.dumps(reply)
+    said = {"openinference.span.kind": "TOOL", "tool.name": tool, "output.value": output}
+    return Span("1" * 32, "2" * 16, "3" * 16, tool, 1, 2, said)
+
+
+@pytest.mark.parametrize("tool", ["look_up", "find_articles", "query_kb", "search"])
+@pytest.mark.parametrize("shape", shapes.PASSAGES)
+def test_the_text_of_a_tool_that_retrieves_is_a_document(shape: str, tool: str) -> None:
+    found = documents_of(call(tool, shapes.PASSAGES[shape]))
+    assert found is not None
+    assert [one.text for one in found] == [shapes.T]
+
+
+@pytest.mark.parametrize("tool", ["calculate", "get_weather", "rewrite_search_query", "summarize_documents"])
+@pytest.mark.parametrize("shape", [shape for shape in shapes.PASSAGES if "document" not in shape])
+def test_the_text_of_another_tool_is_none(shape: str, tool: str) -> None:
+    assert documents_of(call(tool, shapes.PASSAGES[shape])) is None
+
+
+@pytest.mark.parametrize("shape", shapes.NO_PASSAGES)
+def test_what_holds_no_words_is_no_document(shape: str) -> None:
+    assert not documents_of(call("look_up", shapes.NO_PASSAGES[shape]))
+
+
+def test_a_tool_of_pydantic_ai_called_look_up_gives_a_context() -> None:
+    said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up", "gen_ai.tool.call.result": shapes.T}
+    found = documents_of(Span("1" * 32, "2" * 16, "3" * 16, "running tool", 1, 2, said))
+    assert found is not None
+    assert [one.text for one in found] == [shapes.T]

@@ -273,8 +273,12 @@ def documents_of(span: Span) -> tuple[Document, ...] | None:
     opened = values.open_text(output)
     if isinstance(opened, list) and (documents := questions_and_answers.find_documents(opened)) is not None:
         return documents
-    text = messages.last_of(messages.read_messages(output, "tool"), "tool") if kind == "tool" else None
-    return (Document(values.clean_text(text)),) if text and not values.is_dump(text) else None
+    if kind != "tool":
+        return None
+    text = messages.last_of(messages.read_messages(output, "tool"), "tool")
+    if isinstance(opened, Mapping) and (text is None or questions_and_answers.is_document(opened)):
+        return questions_and_answers.find_passages(opened)
+    return (Document(values.clean_text(text)),) if questions_and_answers.is_passage(text) else None
 
 
 def _read_documents(found: Sequence[Any]) -> tuple[Document, ...]:
