@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.outcomes import Interval
 from rageval_spec.wording import (
     count_noun,
+    format_interval,
     format_number,
     format_p_value,
     format_percent,
+    format_points,
     format_probability,
+    format_share,
     format_signed,
     protect_cell,
     tell_apart,
@@ -141,3 +145,30 @@ def test_a_probability_in_a_column_stands_without_its_name() -> None:
 
 def test_a_difference_has_its_sign() -> None:
     assert [format_signed(number, 2) for number in (0.5, -0.5, 0.0)] == ["+0.50", "-0.50", "0.00"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.725, "72.5%"), (0.72, "72%"), (0.7249, "72.5%"), (1.0, "100%"), (0.9999, "99.99%"), (0.0, "0%")],
+)
+def test_a_share_is_a_percentage_with_one_digit(share: float, text: str) -> None:
+    assert format_share(share) == text
+
+
+@pytest.mark.parametrize(
+    ("difference", "text"),
+    [(0.025, "+2.5 pp"), (-0.1, "-10 pp"), (0.0, "0 pp"), (0.0004, "+0.04 pp"), (-1.0, "-100 pp")],
+)
+def test_a_difference_of_shares_is_in_percentage_points(difference: float, text: str) -> None:
+    assert format_signed(difference, formatter=format_points) == text
+
+
+def test_the_unit_of_an_interval_of_points_stands_once() -> None:
+    assert format_interval(Interval(-0.012, 0.034), formatter=format_points) == "[-1.2, 3.4 pp]"
+    assert format_interval(Interval(0.68, 0.765), formatter=format_share) == "[68%, 76.5%]"
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_shares_that_differ_never_read_the_same(first: float, second: float) -> None:
+    texts = tell_apart(first, second, format_share)
+    assert (texts[0] == texts[1]) == (first == second)

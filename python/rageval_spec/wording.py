@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate, Comparison
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
     from rageval_spec.data.outcomes import AnswerSource, Interval, TakenOver
 
 DIGITS = 3
@@ -26,6 +26,8 @@ ADJUSTED = "Holm-adjusted"
 NO_MEAN = "–"
 """What stands in place of a mean where nothing was scored."""
 _MOST_DIGITS = 17
+ALL_DIGITS = 12
+"""Enough digits for a number as it is written in a spec."""
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
@@ -54,6 +56,38 @@ def format_percent(share: float, digits: int = 1) -> str:
             break
     text = f"{rounded:f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+Formatter: TypeAlias = Callable[[float, int], str]
+POINTS = " pp"
+"""What follows a number of percentage points."""
+
+
+def format_share(share: float, digits: int = DIGITS) -> str:
+    """A share as a percentage, as exact as a number with `digits` digits after the point: `72.5%`."""
+    return format_percent(share, max(digits - 2, 0))
+
+
+def format_points(difference: float, digits: int = DIGITS) -> str:
+    """A difference of two shares in percentage points: `2.5 pp`, `-0.04 pp`."""
+    size = format_share(abs(difference), digits).removesuffix("%")
+    return f"{'-' if difference < 0 else ''}{size}{POINTS}"
+
+
+class NumberFormat(NamedTuple):
+    """How the numbers of a metric are written, and how their differences are."""
+
+    number: Formatter = format_number
+    change: Formatter = format_number
+
+
+PLAIN = NumberFormat()
+PERCENT = NumberFormat(format_share, format_points)
+
+
+def find_format(evaluation: Evaluation, metric: str) -> NumberFormat:
+    """How the numbers of a metric are written."""
+    return PERCENT if metric in evaluation.show_as else PLAIN
 
 
 def format_p_value(p_value: float) -> str:
@@ -85,7 +119,7 @@ def describe_limit(comparison: Comparison, alpha: float) -> str:
     return f"{count_noun(limit.pairs, noun)} {shown} {needed}"
 
 
-def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
+def format_mean(aggregate: Aggregate, digits: int = DIGITS, shown: NumberFormat = PLAIN) -> str:
     """An aggregate's number; a sum of whole numbers has no digits after the point. `–` if nothing was scored.
 
     A number that mixes answers of several versions of an application says so: `0.900 (2 versions)`.
@@ -93,8 +127,8 @@ def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
     if aggregate.mean is None:
         return NO_MEAN
     is_whole = aggregate.statistic == "sum" and aggregate.mean.is_integer()
-    shown = f"{aggregate.mean:.0f}" if is_whole else format_number(aggregate.mean, digits)
-    return shown + mark_versions(aggregate)
+    number = f"{aggregate.mean:.0f}" if is_whole else shown.number(aggregate.mean, digits)
+    return number + mark_versions(aggregate)
 
 
 def mark_versions(aggregate: Aggregate) -> str:
@@ -102,28 +136,28 @@ def mark_versions(aggregate: Aggregate) -> str:
     return f" ({len(aggregate.versions)} versions)" if aggregate.versions else ""
 
 
-def tell_means_apart(first: Aggregate, second: Aggregate) -> tuple[str, str]:
+def tell_means_apart(first: Aggregate, second: Aggregate, shown: NumberFormat = PLAIN) -> tuple[str, str]:
     """Two means of one metric, with enough digits to tell them apart, as `format_mean` would mark them."""
     if first.mean is None or second.mean is None or first.statistic == "sum":
-        return format_mean(first), format_mean(second)
-    shown = tell_apart(first.mean, second.mean)
-    return shown[0] + mark_versions(first), shown[1] + mark_versions(second)
+        return format_mean(first, shown=shown), format_mean(second, shown=shown)
+    told = tell_apart(first.mean, second.mean, shown.number)
+    return told[0] + mark_versions(first), told[1] + mark_versions(second)
 
 
-def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
-    """`[0.4702, 0.5512]`, or "" for None."""
+def format_interval(interval: Interval | None, digits: int = DIGITS, formatter: Formatter = format_number) -> str:
+    """`[0.4702, 0.5512]`, `[68%, 76.5%]` or `[-1.2, 3.4 pp]`; "" for None."""
     if interval is None:
         return ""
-    return f"[{format_number(interval.low, digits)}, {format_number(interval.high, digits)}]"
+    return f"[{formatter(interval.low, digits).removesuffix(POINTS)}, {formatter(interval.high, digits)}]"
 
 
-def format_signed(number: float, digits: int = DIGITS) -> str:
-    """A difference: `+0.031`, `-0.012`, `0.000`."""
-    return ("+" if number > 0 else "") + format_number(number, digits)
+def format_signed(number: float, digits: int = DIGITS, formatter: Formatter = format_number) -> str:
+    """A difference: `+0.031`, `-0.012`, `0.000`, `+2.5 pp`."""
+    return ("+" if number > 0 else "") + formatter(number, digits)
 
 
 def tell_apart(
-    first: float, second: float, formatter: Callable[[float, int], str] = format_number, digits: int = DIGITS
+    first: float, second: float, formatter: Formatter = format_number, digits: int = DIGITS
 ) -> tuple[str, str]:
     """Both numbers, with enough digits to show that they differ. Equal numbers give equal texts."""
     for more in range(digits, _MOST_DIGITS + 1):

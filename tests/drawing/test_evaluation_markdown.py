@@ -50,3 +50,11 @@ def test_causes_are_counted_for_each_slice_behind_a_fold() -> None:
     assert "<summary>Causes by slice of v1 on golden (1)</summary>" in told
     assert "| slice | questions | retrieval | fine |" in told
     assert "| `hard` | 10 | 6, 60% \\[10%, 90%] | 4, 40% \\[10%, 90%] |" in told
+
+
+def test_a_metric_can_be_shown_as_a_percentage() -> None:
+    shown = replace(make_evaluation(), show_as={"map": "percent"})
+    text = draw_evaluation(shown, 3)
+    assert "**33.3%** \\[30%, 36.7%]" in text
+    assert "| +6.5 pp \\[" in text
+    assert "pp percentage points" in text

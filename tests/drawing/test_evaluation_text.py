@@ -138,3 +138,23 @@ def test_an_error_that_many_questions_share_is_listed_once_among_those_to_look_a
     told = show(make_down("It was built in 1911."))
     assert told.count("refuses connections") == 1
     assert "q0  v1  failed" in told and "q39  v1  token_f1 0.250" in told
+
+
+def test_a_metric_can_be_shown_as_a_percentage() -> None:
+    shown = replace(make_evaluation(), baselines=(compare("map", -0.05),), show_as={"map": "percent"})
+    text = show(shown)
+    assert "33.3% [30%, 36.7%]" in text
+    assert "-5 pp [-6, -4 pp] ▼" in text
+    assert "pp" in [line.split()[0] for line in text.splitlines() if "percentage points" in line]
+    assert "0.412" in text, "other metrics stay numbers"
+    assert "percentage points" not in show(make_evaluation())
+
+
+def test_a_scale_and_the_cards_of_a_percentage_say_percent() -> None:
+    bands = {"map": make_scale({"good": 0.4, "fair": 0.355})}
+    assert "map: good ≥ 40%, fair ≥ 35.5%, else below" in show(
+        replace(make_evaluation(), bands=bands, show_as={"map": "percent"})
+    )
+    rows = [value("q1", "token_f1", 0.125)]
+    one = answered(rows, [sample("q1", answer="A.")], show_as={"token_f1": "percent"})
+    assert "token_f1 12.5%" in show(one)

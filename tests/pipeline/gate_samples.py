@@ -15,6 +15,7 @@ from rageval_spec.spec.blocks.gates import GateNode
 class Direction:
     higher_is_better: bool | None = True
     is_partial: bool = False
+    is_percent: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,3 +39,11 @@ def test_names_contain_the_keys_that_differ_from_their_defaults() -> None:
 )
 def test_every_kind_of_metric_is_named_by_the_same_rule(word: str, keys: dict[str, Any], name: str) -> None:
     assert metric(word, **keys).name == name
+
+
+def test_how_a_metric_is_shown_changes_neither_its_name_nor_what_is_stored() -> None:
+    plain, shown = metric("recall", cutoff=5), metric("recall", cutoff=5, show_as="percent")
+    assert (plain.name, plain.content()) == (shown.name, shown.content())
+    assert "show_as" not in plain.node.model_dump(mode="json"), "digests of older specs stay"
+    assert not plain.is_percent
+    assert shown.is_percent

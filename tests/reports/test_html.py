@@ -63,6 +63,10 @@ def listed(opened: Opened) -> list[str]:
     return opened.page.locator(".line .under bdi").all_inner_texts()
 
 
+def read(locator: Locator) -> str:
+    return re.sub(r"\s+", " ", locator.inner_text()).strip()
+
+
 def marks(opened: Opened) -> list[str]:
     return opened.page.locator(".claim").all_inner_texts()
 
@@ -133,6 +137,30 @@ def test_changes_are_drawn_against_each_earlier_evaluation_that_a_gate_names(bro
         section = opened.page.locator("#overview section").nth(1)
         assert "≠ is not comparable: the references of 3 queries changed." in section.inner_text()
         assert "+0.100 ≠ not comparable" in re.sub(r"\s+", " ", section.locator("tbody tr").inner_text())
+
+
+def test_a_share_is_shown_as_a_percentage_everywhere_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    whole = make_page_evaluation()
+    gate = replace(whole.gates[0], bound="≥ 50%", reason="faithfulness of v1 is 80%")
+    shown = replace(whole, gates=(gate, *whole.gates[1:]), show_as={"faithfulness": "percent"})
+    (tmp_path / "page.html").write_bytes(render(shown))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        main = opened.page.locator("#overview")
+        gates = [read(one) for one in main.locator(".gates tbody tr").all()]
+        assert gates[0].endswith("−20 pp")
+        assert gates[-1].endswith("≥ 50% 80%")
+        assert "100%" in main.locator(".gates tfoot").last.inner_text()
+        rows = [read(one) for one in main.locator(".forest tbody tr").all()]
+        assert "−20 pp ▼ worse [−30, −10 pp]" in rows[0]
+        assert "+0.010" in rows[1]
+        assert re.match(r"faithfulness 80% .*\[\d+(\.\d)?%, ", read(main.locator("table.results tbody tr").nth(0)))
+        assert "%" in main.locator(".spread").nth(0).inner_text()
+        assert "%" not in main.locator(".spread").nth(1).inner_text()
+    with open_page(browser, tmp_path / "page.html", "#q=q2&system=v2") as opened:
+        opened.page.wait_for_selector(".values")
+        value = read(opened.page.locator(".values tbody tr").nth(0))
+        assert re.fullmatch(r"faithfulness \d+(\.\d)?% ▼ \d+(\.\d)? pp v1 has \d+(\.\d)?%", value)
+        assert opened.seen == []
 
 
 def test_nothing_is_asked_for_and_nothing_is_blocked(browser: Browser, folder: Path) -> None:

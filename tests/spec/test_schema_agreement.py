@@ -23,7 +23,8 @@ from rageval_spec.spec.json_schema import build_schema
 BEYOND = {
     "dangling": "a block names another one that the spec does not have",
     "circle": "blocks name each other in a circle",
-    "value": "a text has a form of its own (URLs, functions, moments), or keys of a block exclude one another",
+    "value": "a text has a form of its own (URLs, functions, moments), keys of a block exclude one another, or a "
+    "metric to be shown as a percentage is no share",
     "gate": "a gate has no bound, or keys that need another one; bounds that contradict each other",
     "slice": "a slice has neither a column nor a condition",
     "design": "`cluster`, `weight` or `weights` name a dataset that the spec does not have",

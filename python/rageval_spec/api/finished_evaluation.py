@@ -19,7 +19,15 @@ from rageval_spec.drawing.html_shell import CELL, show_text
 from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
 from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.plugin import Context
-from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, list_choices
+from rageval_spec.wording import (
+    DIGITS,
+    NumberFormat,
+    count_noun,
+    find_format,
+    format_interval,
+    format_mean,
+    list_choices,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -250,7 +258,7 @@ class FinishedEvaluation:
         wide = [max(map(len, column), default=0) for column in zip(*map(_name_row, self.data.aggregates), strict=True)]
         for aggregate in self.data.aggregates:
             names = "  ".join(f"{name:<{width}}" for name, width in zip(_name_row(aggregate), wide, strict=True))
-            lines.append(f"  {names}  {describe_aggregate(aggregate)}")
+            lines.append(f"  {names}  {describe_aggregate(aggregate, find_format(self.data, aggregate.metric))}")
         lines += (f"  failed: {make_visible(failure)}" for failure in self.data.failures)
         lines += (f"  {make_visible(told)}" for told in list_taken_over(self.data))
         if self.data.scored_nothing:
@@ -268,15 +276,16 @@ class FinishedEvaluation:
         return make_visible("; ".join((*self._lost, describe_verdict(self.data))))
 
 
-def describe_aggregate(aggregate: Aggregate) -> str:
+def describe_aggregate(aggregate: Aggregate, shown: NumberFormat) -> str:
     """`0.6671 [0.5871, 0.7432]  40/40`: the number, its interval, and how many queries were scored.
 
     A weighted number has the plain one beside it: `0.6671 [0.5871, 0.7432] weighted, 0.7012 plain  40/40`.
     """
-    shown = f"{format_mean(aggregate)} {format_interval(aggregate.interval)}".rstrip()
+    interval = format_interval(aggregate.interval, formatter=shown.number)
+    told = f"{format_mean(aggregate, shown=shown)} {interval}".rstrip()
     if aggregate.design is not None and aggregate.design.plain is not None:
-        shown += f" weighted, {format_number(aggregate.design.plain)} plain"
-    return f"{shown}  {aggregate.scored}/{aggregate.total}"
+        told += f" weighted, {shown.number(aggregate.design.plain, DIGITS)} plain"
+    return f"{told}  {aggregate.scored}/{aggregate.total}"
 
 
 def _name_row(aggregate: Aggregate) -> tuple[str, str, str]:
@@ -360,10 +369,11 @@ def _draw_cell(evaluation: Evaluation, dataset: str, system: str, metric: str) -
     gated = worst_outcome(evaluation.outcomes(dataset, system, metric))
     mark = f" {MARKS[gated]} {gated}" if gated else ""
     few = f"<br><small>{aggregate.scored} of {count_noun(aggregate.total, 'query', 'queries')} scored</small>"
-    interval = f"<br><small>{format_interval(aggregate.interval)}</small>" if aggregate.interval else ""
-    return (
-        f"<td {CELL}>{format_mean(aggregate)}{mark}{interval}{few if aggregate.scored < aggregate.total else ''}</td>"
-    )
+    shown = find_format(evaluation, metric)
+    interval = format_interval(aggregate.interval, formatter=shown.number)
+    interval = f"<br><small>{interval}</small>" if interval else ""
+    rest = few if aggregate.scored < aggregate.total else ""
+    return f"<td {CELL}>{format_mean(aggregate, shown=shown)}{mark}{interval}{rest}</td>"
 
 
 def _list_notes(evaluation: Evaluation) -> Iterator[str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
 
 from rageval_spec.drawing.card_text import shorten, write_card
-from rageval_spec.drawing.cards import Card
+from rageval_spec.drawing.cards import Card, CardValue
 from rageval_spec.drawing.html_shell import CELL, show_text
-from rageval_spec.wording import count_noun, format_number
+from rageval_spec.wording import DIGITS, count_noun
 
 _ROWS_SHOWN = 50
 
@@ -52,7 +51,7 @@ def _draw_row(card: Card, metrics: Iterable[str]) -> str:
     return f"<tr>{''.join(f'<td {CELL}>{show_text(cell)}</td>' for cell in cells)}</tr>"
 
 
-def _describe(value: Any) -> str:
+def _describe(value: CardValue | None) -> str:
     if value is None:
         return ""
-    return value.status if value.value is None else format_number(value.value)
+    return value.status if value.value is None else value.shown.number(value.value, DIGITS)

@@ -270,6 +270,7 @@ class Evaluation:
         units: the unit of each metric that has one, by name: "seconds".
         ranges: the lowest and the highest possible value of each metric that has a lowest one, by name; None for no
             highest one.
+        show_as: how reports show the values of metrics, by name, if not as numbers.
         baselines: the comparisons with the baselines that gates name, which can be systems or earlier evaluations.
         slices: the slices that the spec declares, each with its aggregates and comparisons, in the order of datasets.
         weakest: the slices whose values are significantly worse than those of the other queries, worst first.
@@ -316,6 +317,7 @@ class Evaluation:
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    show_as: dict[str, Literal["percent"]] = field(default_factory=dict)
     baselines: tuple[Comparison, ...] = ()
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()

@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins", "taken_over", "versions", "limit",
+    "origins", "taken_over", "versions", "limit", "show_as",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -74,6 +74,7 @@ class StoredResults:
         units: of the metrics whose values have one, by name.
         ranges: the lowest and the highest possible value of metrics, by name; null for no highest one. Metrics without
             a lowest one are left out.
+        show_as: how reports show the values of a metric, by name; the numbers here are fractions all the same.
         baselines: every system against each baseline that a gate names.
         slices: each slice of the queries, with its aggregates and comparisons.
         weakest: the slices on which a system is significantly worse than on the other queries.
@@ -118,6 +119,7 @@ class StoredResults:
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = dataclasses.field(default_factory=dict)
     ranges: dict[str, tuple[float, float | None]] = dataclasses.field(default_factory=dict)
+    show_as: dict[str, Literal["percent"]] = dataclasses.field(default_factory=dict)
     baselines: tuple[Comparison, ...] = ()
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()

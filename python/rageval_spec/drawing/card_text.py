@@ -16,7 +16,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import cards
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.recorded.messages import write_turn
-from rageval_spec.wording import count_noun, format_number
+from rageval_spec.wording import DIGITS, PLAIN, NumberFormat, count_noun
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -238,9 +238,9 @@ def _draw_values(values: Sequence[cards.CardValue], *, full: bool) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for one in values:
-        people = None if one.label is None else f"people say {format_number(one.label)}"
+        people = None if one.label is None else f"people say {one.shown.number(one.label, DIGITS)}"
         told = ", ".join(shorten(text, full=full) for text in (people, one.band, one.reason) if text)
-        number = "–" if one.value is None else format_number(one.value)
+        number = "–" if one.value is None else one.shown.number(one.value, DIGITS)
         style = "bold red" if one.status == "error" else "bold"
         table.add_row(make_visible(one.metric), Text(number, style), draw_change(one), Text(told, "dim"))
     return table
@@ -253,23 +253,25 @@ def draw_change(one: cards.CardValue) -> Text:
     if one.baseline is None:
         return Text("")
     of_system = one.is_earlier is False and one.against is not None
-    told = f"{shorten(one.against or '', LONGEST_NAME)} has {format_number(one.baseline)}"
+    told = f"{shorten(one.against or '', LONGEST_NAME)} has {one.shown.number(one.baseline, DIGITS)}"
     was = Text(told if of_system else f"was {describe_base(one)}", "dim")
     if one.change is None or one.is_worse is None:
         return was
     style = "red" if one.is_worse else "green"
-    return Text.assemble(was, ", ", (f"{format_change(one.change)} {'worse' if one.is_worse else 'better'}", style))
+    return Text.assemble(
+        was, ", ", (f"{format_change(one.change, one.shown)} {'worse' if one.is_worse else 'better'}", style)
+    )
 
 
 def describe_base(one: cards.CardValue) -> str:
     """The baseline's value, and its name on one line: `0.810 (main)`."""
-    number = "–" if one.baseline is None else format_number(one.baseline)
+    number = "–" if one.baseline is None else one.shown.number(one.baseline, DIGITS)
     return f"{number} ({shorten(one.against, LONGEST_NAME)})" if one.against else number
 
 
-def format_change(change: float) -> str:
-    """A difference with its sign: `+0.1500`."""
-    return f"{'+' if change > 0 else '−'}{format_number(abs(change))}"
+def format_change(change: float, shown: NumberFormat = PLAIN) -> str:
+    """A difference with its sign: `+0.1500`, `−2.5 pp`."""
+    return f"{'+' if change > 0 else '−'}{shown.change(abs(change), DIGITS)}"
 
 
 def _draw_contexts(card: cards.Card, *, full: bool) -> Table:
@@ -358,7 +360,7 @@ def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.
     if card.status in _STATUS_STYLES:
         parts.append(Text(card.status, _STATUS_STYLES[card.status]))
     elif deciding is not None and deciding.value is not None:
-        parts.append(Text(f"{make_visible(deciding.metric)} {format_number(deciding.value)}"))
+        parts.append(Text(f"{make_visible(deciding.metric)} {deciding.shown.number(deciding.value, DIGITS)}"))
         if deciding.is_worse is not None:
             parts.append(draw_change(deciding))
     if any(one.status == "error" for one in card.values) and card.status not in _STATUS_STYLES:
@@ -456,9 +458,9 @@ def _count_rest(text: str, shown: str) -> str:
 
 
 def _list_cells(one: cards.CardValue) -> list[str]:
-    number = "–" if one.value is None else format_number(one.value)
+    number = "–" if one.value is None else one.shown.number(one.value, DIGITS)
     told = ", ".join(filter(None, (one.band, one.reason)))
-    change = "" if one.change is None else format_change(one.change) if one.change else "="
+    change = "" if one.change is None else format_change(one.change, one.shown) if one.change else "="
     direction = "" if one.is_worse is None else " worse" if one.is_worse else " better"
     was = "" if one.baseline is None else escape(describe_base(one))
     return [quote_cell(one.metric), number, was, f"{change}{direction}", escape(shorten(told))]

@@ -30,6 +30,7 @@ from rageval_spec.drawing.question_order import (
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.recorded.messages import MESSAGES, Turn, list_until_question, read_turns
+from rageval_spec.wording import PERCENT, PLAIN, NumberFormat
 
 if TYPE_CHECKING:
     import polars as pl
@@ -263,6 +264,7 @@ class CardValue:
         against: the name of the baseline: a label, a results folder or another system; None without one.
         label: what people say of the answer, on the metric's scale; None if nobody judged it.
         is_earlier: whether the baseline is an earlier evaluation, not another system of this one; None without one.
+        is_percent: whether the value is shown as a percentage.
     """
 
     metric: str
@@ -276,6 +278,12 @@ class CardValue:
     against: str | None = None
     label: float | None = None
     is_earlier: bool | None = None
+    is_percent: bool = False
+
+    @property
+    def shown(self) -> NumberFormat:
+        """How the values are written."""
+        return PERCENT if self.is_percent else PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,7 +546,7 @@ def _read_values(
         scale = evaluation.bands.get(metric)
         band = None if scale is None or value is None else scale.find(value).word
         told = (before, change, band, worse, against, row.get(LABEL), None if against is None else against in earlier)
-        yield CardValue(metric, value, row["status"], row["reason"], *told)
+        yield CardValue(metric, value, row["status"], row["reason"], *told, metric in evaluation.show_as)
 
 
 def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:

@@ -104,9 +104,10 @@ def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits
     if cell is None:
         return ""
     outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
+    shown = wording.find_format(evaluation, metric)
     parts = [
-        f"**{wording.format_mean(cell, digits)}**",
-        wording.format_interval(cell.interval, digits).replace("[", "\\["),
+        f"**{wording.format_mean(cell, digits, shown)}**",
+        wording.format_interval(cell.interval, digits, shown.number).replace("[", "\\["),
         escape(name_band(evaluation, cell)),
         significance_mark(evaluation.comparison(dataset, system, metric)),
         SIGNS[outcome] if outcome else "",
@@ -150,9 +151,9 @@ def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, 
     cell = evaluation.aggregate(dataset, system, metric, name)
     if cell is None:
         return ""
-    return f"{wording.format_mean(cell, digits)} {wording.format_interval(cell.interval, digits)}".strip().replace(
-        "[", "\\["
-    )
+    shown = wording.find_format(evaluation, metric)
+    interval = wording.format_interval(cell.interval, digits, shown.number)
+    return f"{wording.format_mean(cell, digits, shown)} {interval}".strip().replace("[", "\\[")
 
 
 def _cause_table(slices: Mapping[str, Sequence[CauseCount]]) -> str:
@@ -169,7 +170,7 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     if passed:
         yield f"Passed gates ({len(passed)})", _list(f"{SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
     if comparisons := evaluation.every_comparison:
-        yield f"Comparisons ({len(comparisons)})", f"{_comparison_table(comparisons, digits)}\n\n{_ADJUSTED}"
+        yield f"Comparisons ({len(comparisons)})", f"{_comparison_table(evaluation, digits)}\n\n{_ADJUSTED}"
     for title, header, rows in tabulate_slices(evaluation, digits):
         yield title, format_table(header, rows)
     for (dataset, system), slices in list_slice_counts(evaluation).items():
@@ -192,7 +193,7 @@ def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]
         number = (
             ""
             if value is None or value.value is None
-            else f"{escape(value.metric)} {wording.format_number(value.value, digits)}"
+            else f"{escape(value.metric)} {value.shown.number(value.value, digits)}"
         )
         claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
         reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
@@ -207,7 +208,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
-def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
+def _comparison_table(evaluation: Evaluation, digits: int) -> str:
     header = [
         "dataset",
         "metric",
@@ -221,12 +222,12 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
     rows = [
         [
             *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
-            _describe_difference(c, digits).replace("[", "\\["),
+            _describe_difference(c, digits, wording.find_format(evaluation, c.metric).change).replace("[", "\\["),
             escape(_describe_p(c)),
             str(c.queries),
             f"{c.wins} / {c.losses}",
         ]
-        for c in comparisons
+        for c in evaluation.every_comparison
     ]
     return format_table(header, rows)
 
@@ -236,13 +237,10 @@ def _describe_p(one: Comparison) -> str:
     return wording.format_probability(one.p_adjusted) if is_resolvable else wording.UNRESOLVABLE
 
 
-def _describe_difference(one: Comparison, digits: int) -> str:
+def _describe_difference(one: Comparison, digits: int, shown: wording.Formatter) -> str:
     mark = "" if one.is_comparable else NOT_COMPARABLE
-    return " ".join(
-        filter(
-            None, (wording.format_signed(one.difference, digits), mark, wording.format_interval(one.interval, digits))
-        )
-    )
+    difference = wording.format_signed(one.difference, digits, shown)
+    return " ".join(filter(None, (difference, mark, wording.format_interval(one.interval, digits, shown))))
 
 
 def describe_provenance(evaluation: Evaluation) -> str:

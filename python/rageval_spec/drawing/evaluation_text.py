@@ -23,7 +23,7 @@ from rageval_spec.drawing.verdict import (
     worst_first,
     worst_outcome,
 )
-from rageval_spec.wording import NO_MEAN, count_noun, format_interval, format_mean, format_number
+from rageval_spec.wording import NO_MEAN, count_noun, find_format, format_interval, format_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,10 +268,11 @@ def _columns(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[_Col
 def _change(evaluation: Evaluation, comparison: Comparison | None, digits: int) -> _Parts:
     if comparison is None:
         return _Parts()
-    number = format_number(comparison.difference, digits)
+    shown = find_format(evaluation, comparison.metric).change
+    number = shown(comparison.difference, digits)
     return _Parts(
         number if number.startswith("-") else f"+{number}",
-        format_interval(comparison.interval, digits),
+        format_interval(comparison.interval, digits, shown),
         significance_mark(comparison),
         is_good=is_improvement(comparison, evaluation),
     )
@@ -285,9 +286,10 @@ def _parts(
         return _Parts()
     comparison = evaluation.comparison(dataset, system, metric, slice)
     is_counted = cell.scored == cell.total if slice else bool(_common_scored(evaluation, dataset, metric))
+    shown = find_format(evaluation, metric)
     return _Parts(
-        number=format_mean(cell, digits),
-        interval=format_interval(cell.interval, digits),
+        number=format_mean(cell, digits, shown),
+        interval=format_interval(cell.interval, digits, shown.number),
         band=name_band(evaluation, cell),
         mark=significance_mark(comparison),
         gate=worst_outcome(evaluation.outcomes(dataset, system, metric, slice)),

@@ -10,17 +10,22 @@ For questions that belong together or count differently, reports say so and show
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
 from rageval_spec.statistics.sequential_analysis import BETTING
 from rageval_spec.wording import (
     ADJUSTED,
+    ALL_DIGITS,
+    PLAIN,
     UNRESOLVABLE,
+    Formatter,
+    NumberFormat,
     count_noun,
     describe_limit,
+    find_format,
     format_interval,
-    format_number,
     format_percent,
     format_signed,
     list_choices,
@@ -74,14 +79,22 @@ def name_band(evaluation: Evaluation, aggregate: Aggregate) -> str:
 
 def describe_bands(evaluation: Evaluation) -> list[tuple[str, str]]:
     """The scales of the metrics, as pairs of the metric and its words with their bounds."""
-    return [(f"{metric}:", _describe_scale(scale)) for metric, scale in evaluation.bands.items()]
+    return [
+        (f"{metric}:", _describe_scale(scale, find_format(evaluation, metric)))
+        for metric, scale in evaluation.bands.items()
+    ]
 
 
-def _describe_scale(scale: BandScale) -> str:
+def _describe_scale(scale: BandScale, shown: NumberFormat) -> str:
     """`published scale: excellent ≥ 0.95, good ≥ 0.85, else poor`."""
     sign = "≤" if scale.lower_is_better else "≥"
     words = [
-        f"{one.word} {sign} {one.bound:g}" if one.bound is not None else f"else {one.word}" for one in scale.levels
+        f"else {one.word}"
+        if one.bound is None
+        else f"{one.word} {sign} {one.bound:g}"
+        if shown is PLAIN
+        else f"{one.word} {sign} {shown.number(one.bound, ALL_DIGITS)}"
+        for one in scale.levels
     ]
     return ("" if scale.name == "custom" else f"{scale.name} scale: ") + ", ".join(words)
 
@@ -101,6 +114,8 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
         lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning says what changed"))
     lines += describe_unresolved([*comparisons, *gated])
+    if any(one.metric in evaluation.show_as for one in (*comparisons, *gated)):
+        lines.append(("pp", "percentage points"))
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
@@ -190,7 +205,7 @@ def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
     if len(tied) > _MOST_SENTENCES:
         return [_describe_all(tied, evaluation)] if dataset == evaluation.datasets[-1] else []
     name_system = len(evaluation.systems) > 1
-    return [_describe(cells, name_system) for (of, _), cells in tied.items() if of == dataset]
+    return [_describe(cells, name_system, evaluation) for (of, _), cells in tied.items() if of == dataset]
 
 
 def _collect(evaluation: Evaluation) -> dict[tuple[str, str], list[Aggregate]]:
@@ -207,8 +222,8 @@ def _widest_first(cells: Sequence[Aggregate]) -> list[Aggregate]:
     return sorted(cells, key=lambda cell: cell.ties.low - cell.ties.high if cell.ties else 0.0)
 
 
-def _describe(cells: Sequence[Aggregate], name_system: bool) -> str:
-    ranges = [_describe_range(cell) for cell in cells[:_RANGES_SHOWN]]
+def _describe(cells: Sequence[Aggregate], name_system: bool, evaluation: Evaluation) -> str:
+    ranges = [f"{cell.metric} between {_describe_ends(cell, evaluation)}" for cell in cells[:_RANGES_SHOWN]]
     more = len(cells) - len(ranges)
     return (
         f"decide the value of {_count_queries(cells)}"
@@ -226,7 +241,8 @@ def _describe_all(tied: dict[tuple[str, str], list[Aggregate]], evaluation: Eval
     for cell in _widest_first(cells):
         widest.setdefault(cell.metric, cell)
     ranges = [
-        f"{cell.metric} of {cell.system}{f' on {cell.dataset}' if many_datasets else ''} between {_describe_ends(cell)}"
+        f"{cell.metric} of {cell.system}{f' on {cell.dataset}' if many_datasets else ''} between "
+        + _describe_ends(cell, evaluation)
         for cell in [*widest.values()][:_RANGES_SHOWN]
     ]
     return (
@@ -241,13 +257,9 @@ def _count_queries(cells: Sequence[Aggregate]) -> str:
     return ("up to " if len(counts) > 1 else "") + count_noun(max(counts), "query", "queries")
 
 
-def _describe_range(cell: Aggregate) -> str:
-    return f"{cell.metric} between {_describe_ends(cell)}"
-
-
-def _describe_ends(cell: Aggregate) -> str:
+def _describe_ends(cell: Aggregate, evaluation: Evaluation) -> str:
     assert cell.ties is not None, "only tied cells are described"
-    return " and ".join(tell_apart(cell.ties.low, cell.ties.high))
+    return " and ".join(tell_apart(cell.ties.low, cell.ties.high, find_format(evaluation, cell.metric).number))
 
 
 Row: TypeAlias = tuple[str, ...]
@@ -304,24 +316,33 @@ def explain_weights(evaluation: Evaluation) -> Iterator[str]:
 def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row | None:
     if one.design is None or one.design.plain is None or one.mean is None:
         return None
-    number = format_number(one.mean, digits)
-    return _name(one, evaluation), *_list_cells(number, one.interval, one.design, one.scored, digits, is_signed=False)
+    shown = find_format(evaluation, one.metric).number
+    cells = _list_cells(one.mean, one.interval, one.design, one.scored, digits, shown, is_signed=False)
+    return _name(one, evaluation), *cells
 
 
 def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row | None:
     if one.design is None or one.design.plain is None:
         return None
-    number = format_signed(one.difference, digits)
-    name = f"{_name(one, evaluation)} vs {one.baseline}"
-    return name, *_list_cells(number, one.interval, one.design, one.queries, digits, is_signed=True)
+    shown = find_format(evaluation, one.metric).change
+    cells = _list_cells(one.difference, one.interval, one.design, one.queries, digits, shown, is_signed=True)
+    return f"{_name(one, evaluation)} vs {one.baseline}", *cells
 
 
 def _list_cells(
-    number: str, interval: Interval | None, design: CellDesign, scored: int, digits: int, *, is_signed: bool
+    number: float,
+    interval: Interval | None,
+    design: CellDesign,
+    scored: int,
+    digits: int,
+    shown: Formatter,
+    *,
+    is_signed: bool,
 ) -> Row:
     assert design.plain is not None and design.effective is not None
-    plain = format_signed(design.plain, digits) if is_signed else format_number(design.plain, digits)
-    return f"{number} {format_interval(interval, digits)}".rstrip(), plain, str(scored), f"{design.effective:.0f}"
+    show = partial(format_signed, formatter=shown) if is_signed else shown
+    weighted = f"{show(number, digits)} {format_interval(interval, digits, shown)}".rstrip()
+    return weighted, show(design.plain, digits), str(scored), f"{design.effective:.0f}"
 
 
 def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:

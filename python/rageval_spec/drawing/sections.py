@@ -160,8 +160,10 @@ def _list_untested(evaluation: Evaluation) -> Iterator[str]:
 
 def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[str, ...]:
     slice_name = gap.slice if len(evaluation.datasets) == 1 else f"{gap.slice} ({gap.dataset})"
-    difference = f"{gap.difference:+.{digits}f} {wording.format_interval(gap.interval, digits)}".strip()
-    numbers = wording.format_number(gap.mean, digits), wording.format_number(gap.rest, digits), difference
+    shown = wording.find_format(evaluation, gap.metric)
+    interval = wording.format_interval(gap.interval, digits, shown.change)
+    difference = f"{wording.format_signed(gap.difference, digits, shown.change)} {interval}".strip()
+    numbers = shown.number(gap.mean, digits), shown.number(gap.rest, digits), difference
     return (
         slice_name,
         gap.metric,
@@ -231,25 +233,33 @@ def _gather_reasons(evaluation: Evaluation) -> dict[str, list[str]]:
 
 def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row:
     assert one.correction is not None
-    cells = _cells(one.mean, one.interval, one.correction, digits, is_signed=False)
+    shown = wording.find_format(evaluation, one.metric).number
+    cells = _cells(one.mean, one.interval, one.correction, digits, shown, is_signed=False)
     return _name(one, evaluation), *cells, _tell_worth(one.correction, one.scored)
 
 
 def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row:
     assert one.correction is not None
     name = f"{_name(one, evaluation)} vs {one.baseline}"
-    cells = _cells(one.difference, one.interval, one.correction, digits, is_signed=True)
+    shown = wording.find_format(evaluation, one.metric).change
+    cells = _cells(one.difference, one.interval, one.correction, digits, shown, is_signed=True)
     return name, *cells, _tell_worth(one.correction, one.queries)
 
 
 def _cells(
-    value: float | None, interval: Interval | None, correction: Correction, digits: int, *, is_signed: bool
+    value: float | None,
+    interval: Interval | None,
+    correction: Correction,
+    digits: int,
+    shown: wording.Formatter,
+    *,
+    is_signed: bool,
 ) -> Sequence[str]:
     def show(number: float | None, ends: Interval | None) -> str:
         if number is None:
             return _NO_NUMBER
-        shown = wording.format_signed(number, digits) if is_signed else wording.format_number(number, digits)
-        return f"{shown} {wording.format_interval(ends, digits)}".strip()
+        told = wording.format_signed(number, digits, shown) if is_signed else shown(number, digits)
+        return f"{told} {wording.format_interval(ends, digits, shown)}".strip()
 
     return (
         show(correction.judged, None),  # its interval is not of what people would say, and invites to think so

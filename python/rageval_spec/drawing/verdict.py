@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Note, NoteLevel, Verdict
-from rageval_spec.wording import DIGITS, count_noun, describe_taken_over, tell_apart
+from rageval_spec.wording import DIGITS, count_noun, describe_taken_over, find_format, tell_apart
 
 _TITLES: dict[Overall, str] = {
     "pass": "Ready",
@@ -101,7 +101,7 @@ def _describe_fall(evaluation: Evaluation, gate: GateOutcome, digits: int) -> st
     if means is None or means[0] == means[1]:
         return ""
     verb = "fell" if means[1] < means[0] else "rose"
-    old, new = tell_apart(*means, digits=digits)
+    old, new = tell_apart(*means, find_format(evaluation, gate.metric).number, digits)
     graded = f", a regression of {gate.severity} severity" if gate.severity else ""
     if gate.baseline in evaluation.systems:
         return f"{gate.metric} {verb} from {old} ({gate.baseline}) to {new} ({gate.system}){graded}."

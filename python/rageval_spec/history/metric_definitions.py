@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _Settings: TypeAlias = Mapping[str, Any]
 _Blocks: TypeAlias = Mapping[str, _Settings]
 _EVERYTHING: frozenset[DataPart] = frozenset({"references", "qrels"})
-_NOT_MEANING = {"as", "use", "prompts", "calibration"}
+_NOT_MEANING = {"as", "use", "prompts", "calibration", "show_as"}
 """Keys of a block that are compared in another way, or that no value depends on."""
 _PLACES = {"url", "base_url", "torch", "sentence-transformers", "transformers"}
 """What a model says about where and by which libraries it ran."""
@@ -227,7 +227,7 @@ def _digest_data(fingerprints: Mapping[str, Fingerprint]) -> Iterator[tuple[str,
 
 
 def _digest_metric(node: Any, evaluation: Evaluation, blocks: _DigestedBlocks) -> dict[str, str]:
-    content = node.model_dump(mode="json", exclude={"as_"})
+    content = node.model_dump(mode="json", exclude={"as_", "show_as"})
     if issubclass(registry.load("metrics", node.use), RankingMetric):
         content = [content, blocks.ranking.model_dump(mode="json", exclude={"tie_range"})]
     digests = {"definition": _digest(content)}

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 LABEL_KEYS = ("labels", "correction")
 """Keys that say what a mean is made of; no query's value depends on them."""
+REPORT_KEYS = (*LABEL_KEYS, "show_as")
+"""Keys on which no query's value depends."""
+ShowAs = Literal["percent"]
+"""How reports show the values of a metric."""
 
 
 class MetricNode(Node):
@@ -42,14 +46,19 @@ class MetricNode(Node):
         description="How the mean is corrected by `labels`. ppi: prediction-powered inference, valid for any judge; "
         "rogan_gladen: by the judge's sensitivity and specificity, for values and labels that are yes or no.",
     )
+    show_as: ShowAs | None = Field(
+        default=None,
+        description="How reports, gates and comparisons show the values. percent: `72.5%`, and differences as "
+        "percentage points, `+2.5 pp`; only for metrics whose values are from 0 to 1. Bounds of gates stay fractions "
+        "(`min: 0.8`), and so do the numbers in results.json, CSV and Parquet.",
+    )
 
     @model_serializer(mode="wrap")
     def _leave_out_labels(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The node without the keys that specs from before labels lack, so that their digests stay."""
+        """The node without the keys that older specs lack, so that their digests stay."""
         content: dict[str, Any] = serialize(self)
-        if self.labels is None:
-            content = {key: value for key, value in content.items() if key not in LABEL_KEYS}
-        return content
+        absent = (*(LABEL_KEYS if self.labels is None else ()), *(("show_as",) if self.show_as is None else ()))
+        return {key: value for key, value in content.items() if key not in absent}
 
 
 DataPart = Literal["references", "qrels"]
@@ -110,6 +119,16 @@ class Metric(Plugin[N]):
         return self.info.bounds
 
     @property
+    def is_share(self) -> bool:
+        """Whether a mean can be shown as a percentage: all values are from 0 to 1, without a unit."""
+        return self.bounds == (0.0, 1.0) and self.info.unit is None and self.statistic != "sum"
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether reports show the values as percentages."""
+        return isinstance(self.node, MetricNode) and self.node.show_as == "percent"
+
+    @property
     def is_partial(self) -> bool:
         """Whether only some queries are meant to have a value, such as one query of each group.
 
@@ -133,7 +152,7 @@ class Metric(Plugin[N]):
     def content(self) -> dict[str, Any]:
         """The metric's identity, without the keys that change no query's value."""
         content = super().content()
-        content["node"] = {key: value for key, value in content["node"].items() if key not in LABEL_KEYS}
+        content["node"] = {key: value for key, value in content["node"].items() if key not in REPORT_KEYS}
         return content
 
     def recorded(self) -> dict[str, Any]:
@@ -161,7 +180,7 @@ def name_metric(node: Node, *, hidden: Sequence[str] = (), behind_at: Sequence[s
     The values of the keys in `behind_at` follow an `@`: `ndcg(gain=exp)@10`. The name leaves out the `hidden` keys and
     those that refer to other blocks, such as judges and models.
     """
-    left_out = {"use", "as", *LABEL_KEYS, *hidden, *(found.path[0] for found in list_references(node))}
+    left_out = {"use", "as", *REPORT_KEYS, *hidden, *(found.path[0] for found in list_references(node))}
     fields = node.model_dump(exclude_defaults=True, by_alias=True)
     shown = {key: _show(value) for key, value in sorted(fields.items()) if key not in left_out}
     at = "".join(f"@{shown.pop(key)}" for key in behind_at if key in shown)

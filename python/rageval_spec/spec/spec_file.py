@@ -22,7 +22,7 @@ from rageval_spec.plugin import System
 from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
 from rageval_spec.spec.blocks.error_explanation import describe
-from rageval_spec.spec.blocks.gates import GateNode, NamedMetric, name_metrics, resolve_gates
+from rageval_spec.spec.blocks.gates import GateNode, NamedMetric, check_percentages, name_metrics, resolve_gates
 from rageval_spec.spec.blocks.history_block import check_history, expand_history
 from rageval_spec.spec.blocks.input_files import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
@@ -171,7 +171,7 @@ def _load_tree(
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, checked.gates, checked.partial_gates, places)
     bands, unbanded = _resolve_bands(checked, metrics, gates, places)
-    diagnostics += [*duplicates, *dangling, *unbanded]
+    diagnostics += [*duplicates, *dangling, *unbanded, *check_percentages(checked, places)]
     has_all_slices = "slices" not in checked.incomplete
     diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
     if checked.spec is not None:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import arithmetic
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.testing.spec_collection import explain_gate
-from rageval_spec.wording import ADJUSTED, UNRESOLVABLE, describe_limit, format_interval, format_p_value, tell_apart
+from rageval_spec.wording import (
+    ADJUSTED,
+    UNRESOLVABLE,
+    NumberFormat,
+    describe_limit,
+    find_format,
+    format_interval,
+    format_p_value,
+    tell_apart,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.api.finished_evaluation import FinishedEvaluation
@@ -80,7 +89,10 @@ class Rageval:
             if max_drop is None and one.comparison is not None and not one.comparison.is_resolvable(alpha):
                 warnings.warn(_describe_unresolvable(one, name, alpha), stacklevel=2)
         if unlike or worse:
-            told = [*(_refuse(one, name) for one in unlike), *(_describe(one, name) for one in worse)]
+            told = [
+                *(_refuse(one, name) for one in unlike),
+                *(_describe(one, name, find_format(evaluation.data, one.metric)) for one in worse),
+            ]
             raise AssertionError("\n".join(told))
 
 
@@ -133,18 +145,18 @@ def _refuse(one: MetricChange, name: str) -> str:
     return make_visible(f"{told}: {describe_changes(changes)}; to compare all the same, pass accept_changes={parts!r}")
 
 
-def _describe(one: MetricChange, name: str) -> str:
+def _describe(one: MetricChange, name: str, shown: NumberFormat) -> str:
     """`faithfulness of v2 on golden fell from 0.853 (main) to 0.812 [-0.080, -0.002], p = 0.0123 on 40 questions`."""
     before, after = "–", "–"
     if one.comparison is not None and one.comparison.baseline_mean is not None:
         base = one.comparison.baseline_mean
-        before, after = tell_apart(base, base + one.comparison.difference)
+        before, after = tell_apart(base, base + one.comparison.difference, shown.number)
     elif one.before.mean is not None and one.after.mean is not None:
-        before, after = tell_apart(one.before.mean, one.after.mean)
+        before, after = tell_apart(one.before.mean, one.after.mean, shown.number)
     verb = "fell" if (one.difference or 0.0) < 0 else "rose"
     told = f"{one.after.metric} of {one.after.system} on {one.after.dataset} {verb} from {before} ({name}) to {after}"
     if one.comparison is not None:
         test = one.comparison
-        told += f", a difference of {format_interval(test.interval)}" if test.interval else ""
+        told += f", a difference of {format_interval(test.interval, formatter=shown.change)}" if test.interval else ""
         told += f", {ADJUSTED} {format_p_value(test.p_adjusted)} on {test.queries} questions"
     return make_visible(told)

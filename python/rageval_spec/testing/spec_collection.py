@@ -39,8 +39,10 @@ class SpecFile(pytest.File):
         spec = load(self.path)
         yield EvaluationItem.from_parent(self, name="evaluation")
         names: dict[str, int] = {}
+        percent = {one.name for one in spec.metrics if one.node.show_as == "percent"}
         for index, gate in enumerate(spec.gates):
-            places = (gate.metric, gate.system, gate.dataset, gate.slice, describe_bound(gate))
+            bound = describe_bound(gate, is_percent=gate.metric in percent)
+            places = (gate.metric, gate.system, gate.dataset, gate.slice, bound)
             name = " ".join(filter(None, places))
             names[name] = names.get(name, 0) + 1
             number = f" ({names[name]})" if names[name] > 1 else ""

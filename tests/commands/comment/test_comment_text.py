@@ -215,3 +215,10 @@ def test_more_parts_than_have_a_line_are_counted() -> None:
     assert named >= 20 and text.endswith(
         f"{3000 - named - text.count('<details>'):,} more parts: too long for a comment; see the results.\n"
     )
+
+
+def test_a_share_is_shown_as_a_percentage() -> None:
+    head = replace(AFTER, show_as={"faithfulness": "percent"})
+    (check,) = list_checks(head, BEFORE)
+    assert (check.head, check.base, check.difference.split(" ∅")[0]) == ("70%", "75%", "−5 pp")
+    assert "faithfulness 100% → 0%" in write_body(head, BEFORE)

@@ -181,3 +181,17 @@ def test_what_is_far_from_a_change_is_left_out() -> None:
     assert edits[0].text.endswith("aaa")
     assert edits[2].text.startswith("ccc")
     assert shorten_edits([Edit("equal", "short")]) == [Edit("equal", "short")]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_share_is_shown_as_a_percentage(tmp_path: Path, form: str) -> None:
+    later = evaluation(AFTER, show_as={"token_f1": "percent"})
+    before, after = save(evaluation(BEFORE), tmp_path / "before"), save(later, tmp_path / "after")
+    told = re.sub(r"[\s|]+", " ", invoke("compare", before, after, "--format", form).stdout)
+    assert "66% 60% −6 pp ∅" in told
+    assert "90% → 10%" in told
+    assert "pp: percentage points." in told
+    invoke("compare", before, after, "--html", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "−6 pp ∅" in page
+    assert "90% → 10%" in page

@@ -23,7 +23,7 @@ from rageval_spec.data.outcomes import BaselineChange, Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more, decide
 from rageval_spec.pipeline.gating.gate_outcomes import check_gates
 from rageval_spec.spec.blocks.gates import GateNode
-from tests.pipeline.gate_samples import CERTAIN, METRICS, cell, check, comparison
+from tests.pipeline.gate_samples import CERTAIN, METRICS, Bounded, cell, check, comparison
 
 
 @pytest.mark.parametrize(
@@ -664,3 +664,38 @@ def test_advice_for_answers_that_are_all_right_says_that_all_others_must_be() ->
     found = check({"metric": "correct", "min": 0.95, **CERTAIN}, right)
     assert found.outcome == "inconclusive"
     assert found.reason.endswith("if all others are like these, 67 more queries would decide")
+
+
+PERCENT = {"ndcg@10": Bounded(is_percent=True)}
+
+
+@pytest.mark.parametrize(
+    ("gate", "bound", "reason"),
+    [
+        ({"min": 0.45}, "≥ 45%", "ndcg@10 of bm25 is 41.2%, below the minimum 45%"),
+        ({"min": 0.4121}, "≥ 41.21%", "ndcg@10 of bm25 is 41.2%, below the minimum 41.21%"),
+        ({"min": 0.4, "target": 0.555}, "≥ 40%, target 55.5%", "ndcg@10 of bm25 is 41.2%, below the target 55.5%"),
+        ({"min": 0.4, "on": "lower"}, "lower end ≥ 40%",
+         "the lower end of the 95% interval of ndcg@10 of bm25 is 37%, below the minimum 40%"),
+        ({"min": 0.3, **CERTAIN}, "whole interval ≥ 30%",
+         "ndcg@10 of bm25 is 41.2% [37%, 45%], with the whole interval at or above the minimum 30%"),
+        ({"baseline": "main", "max_drop": 0.02}, "drop from main ≤ 2 pp",
+         "ndcg@10 of bm25 is 5 pp below main on 40 shared queries (Holm-adjusted p = 0.0040), more than the allowed "
+         "2 pp"),
+        ({"baseline": "main", "max_drop": "5%"}, "drop from main ≤ 5%",
+         "ndcg@10 of bm25 is 5 pp below main on 40 shared queries (Holm-adjusted p = 0.0040), more than the allowed "
+         "2 pp (5% of 40%)"),
+        ({"baseline": "main", "max_drop": 0.02, **CERTAIN}, "drop from main ≤ 2 pp (whole interval)",
+         "ndcg@10 of bm25 is 5 pp below main on 40 shared queries ([-6, -4 pp] for the difference), with the whole "
+         "interval below the allowed -2 pp"),
+        ({"baseline": "main", "severities": {"low": 0.01, "high": 0.1}}, "drop from main: low > 1 pp, high > 10 pp",
+         "ndcg@10 of bm25 is 5 pp below main on 40 shared queries (Holm-adjusted p = 0.0040), a regression of low "
+         "severity, which begins at 1 pp"),
+    ],
+)  # fmt: skip
+def test_a_gate_on_a_share_speaks_of_percentages_and_points(gate: dict[str, Any], bound: str, reason: str) -> None:
+    node = GateNode.model_validate({"metric": "ndcg@10"} | gate)
+    against = {} if node.baseline is None else {node.baseline: [comparison(-0.05, baseline_mean=0.4)]}
+    [checked] = check_gates([node], [cell(0.412)], PERCENT, against)
+    assert (checked.bound, checked.reason) == (bound, reason)
+    assert checked.observed in (0.412, 0.37, -0.05)

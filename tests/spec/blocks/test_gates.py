@@ -256,3 +256,39 @@ def test_a_rubric_is_bounded_by_its_scale() -> None:
     loads(text % "{metric: rubric, min: -1}", check_files=False)
     with pytest.raises(SpecError, match="'rubric' is never 3 or more: its values are between -2 and 2"):
         loads(text % "{metric: rubric, min: 3}", check_files=False)
+
+
+SHOWN = """\
+version: 1
+datasets: {a: {use: jsonl, path: a.jsonl}}
+systems: {bot: {use: file, path: b.jsonl}}
+metrics: [{use: %s, show_as: percent}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ("latency", "'latency' cannot be shown as a percentage: its values are in seconds"),
+        ("latency, percentile: 95", "'latency@p95' cannot be shown as a percentage: its values are in seconds"),
+        ("tokens", "'tokens' cannot be shown as a percentage: its values are in tokens"),
+        ("cost", "'cost' cannot be shown as a percentage: its values are in US dollars"),
+        ("num_ret", "'num_ret' cannot be shown as a percentage: its number is a sum"),
+        ("target_rank", "'target_rank' cannot be shown as a percentage: its values are 1 or more"),
+        ("semantic_similarity, model: m",
+         "'semantic_similarity' cannot be shown as a percentage: its values are between -1 and 1"),
+        ("python, function: 'math:sqrt'", "'sqrt' cannot be shown as a percentage: its values can be any number"),
+    ],
+)  # fmt: skip
+def test_only_shares_are_shown_as_percentages(metric: str, reason: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(SHOWN % metric, check_files=False)
+    told = [str(fault).splitlines()[0] for fault in caught.value.diagnostics]
+    hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it"
+    assert any(line.endswith(f"{reason}; {hint}") for line in told), told
+    assert all("show_as" not in line or reason in line for line in told)
+
+
+@pytest.mark.parametrize("metric", ["recall, cutoff: 5", "ndcg, cutoff: 10", "token_f1", "error_rate", "exact_match"])
+def test_shares_can_be_shown_as_percentages(metric: str) -> None:
+    assert loads(SHOWN % metric, check_files=False).metrics[0].node.show_as == "percent"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value
+from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value, show_interval
 from rageval_spec.commands.compare.metric_changes import MetricChange, compare_metrics, list_differences
 from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange, find_changes
 from rageval_spec.drawing.card_text import format_change, shorten
@@ -27,10 +27,11 @@ from rageval_spec.history.comparability import find_comparability
 from rageval_spec.wording import (
     DIGITS,
     UNRESOLVABLE,
+    NumberFormat,
     count_noun,
+    find_format,
     format_interval,
     format_mean,
-    format_number,
     mark_versions,
     tell_apart,
     tell_means_apart,
@@ -141,14 +142,14 @@ def _list_questions(evaluation: Evaluation, baseline: NamedResults) -> Iterator[
         after = f"{count_noun(more, 'more question')} with smaller changes." if more else ""
         title = f"{sign} {count_noun(found.counts[kind], f'{kind} question')}"
         header = ["query", "system", "what changed", "question", "answer before", "answer now"]
-        yield Part(title, [_describe_change(one) for one in changes], header, after=after)
+        yield Part(title, [_describe_change(one, evaluation) for one in changes], header, after=after)
 
 
-def _describe_change(one: QuestionChange) -> list[str]:
+def _describe_change(one: QuestionChange, evaluation: Evaluation) -> list[str]:
     edited = f" ({' and '.join(one.edited)} edited)" if one.edited else ""
     texts = (one.question, one.answer_before or "", one.error or one.answer or "")
     names = (quote_cell(shorten(name, _SHORT)) for name in (one.query_id, one.system))
-    return [*names, escape(describe_value(one)) + edited, *(escape(shorten(text, _LONG)) for text in texts)]
+    return [*names, escape(describe_value(one, evaluation)) + edited, *(escape(shorten(text, _LONG)) for text in texts)]
 
 
 def _list_costs(evaluation: Evaluation, baseline: NamedResults | None) -> Iterator[Part]:
@@ -252,17 +253,18 @@ class _Table:
         head = self.evaluation.aggregate(cell.dataset, cell.system, cell.metric, cell.slice)
         name = self._name(cell, bound)
         change = self.changes.get(cell)
+        shown = find_format(self.evaluation, cell.metric)
         if change is not None and asked is None:
-            return _compare(name, change)
+            return _compare(name, change, shown)
         test = asked or (None if self.has_baseline else self._find_test(cell))
         if head is None:
             return CheckRow(name, "–", "–", "", None)
         if test is None:
-            return CheckRow(name, format_mean(head), "–", "", None, questions=str(head.scored))
+            return CheckRow(name, format_mean(head, shown=shown), "–", "", None, questions=str(head.scored))
         base = self.evaluation.aggregate(cell.dataset, test.baseline, cell.metric, cell.slice)
-        shown, before, questions = _describe_pair(head, base, test)
+        now, before, questions = _describe_pair(head, base, test, shown)
         told = _describe_test(test, self.evaluation)
-        return CheckRow(name, shown, f"{before} ({test.baseline})", told, test, questions=questions)
+        return CheckRow(name, now, f"{before} ({test.baseline})", told, test, questions=questions)
 
     def _find_test(self, cell: Cell) -> Comparison | None:
         """The comparison that a gate asked for, or else the one with the first system."""
@@ -285,15 +287,17 @@ def _compare_all(evaluation: Evaluation, baseline: NamedResults) -> list[MetricC
     return compare_metrics(evaluation, baseline.evaluation, known)
 
 
-def _compare(name: str, change: MetricChange) -> CheckRow:
-    head, base, questions = _describe_pair(change.after, change.before, change.comparison)
-    interval = format_interval(change.comparison.interval) if change.comparison and change.difference else ""
+def _compare(name: str, change: MetricChange, shown: NumberFormat) -> CheckRow:
+    head, base, questions = _describe_pair(change.after, change.before, change.comparison, shown)
+    interval = show_interval(change, shown) if change.difference else ""
     told = f" {UNRESOLVABLE}" if significance_mark(change.comparison) == UNRESOLVED and change.difference else ""
-    difference = f"{describe_difference(change)}{told} {interval}".strip()
+    difference = f"{describe_difference(change, shown)}{told} {interval}".strip()
     return CheckRow(name, head, base, difference, change.comparison, questions=questions)
 
 
-def _describe_pair(head: Aggregate, base: Aggregate | None, test: Comparison | None) -> tuple[str, str, str]:
+def _describe_pair(
+    head: Aggregate, base: Aggregate | None, test: Comparison | None, shown: NumberFormat
+) -> tuple[str, str, str]:
     """Both numbers of the questions that the test compares, and how many these are.
 
     If the head has values of other questions too, its whole number, which gates see, is added in brackets. Without a
@@ -302,13 +306,14 @@ def _describe_pair(head: Aggregate, base: Aggregate | None, test: Comparison | N
     if test is None or test.baseline_mean is None or test.correction is not None or head.mean is None:
         count = str(head.scored) if base is None or base.scored == head.scored else f"{head.scored}, base {base.scored}"
         if base is None or head.mean is None or base.mean is None or head.statistic == "sum":
-            return format_mean(head), "–" if base is None else format_mean(base), count
-        return *tell_means_apart(head, base), count
+            return format_mean(head, shown=shown), "–" if base is None else format_mean(base, shown=shown), count
+        return *tell_means_apart(head, base, shown), count
     is_whole = test.queries == head.scored
     number = head.mean if is_whole else test.baseline_mean + test.difference
-    shown, before = (format_number(number),) * 2 if not test.difference else tell_apart(number, test.baseline_mean)
-    shown += mark_versions(head) if is_whole else f" ({format_mean(head)} of all {head.scored})"
-    return shown, before + ("" if base is None else mark_versions(base)), str(test.queries)
+    same = (shown.number(number, DIGITS),) * 2
+    now, before = tell_apart(number, test.baseline_mean, shown.number) if test.difference else same
+    now += mark_versions(head) if is_whole else f" ({format_mean(head, shown=shown)} of all {head.scored})"
+    return now, before + ("" if base is None else mark_versions(base)), str(test.queries)
 
 
 def _describe_test(test: Comparison, evaluation: Evaluation) -> str:
@@ -319,7 +324,9 @@ def _describe_test(test: Comparison, evaluation: Evaluation) -> str:
     unclear = f" {UNRESOLVABLE}" if mark == UNRESOLVED else ""
     word = unclear if is_better is None else " better" if is_better else " worse"
     told = f" {mark}{word}" if mark else ""
-    return f"{format_change(test.difference)}{told} {format_interval(test.interval)}".strip()
+    shown = find_format(evaluation, test.metric)
+    interval = format_interval(test.interval, formatter=shown.change)
+    return f"{format_change(test.difference, shown)}{told} {interval}".strip()
 
 
 _RESERVED = 160

@@ -15,7 +15,7 @@ from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.html_shell import read_asset
-from rageval_spec.wording import ADJUSTED, format_interval
+from rageval_spec.wording import ADJUSTED, find_format, tell_means_apart
 
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css", "compare.css")
 _HEADER = ("metric", "system", "dataset", "before", "after", "difference", "interval", f"{ADJUSTED} p")
@@ -32,6 +32,7 @@ def write_page(found: Compared) -> bytes:
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     changed = [one for one in found.metrics if not comparison_text.is_equal(one)]
+    test = comparison_text.describe_test(changed, found.after.evaluation)
     page = environment.from_string(read_asset("compare.html.jinja")).render(
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         style=style,
@@ -40,8 +41,8 @@ def write_page(found: Compared) -> bytes:
         differences=[make_visible(line) for line in found.differences],
         header=_HEADER,
         texts=_TEXTS,
-        rows=[_describe_metric(one) for one in changed],
-        notes=[*filter(None, (comparison_text.describe_test(changed), comparison_text.describe_equal(found)))],
+        rows=[_describe_metric(one, found) for one in changed],
+        notes=[*filter(None, (test, comparison_text.describe_equal(found)))],
         counts=comparison_text.describe_counts(found),
         questions=[_describe_question(one, found) for one in found.questions.shown],
         rest=comparison_text.describe_rest(found.questions),
@@ -49,10 +50,11 @@ def write_page(found: Compared) -> bytes:
     return page.encode("utf-8", "replace")
 
 
-def _describe_metric(one: MetricChange) -> dict[str, Any]:
+def _describe_metric(one: MetricChange, found: Compared) -> dict[str, Any]:
     names = map(make_visible, (one.metric, one.system, one.dataset))
-    interval = format_interval(one.comparison.interval) if one.comparison else ""
-    numbers = (*comparison_text.show_means(one), comparison_text.describe_difference(one), interval)
+    shown = find_format(found.after.evaluation, one.metric)
+    difference = comparison_text.describe_difference(one, shown), comparison_text.show_interval(one, shown)
+    numbers = (*tell_means_apart(one.before, one.after, shown), *difference)
     is_clear = one.is_worse is not None and comparison_text.mark_change(one)
     kind = ("bad" if one.is_worse else "good") if is_clear else ""
     return {"cells": [*names, *numbers, comparison_text.describe_p_value(one)], "kind": kind}
@@ -67,7 +69,7 @@ def _describe_question(one: QuestionChange, found: Compared) -> dict[str, Any]:
         "sign": comparison_text.SIGNS[one.kind],
         "query_id": make_visible(one.query_id),
         "places": [make_visible(name) for name in comparison_text.name_places(one, found)],
-        "value": make_visible(comparison_text.describe_value(one)),
+        "value": make_visible(comparison_text.describe_value(one, found.after.evaluation)),
         "edited": " and ".join(one.edited),
         "question": make_visible(one.question, keep="\n"),
         "error": make_visible(one.error or "", keep="\n"),

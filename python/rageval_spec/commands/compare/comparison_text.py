@@ -22,9 +22,10 @@ from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.wording import (
     ADJUSTED,
     UNRESOLVABLE,
+    NumberFormat,
     count_noun,
+    find_format,
     format_interval,
-    format_number,
     format_percent,
     format_probability,
     list_names,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from rageval_spec.data.evaluation import Comparison
+    from rageval_spec.data.evaluation import Comparison, Evaluation
 
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
@@ -80,8 +81,9 @@ def _draw_numbers(found: Compared, *, is_narrow: bool) -> Iterator[RenderableTyp
         yield ""
         if len(found.after.evaluation.datasets) > 1:
             yield Text(make_visible(dataset), "bold")
-        yield _draw_metrics([one for one in changed if one.dataset == dataset], is_narrow=is_narrow)
-    notes = [describe_test(changed), describe_equal(found)]
+        of_dataset = [one for one in changed if one.dataset == dataset]
+        yield _draw_metrics(of_dataset, found.after.evaluation, is_narrow=is_narrow)
+    notes = [describe_test(changed, found.after.evaluation), describe_equal(found)]
     for note in filter(None, notes):
         yield ""
         yield Text(make_visible(note), "dim")
@@ -123,7 +125,7 @@ def describe_rest(questions: QuestionChanges) -> str:
     return f"{count_noun(more, 'smaller change')} not shown; --limit sets how many of each kind are" if more else ""
 
 
-def describe_test(changes: Sequence[MetricChange]) -> str:
+def describe_test(changes: Sequence[MetricChange], evaluation: Evaluation) -> str:
     """What the columns `difference` and `p` mean; "" if there is no test."""
     test = next((one.comparison for one in changes if one.comparison is not None), None)
     if test is None:
@@ -136,7 +138,8 @@ def describe_test(changes: Sequence[MetricChange]) -> str:
     tests = [one.comparison for one in changes if one.comparison is not None]
     kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
     lacking = "".join(f" {mark} {told}." for mark, told in legend.describe_unresolved(tests))
-    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{lacking}{_describe_corrected(tests)}"
+    points = " pp: percentage points." if any(one.metric in evaluation.show_as for one in changes) else ""
+    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{points}{lacking}{_describe_corrected(tests)}"
 
 
 def _describe_corrected(tests: Sequence[Comparison]) -> str:
@@ -149,7 +152,7 @@ def _describe_corrected(tests: Sequence[Comparison]) -> str:
     )
 
 
-def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
+def _draw_metrics(changes: Sequence[MetricChange], evaluation: Evaluation, *, is_narrow: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -165,14 +168,15 @@ def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
     for one in changes:
         is_clear = one.is_worse is not None and mark_change(one) in (legend.HIGHER, legend.LOWER)
         style = "" if not is_clear else "red" if one.is_worse else "green"
-        interval = format_interval(one.comparison.interval) if one.comparison else ""
-        difference = Text(describe_difference(one), style)
+        shown = find_format(evaluation, one.metric)
+        interval = show_interval(one, shown)
+        difference = Text(describe_difference(one, shown), style)
         if is_narrow and interval:
             difference = Text.assemble(difference, "\n", (interval, "dim"))
         table.add_row(
             make_visible(one.metric),
             *([make_visible(one.system)] if len(systems) > 1 else []),
-            *show_means(one),
+            *tell_means_apart(one.before, one.after, shown),
             difference,
             "" if is_narrow else Text(interval, "dim"),
             describe_p_value(one),
@@ -188,9 +192,9 @@ def describe_p_value(one: MetricChange) -> str:
     return format_probability(one.comparison.p_adjusted) if is_resolvable else UNRESOLVABLE
 
 
-def show_means(one: MetricChange) -> tuple[str, str]:
-    """Both numbers, with enough digits to tell them apart."""
-    return tell_means_apart(one.before, one.after)
+def show_interval(one: MetricChange, shown: NumberFormat) -> str:
+    """The interval of the difference; "" without a test."""
+    return format_interval(one.comparison.interval, formatter=shown.change) if one.comparison else ""
 
 
 def mark_change(one: MetricChange) -> str:
@@ -198,7 +202,7 @@ def mark_change(one: MetricChange) -> str:
     return legend.significance_mark(one.comparison)
 
 
-def describe_difference(one: MetricChange) -> str:
+def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
     """`−0.1000 ▼ worse`: the direction in words where the difference is significant; ≠ where it is not comparable."""
     if one.difference is None:
         return "–"
@@ -206,9 +210,9 @@ def describe_difference(one: MetricChange) -> str:
         return "="
     mark = mark_change(one)
     if mark in (legend.NOT_COMPARABLE, legend.UNRESOLVED):
-        return f"{format_change(one.difference)} {mark}"
+        return f"{format_change(one.difference, shown)} {mark}"
     told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
-    return f"{format_change(one.difference)}{told}"
+    return f"{format_change(one.difference, shown)}{told}"
 
 
 def _draw_change(one: QuestionChange, found: Compared) -> Iterator[RenderableType]:
@@ -217,7 +221,7 @@ def _draw_change(one: QuestionChange, found: Compared) -> Iterator[RenderableTyp
 
     parts = [Text(f"{SIGNS[one.kind]} {one.kind}", _STYLES[one.kind]), Text(shorten(one.query_id), "bold")]
     parts += [Text(shorten(name), "dim") for name in name_places(one, found)]
-    parts.append(Text(shorten(describe_value(one))))
+    parts.append(Text(shorten(describe_value(one, found.after.evaluation))))
     if one.edited:
         parts.append(Text(f"({' and '.join(one.edited)} edited)", "yellow"))
     yield Text("  ").join([part for part in parts if part])
@@ -236,10 +240,10 @@ def name_places(one: QuestionChange, found: Compared) -> list[str]:
     return [name for name, names in pairs if len(names) > 1]
 
 
-def describe_value(one: QuestionChange) -> str:
+def describe_value(one: QuestionChange, evaluation: Evaluation) -> str:
     """`faithfulness 0.9000 → 0.2000`, or what happened to the answer."""
     if one.metric is not None and one.before is not None and one.after is not None:
-        before, after = tell_apart(one.before, one.after, format_number)
+        before, after = tell_apart(one.before, one.after, find_format(evaluation, one.metric).number)
         return f"{one.metric} {before} → {after}"
     if one.answer is None and one.answer_before is not None:
         return "no answer any more"
@@ -280,8 +284,8 @@ def _list_blocks(found: Compared) -> Iterator[str]:
     changed = [one for one in found.metrics if not is_equal(one)]
     if changed:
         header = ["dataset", "system", "metric", "before", "after", "difference", "interval", f"{ADJUSTED} p"]
-        yield format_table(header, map(_list_cells, changed))
-    for note in filter(None, (describe_test(changed), describe_equal(found))):
+        yield format_table(header, (_list_cells(one, found.after.evaluation) for one in changed))
+    for note in filter(None, (describe_test(changed, found.after.evaluation), describe_equal(found))):
         yield escape(note)
     yield f"{describe_counts(found)}."
     for one in found.questions.shown:
@@ -290,13 +294,13 @@ def _list_blocks(found: Compared) -> Iterator[str]:
         yield f"{more}."
 
 
-def _list_cells(one: MetricChange) -> list[str]:
-    test = one.comparison
+def _list_cells(one: MetricChange, evaluation: Evaluation) -> list[str]:
+    shown = find_format(evaluation, one.metric)
     return [
         *map(quote_cell, (one.dataset, one.system, one.metric)),
-        *show_means(one),
-        describe_difference(one),
-        format_interval(test.interval).replace("[", "\\[") if test else "",
+        *tell_means_apart(one.before, one.after, shown),
+        describe_difference(one, shown),
+        show_interval(one, shown).replace("[", "\\["),
         escape(describe_p_value(one)),
     ]
 
@@ -304,7 +308,8 @@ def _list_cells(one: MetricChange) -> list[str]:
 def _write_change(one: QuestionChange, found: Compared) -> Iterator[str]:
     names = " · ".join(quote_cell(shorten(name)) for name in (one.query_id, *name_places(one, found)))
     edited = f" ({' and '.join(one.edited)} edited)" if one.edited else ""
-    yield f"### {SIGNS[one.kind]} {one.kind}: {names} {escape(shorten(describe_value(one)))}{edited}".rstrip()
+    value = escape(shorten(describe_value(one, found.after.evaluation)))
+    yield f"### {SIGNS[one.kind]} {one.kind}: {names} {value}{edited}".rstrip()
     if one.question:
         yield f"**Question:** {escape(shorten(one.question))}"
     if one.error is not None:

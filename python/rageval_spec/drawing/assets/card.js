@@ -113,17 +113,18 @@ function drawValue(cell, told, base, state) {
   const better = difference === null ? 0 : judgeChange(metric, difference);
   return el("tr", { class: cell.metric === state.metric ? "chosen" : "" },
     el("th", { scope: "row" }, name(metric), told?.reason && el("span", { class: "why", dir: "auto" }, told.reason)),
-    el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value),
+    el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatValue(metric, value),
       drawBand(metric, value)),
-    el("td", { class: "number" }, el("span", { class: ["bad", "none", "good"][better + 1] }, describeChange(difference)),
-      before !== null && el("span", { class: "was" }, base.isEarlier ? [`was ${formatNumber(before)} (`, name(base.name), ")"] :
-        [name(base.name), ` has ${formatNumber(before)}`])));
+    el("td", { class: "number" },
+      el("span", { class: ["bad", "none", "good"][better + 1] }, describeChange(metric, difference)),
+      before !== null && el("span", { class: "was" }, base.isEarlier ? [`was ${formatValue(metric, before)} (`, name(base.name), ")"] :
+        [name(base.name), ` has ${formatValue(metric, before)}`])));
 }
 
 /** `▲ 0.125`, `▼ 0.125`, `same`, or "" if it is not known. */
-function describeChange(difference) {
+function describeChange(metric, difference) {
   if (difference === null) return "";
-  return difference === 0 ? "same" : `${difference > 0 ? "▲" : "▼"} ${formatNumber(Math.abs(difference))}`;
+  return difference === 0 ? "same" : `${difference > 0 ? "▲" : "▼"} ${formatSize(metric, Math.abs(difference))}`;
 }
 
 function gradeOf(sample, id) {

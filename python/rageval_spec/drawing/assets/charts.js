@@ -25,10 +25,13 @@ function gridLines(scale, height, zero = null) {
   return lines;
 }
 
-function axisRow(scale, signed = false) {
+/** The labels of an axis: numbers, or percentages and percentage points of a `metric` that is shown so. */
+function axisRow(scale, metric, signed = false) {
   const labels = ticks(scale.low, scale.high).map(([value, text]) => {
     const at = scale.at(value);
-    const label = signed && value > 0 && text !== "0" ? `+${text}` : text.replace("-", "−");
+    const sign = Number(text) < 0 ? "−" : signed && Number(text) > 0 ? "+" : "";
+    const size = Math.abs(Number(text));
+    const label = `${sign}${isPercent(metric) ? (signed ? formatSize : formatValue)(metric, size) : text.replace("-", "")}`;
     return svg("text", { x: scale.place(value), y: 13, "text-anchor": at < 6 ? "start" : at > 94 ? "end" : "middle" }, label);
   });
   return svg("svg", { class: "axis", width: "100%", height: 18, "aria-hidden": "true" }, labels);
@@ -66,6 +69,11 @@ function unitOf(metric) {
   return report.results.units[metric] ?? "";
 }
 
+/** What metrics must have in common to share an axis. */
+function axisOf(metric) {
+  return isPercent(metric) ? "percent" : unitOf(metric);
+}
+
 /** Comparisons in groups that can share an axis: metrics of the same unit. */
 function groupBy(list, key) {
   const groups = new Map();
@@ -93,7 +101,8 @@ function describeComparison(comparison) {
 /** A forest plot: a row for each comparison with the baseline, on one axis for each unit. */
 function drawForest(comparisons) {
   const hasDatasets = report.results.datasets.length > 1;
-  return [...groupBy(comparisons, (one) => unitOf(one.metric))].map(([unit, group]) => {
+  return [...groupBy(comparisons, (one) => axisOf(one.metric)).values()].map((group) => {
+    const unit = unitOf(group[0].metric);
     const ends = group.flatMap((one) => [one.difference, one.interval?.low, one.interval?.high, 0]);
     const scale = scaleAround(ends);
     const body = el("tbody");
@@ -109,9 +118,9 @@ function drawForest(comparisons) {
         el("td", { class: "muted" }, name(one.system), spoken(` against ${one.baseline}`)),
         el("td", { class: "wide" }, track(gridLines(scale, ROW, 0), drawEstimate(scale, one.difference, ends, said.kind,
           said.isClear ? "full" : "open"))),
-        el("td", { class: `number ${said.kind}` }, el("span", { class: "strong" }, formatChange(one.difference)), " ",
+        el("td", { class: `number ${said.kind}` }, el("span", { class: "strong" }, formatChange(one.metric, one.difference)), " ",
           el("span", { class: "sign", "aria-hidden": "true" }, said.sign), spoken(` ${said.word}`)),
-        el("td", { class: "number muted small optional" }, formatInterval(one.interval, formatChange)),
+        el("td", { class: "number muted small optional" }, formatInterval(one.interval, (end) => formatChange(one.metric, end))),
         el("td", { class: "number muted small optional" }, formatP(one.p_adjusted)));
     });
     const more = foldRows(body, rows, 30);
@@ -119,7 +128,7 @@ function drawForest(comparisons) {
     return el("div", { class: "chart" },
       el("table", { class: "plot forest" }, el("caption", { class: "sr" }, caption),
         el("thead", {}, el("tr", {}, headCells(["metric", "system", caption, "change", "95% interval", "Holm-adjusted p"], [4, 5]))),
-        body, el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" }, axisRow(scale, true)), el("td", {})))),
+        body, el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" }, axisRow(scale, group[0].metric, true)), el("td", {})))),
       more);
   });
 }
@@ -133,7 +142,7 @@ function drawGates() {
   const gates = report.results.gates.map((gate, at) => ({ ...gate, ...report.gates[at] }));
   const order = { fail: 0, inconclusive: 1, warn: 2, pass: 3 };
   gates.sort((a, b) => order[a.outcome] - order[b.outcome]);
-  const groups = groupBy(gates, (one) => `${one.scale}|${unitOf(one.metric)}`);
+  const groups = groupBy(gates, (one) => `${one.scale}|${axisOf(one.metric)}`);
   return [...groups.values()].map((group) => {
     const [{ scale: kind, metric }] = group;
     const numbers = group.flatMap((one) => [one.point, ...(one.interval ?? []), ...Object.values(one.bounds)]);
@@ -151,7 +160,7 @@ function drawGates() {
         el("thead", {}, el("tr", {}, headCells(["outcome", "gate", caption, "seen"]))),
         body,
         scale && el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" },
-          axisRow(scale, kind === "change")), el("td", {})))),
+          axisRow(scale, metric, kind === "change")), el("td", {})))),
       more);
   });
 }
@@ -162,7 +171,7 @@ function drawGate(gate, scale) {
   const kind = KINDS[gate.outcome];
   const where = [gate.system && [" of ", name(gate.system)], gate.slice && [" where ", name(gate.slice)],
     report.results.datasets.length > 1 && gate.dataset && [" on ", name(gate.dataset)]];
-  const seen = gate.scale === "change" ? formatChange(gate.observed) : formatNumber(gate.observed);
+  const seen = gate.scale === "change" ? formatChange(gate.metric, gate.observed) : formatValue(gate.metric, gate.observed);
   return el("tr", {},
     el("td", { class: `outcome ${kind}` }, el("span", { class: "badge", "aria-hidden": "true" }, SIGNS[gate.outcome]),
       spoken(OUTCOMES[gate.outcome])),

@@ -68,7 +68,8 @@ function makeList(change) {
     const at = found[place];
     const { questions } = report;
     const [value, difference] = [figures.value(at), figures.change(at)];
-    const better = difference === null ? 0 : judgeChange(report.results.metrics[state.metric], difference);
+    const metric = report.results.metrics[state.metric];
+    const better = difference === null ? 0 : judgeChange(metric, difference);
     const cause = questions.causeOf.get(state.system)?.get(at);
     const isBroken = questions.failedOf.get(state.system)?.has(at) || figures.cell?.errors.has(at);
     const line = el("div", { class: "line", role: "option", id: `question-${at}`, "aria-selected": String(at === state.q),
@@ -78,8 +79,9 @@ function makeList(change) {
         el("div", { class: "question", dir: "auto" }, questions.text[at] ?? questions.id[at]),
         el("div", { class: "under" }, name(questions.id[at]), cause && el("span", { class: `chip ${cause}` }, cause), isBroken &&
           el("span", { class: "chip bad" }, "✗ failed"))),
-      el("div", { class: "figure" }, el("span", { class: "strong" }, formatNumber(value)),
-        difference !== null && el("span", { class: `change ${["bad", "none", "good"][better + 1]}` }, describeChange(difference))));
+      el("div", { class: "figure" }, el("span", { class: "strong" }, formatValue(metric, value)),
+        difference !== null && el("span", { class: `change ${["bad", "none", "good"][better + 1]}` },
+          describeChange(metric, difference))));
     line.style.transform = `translateY(${place * LINE}px)`;
     return line;
   }

@@ -12,21 +12,37 @@ function formatNumber(value, digits = report.digits) {
   return value.toFixed(size < 0.01 ? Math.max(digits, 1 - Math.floor(Math.log10(size))) : digits);
 }
 
+function isPercent(metric) {
+  return report.results.show_as?.[metric] === "percent";
+}
+
+/** A value of a metric: a number, or `72.5%`. */
+function formatValue(metric, value, digits = report.digits) {
+  if (value === null || value === undefined || !isPercent(metric)) return formatNumber(value, digits);
+  return formatPercent(value, Math.max(digits - 2, 0));
+}
+
+/** The size of a difference between two values of a metric: a number, or `2.5 pp`. */
+function formatSize(metric, size, digits = report.digits) {
+  return isPercent(metric) ? formatValue(metric, size, digits).replace("%", " pp") : formatNumber(size, digits);
+}
+
 /** A signed difference, with a minus sign as wide as the plus. */
-function formatChange(value, digits = report.digits) {
+function formatChange(metric, value, digits = report.digits) {
   if (value === null || value === undefined) return NONE;
-  return (value > 0 ? "+" : value < 0 ? "−" : "±") + formatNumber(Math.abs(value), digits);
+  return (value > 0 ? "+" : value < 0 ? "−" : "±") + formatSize(metric, Math.abs(value), digits);
 }
 
 function formatMean(aggregate, digits = report.digits) {
   if (aggregate.mean === null) return NONE;
   const isCount = aggregate.statistic === "sum" && Number.isInteger(aggregate.mean);
   const mixed = aggregate.versions ? ` (${aggregate.versions.length} versions)` : "";
-  return (isCount ? String(aggregate.mean) : formatNumber(aggregate.mean, digits)) + mixed;
+  return (isCount ? String(aggregate.mean) : formatValue(aggregate.metric, aggregate.mean, digits)) + mixed;
 }
 
-function formatInterval(interval, format = formatNumber) {
-  return interval ? `[${format(interval.low)}, ${format(interval.high)}]` : "";
+/** `[0.612, 0.725]`; `format` writes its ends, and ` pp` stands only behind the last one. */
+function formatInterval(interval, format) {
+  return interval ? `[${format(interval.low).replace(" pp", "")}, ${format(interval.high)}]` : "";
 }
 
 /** A share as a percentage: `12.5%`. Halves are rounded up, and only 0 is 0% and only 1 is 100%. */

@@ -84,7 +84,7 @@ function drawCell(dataset, system, metric) {
     el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system),
       metric: report.results.metrics.indexOf(metric) }) }, text),
     drawBand(metric, cell.mean),
-    cell.interval && el("span", { class: "interval" }, formatInterval(cell.interval)),
+    cell.interval && el("span", { class: "interval" }, formatInterval(cell.interval, (end) => formatValue(metric, end))),
     cell.scored < cell.total && el("span", { class: "interval" }, `${cell.scored} of ${cell.total} scored`));
 }
 
@@ -116,7 +116,7 @@ function drawFirst() {
     el("ol", { class: "first" }, first.map(([at, system, metric]) => el("li", {},
       el("a", { href: writeHash({ view: "questions", q: at, system, metric: metric < 0 ? defaultState().metric : metric }) },
         el("span", { class: "number strong" }, metric < 0 || failedOf.get(system)?.has(at) ? el("span", { class: "bad" }, "✗ failed") :
-          formatNumber(cellOf(system, metric).values[at])),
+          formatValue(metrics[metric], cellOf(system, metric).values[at])),
         el("span", { class: "question", dir: "auto" }, text[at] ?? id[at]),
         el("span", { class: "muted small" }, name(id[at]), " · ", metric >= 0 && [name(metrics[metric]), " of "], name(systems[system]),
           datasets.length > 1 && [" on ", name(datasets[report.questions.dataset[at]])]))))),
@@ -134,9 +134,9 @@ function drawWeakest() {
     el("th", { scope: "row" }, el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(gap.system),
       metric: report.results.metrics.indexOf(gap.metric), slice: report.questions.sliceNames.indexOf(gap.slice) }) }, name(gap.slice))),
     el("td", {}, name(gap.metric)), el("td", { class: "muted" }, name(gap.system)),
-    el("td", { class: "number strong" }, formatNumber(gap.mean)), el("td", { class: "number muted" }, formatNumber(gap.rest)),
-    el("td", { class: "number bad" }, formatChange(gap.difference), el("span", { class: "interval" }, formatInterval(gap.interval,
-      formatChange))),
+    el("td", { class: "number strong" }, formatValue(gap.metric, gap.mean)), el("td", { class: "number muted" }, formatValue(gap.metric, gap.rest)),
+    el("td", { class: "number bad" }, formatChange(gap.metric, gap.difference), el("span", { class: "interval" },
+      formatInterval(gap.interval, (end) => formatChange(gap.metric, end)))),
     el("td", { class: "number muted" }, String(gap.queries))));
   return section("weakest", ["Weakest slices"], `Slices that are significantly worse than the other questions (Holm-adjusted).${untested}`,
     table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"],
@@ -164,7 +164,7 @@ function drawSlices() {
       shown.map((system) => {
         const cell = one.aggregates.find((cell) => cell.system === system && cell.metric === metric);
         return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" },
-          formatInterval(cell.interval)));
+          formatInterval(cell.interval, (end) => formatValue(metric, end))));
       }));
     const tabulate = (some, label) => table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
       shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], some.map(makeRow), { "aria-label": label });
@@ -273,6 +273,6 @@ function drawBand(metric, value) {
 function drawLevels(metric) {
   const scale = report.results.bands?.[metric];
   return scale && el("ul", { class: "levels" }, scale.levels.map((level) => el("li", {}, el("strong", {}, level.word),
-    level.bound === null ? " otherwise" : ` ${scale.lower_is_better ? "up to" : "from"} ${level.bound}`, level.action &&
+    level.bound === null ? " otherwise" : ` ${scale.lower_is_better ? "up to" : "from"} ${isPercent(metric) ? formatValue(metric, level.bound, 12) : level.bound}`, level.action &&
       `: ${level.action}`)));
 }

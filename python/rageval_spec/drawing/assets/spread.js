@@ -15,7 +15,7 @@ function drawSpread() {
       el("h3", {}, name(title), unitOf(title) && el("span", { class: "muted small" }, ` ${unitOf(title)}`)),
       el("table", { class: "plot" }, el("caption", { class: "sr" }, `How the values of ${title} are spread`),
         el("tbody", {}, cells.slice(0, 12).map((cell) => drawStrip(cell, low, high))),
-        el("tfoot", {}, el("tr", {}, el("td", {}), el("td", { class: "wide" }, axisRow(makeScale(low, high))), el("td", {})))));
+        el("tfoot", {}, el("tr", {}, el("td", {}), el("td", { class: "wide" }, axisRow(makeScale(low, high), title)), el("td", {})))));
   }).filter(Boolean);
 }
 
@@ -37,7 +37,7 @@ function findRange(values) {
 }
 
 function drawStrip(cell, low, high) {
-  const system = report.results.systems[cell.system];
+  const [system, metric] = [report.results.systems[cell.system], report.results.metrics[cell.metric]];
   const scale = makeScale(low, high);
   const counts = new Array(BINS).fill(0);
   let [scored, sum] = [0, 0];
@@ -51,8 +51,7 @@ function drawStrip(cell, low, high) {
   const width = (scale.at(high) - scale.at(low)) / BINS;
   const bars = counts.map((count, at) => {
     const height = count && Math.max(2, ((STRIP - 4) * count) / most);
-    const from = formatNumber(low + ((high - low) * at) / BINS, 2);
-    const to = formatNumber(low + ((high - low) * (at + 1)) / BINS, 2);
+    const [from, to] = [at, at + 1].map((edge) => formatValue(metric, low + ((high - low) * edge) / BINS, 2));
     return count && svg("rect", { class: "bar", x: `${scale.at(low) + at * width + 0.15}%`, width: `${width - 0.3}%`,
       y: STRIP - height, height },
       svg("title", {}, `${from} to ${to}: ${formatCount(count, "question")}`));
@@ -60,7 +59,7 @@ function drawStrip(cell, low, high) {
   const percentiles = findPercentiles(cell);
   const told = percentiles ?? { word: "mean", numbers: scored ? [sum / scored] : [] };
   const lines = told.numbers.map((at) => svg("line", { class: "mean", x1: scale.place(at), x2: scale.place(at), y1: 0, y2: STRIP }));
-  const numbers = told.numbers.map((one) => formatNumber(one)).join(", ") || NONE;
+  const numbers = told.numbers.map((one) => formatValue(metric, one)).join(", ") || NONE;
   return el("tr", {},
     el("th", { scope: "row", class: "muted" }, name(system)),
     el("td", { class: "wide" }, svg("svg", { class: "track", width: "100%", height: STRIP, role: "img",

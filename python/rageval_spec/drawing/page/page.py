@@ -134,7 +134,7 @@ def _list_legend(evaluation: Evaluation) -> list[tuple[str, str]]:
     return legend
 
 
-_NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%?)"
 _BOUNDS = {
     "min": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≥ {_NUMBER}"),
     "max": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
@@ -148,7 +148,8 @@ def describe_gate(evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
     `scale` is "value" if the bounds are on the metric, "change" if they are on the difference from the baseline, and
     None if there is nothing to draw. `point` is what the marker shows: the mean, or the difference.
     """
-    bounds = {kind: float(found[1]) for kind, rule in _BOUNDS.items() if (found := rule.search(gate.bound))}
+    found = {kind: rule.search(gate.bound) for kind, rule in _BOUNDS.items()}
+    bounds = {kind: float(one[1]) / (100 if one[2] else 1) for kind, one in found.items() if one is not None}
     if bounds:
         cell = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
         point, interval = (None, None) if cell is None else (cell.mean, cell.interval)

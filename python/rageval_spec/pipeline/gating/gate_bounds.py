@@ -25,14 +25,19 @@ from rageval_spec.statistics.mean_intervals import ValueRange, count_needed, fin
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import (
     ADJUSTED,
+    ALL_DIGITS,
     DIGITS,
+    PERCENT,
+    PLAIN,
     UNRESOLVABLE,
+    Formatter,
+    NumberFormat,
     describe_limit,
     format_interval,
     format_mean,
-    format_number,
     format_p_value,
     format_percent,
+    format_points,
     tell_apart,
 )
 
@@ -67,6 +72,10 @@ class Directed(Protocol):
     def is_partial(self) -> bool:
         """Whether the metric is meant for only some of the queries."""
 
+    @property
+    def is_percent(self) -> bool:
+        """Whether its values are shown as percentages."""
+
 
 _Check: TypeAlias = Callable[..., BoundResult]
 
@@ -78,6 +87,12 @@ class _Subject(NamedTuple):
     value: float
     digits: int
     terms: int
+    shown: Formatter
+
+
+def find_metric_format(metric: Directed) -> NumberFormat:
+    """How the numbers of a metric are written."""
+    return PERCENT if metric.is_percent else PLAIN
 
 
 def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> Iterable[BoundResult]:
@@ -100,10 +115,10 @@ def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str, metric: Direc
     if gate.decide == "certain":
         if cell.interval is not None:
             return partial(_decide, gate, cell, cell_name, metric)
-        return _lack_bound_interval(gate, "decide: certain", cell, cell_name)
-    subject = _subject(gate, cell, cell_name)
+        return _lack_bound_interval(gate, "decide: certain", cell, cell_name, metric)
+    subject = _subject(gate, cell, cell_name, metric)
     if subject is None:
-        return _lack_bound_interval(gate, f"on: {gate.on}", cell, cell_name)
+        return _lack_bound_interval(gate, f"on: {gate.on}", cell, cell_name, metric)
     return partial(_compare, subject)
 
 
@@ -111,18 +126,19 @@ _FEWEST = 2
 """The fewest values of which there is an interval."""
 
 
-def _lack_bound_interval(gate: GateNode, need: str, cell: Aggregate, cell_name: str) -> BoundResult:
+def _lack_bound_interval(gate: GateNode, need: str, cell: Aggregate, cell_name: str, metric: Directed) -> BoundResult:
+    seen = f"{cell_name} is {format_mean(cell, shown=find_metric_format(metric))}"
     if cell.correction is not None:
-        return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs")
+        return BoundResult("fail", f"{seen} and has no interval, which '{need}' needs")
     is_constant = read_percentile(cell.statistic) is None and cell.scored >= _FEWEST
     if is_constant and not (cell.design and cell.design.clusters == 1):
-        told = f"{cell_name} is {format_mean(cell)} and has no interval, which '{need}' needs: all values are equal"
+        told = f"{seen} and has no interval, which '{need}' needs: all values are equal"
         told += f", and {cell.metric} has no highest value, so they do not say what another one could be"
         return BoundResult("inconclusive", told, "", cell.mean, weigh(gate))
     few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
     few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
     lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
-    return BoundResult("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+    return BoundResult("fail", f"{seen} and {lacking}")
 
 
 def check_level(
@@ -140,20 +156,21 @@ def check_level(
     return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed, cell.scored).word})")
 
 
-def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:
+def _subject(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> _Subject | None:
+    shown = find_metric_format(metric).number
     digits = 0 if cell.statistic == "sum" else DIGITS
     if gate.on == "mean" and cell.mean is not None:
-        return _Subject(cell_name, cell.mean, digits, cell.scored)
+        return _Subject(cell_name, cell.mean, digits, cell.scored, shown)
     if cell.interval is None:
         return None
     name = f"the {gate.on} end of the {format_percent(cell.interval.confidence)} interval of {cell_name}"
-    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits, cell.scored)
+    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits, cell.scored, shown)
 
 
 def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
     value = subject.value
     is_level = arithmetic.is_level(value, bound, terms=subject.terms)
-    seen, shown = tell_apart(bound if is_level else value, bound, digits=subject.digits)
+    seen, shown = tell_apart(bound if is_level else value, bound, subject.shown, subject.digits)
     missed = not is_level and (value < bound) == below_is_bad
     if is_level:
         relation = "exactly"
@@ -181,8 +198,9 @@ def _decide(
     of_values = list_bounds(metric) if cell.statistic == "mean" else None
     estimate = GateEstimate.of(cell, cell.mean, cell.scored, of_values)
     outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
-    seen, shown = tell_apart(cell.mean, bound)
-    sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"
+    formatter = find_metric_format(metric).number
+    seen, shown = tell_apart(cell.mean, bound, formatter)
+    sentence = f"{cell_name} is {seen} {format_interval(cell.interval, formatter=formatter)}"
     relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
     counts_as = weigh(gate, miss) if outcome == "inconclusive" else None
     return BoundResult(outcome, sentence, relation, cell.mean, counts_as)
@@ -228,7 +246,7 @@ def check_covered(cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
         )
 
 
-def describe_weights(gate: GateNode, cell: Aggregate) -> str:
+def describe_weights(gate: GateNode, cell: Aggregate, metric: Directed) -> str:
     """`; weighted, 0.840 if all questions count the same`; "" for a number without weights, or that they do not change.
 
     If the gate looks at something else than the mean, the plain number is said to be the mean.
@@ -237,13 +255,13 @@ def describe_weights(gate: GateNode, cell: Aggregate) -> str:
         return ""
     if math.isclose(cell.design.plain, cell.mean, rel_tol=1e-9):
         return ""
-    plain = format_number(cell.design.plain)
+    plain = find_metric_format(metric).number(cell.design.plain, DIGITS)
     if gate.on != "mean" or gate.baseline is not None:
         return f"; weighted (if all questions count the same, the mean is {plain})"
     return f"; weighted, {plain} if all questions count the same"
 
 
-def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
+def check_half(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> Iterable[BoundResult]:
     """A warning if most queries have no value, excused or not, because the mean describes only the rest.
 
     There is no warning if the gate sets `min_scored`, which states how few queries are enough.
@@ -251,7 +269,8 @@ def check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[Boun
     share = cell.scored / cell.total
     if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and arithmetic.reaches(share, gate.min_scored)):
         accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
-        seen = f"{cell_name} is {format_mean(cell)}, but only {describe_scored(cell)} ({format_percent(share)})"
+        seen = f"{cell_name} is {format_mean(cell, shown=find_metric_format(metric))}"
+        seen += f", but only {describe_scored(cell)} ({format_percent(share)})"
         yield BoundResult("warn", f"{seen}; {accept}")
 
 
@@ -273,7 +292,7 @@ def check_drop(
     if change is None:
         return _lack_drop_interval(gate, cell, cell_name, f"on: {gate.on}")
     drop = change if metric.higher_is_better is False else -change
-    return _judge_drop(gate, comparison, cell_name, change, drop)
+    return _judge_drop(gate, comparison, cell_name, change, drop, find_metric_format(metric))
 
 
 def _lack_drop_interval(gate: GateNode, cell: Aggregate, cell_name: str, need: str) -> BoundResult:
@@ -302,25 +321,31 @@ class _Limit(NamedTuple):
         return self.shown + self.share
 
 
-def _list_limits(gate: GateNode, comparison: Comparison, size: float) -> list[_Limit]:
+def _list_limits(gate: GateNode, comparison: Comparison, size: float, shown: NumberFormat) -> list[_Limit]:
     """What the gate allows, the smallest drop first; `size` is the drop that it is compared with."""
     drops = {} if gate.severities is None else gate.severities.drops
     grades: Mapping[DropSeverity, Counted] = {"low": "warn", "medium": "fail", "high": "fail"}
-    limits = [_resolve(drop, comparison, size, grades[word], word) for word, drop in drops.items()]
+    limits = [_resolve(drop, comparison, size, shown, grades[word], word) for word, drop in drops.items()]
     if gate.max_drop is not None:
         limits = [limit._replace(miss="pass") for limit in limits]
-        limits.append(_resolve(read_drop(gate.max_drop), comparison, size, "fail"))
+        limits.append(_resolve(read_drop(gate.max_drop), comparison, size, shown, "fail"))
     return sorted(limits or [_Limit(0.0, "fail", "")], key=lambda limit: limit.amount)
 
 
 def _resolve(
-    drop: Drop, comparison: Comparison, size: float, miss: Counted, severity: DropSeverity | None = None
+    drop: Drop,
+    comparison: Comparison,
+    size: float,
+    shown: NumberFormat,
+    miss: Counted,
+    severity: DropSeverity | None = None,
 ) -> _Limit:
     base = comparison.baseline_mean or 0.0
     amount = drop.resolve(base)
-    share = f" ({drop} of {format_number(abs(base))})" if drop.is_share else ""
+    share = f" ({drop} of {shown.number(abs(base), DIGITS)})" if drop.is_share else ""
     share += ", so no drop is small enough; write the amount as a number" if drop.is_share and base == 0 else ""
-    return _Limit(amount, miss, tell_apart(_snap(size, amount, comparison), amount)[1], share, severity)
+    told = tell_apart(_snap(size, amount, comparison), amount, shown.change)[1]
+    return _Limit(amount, miss, told, share, severity)
 
 
 def _find_allowed(limits: Iterable[_Limit]) -> float | None:
@@ -360,18 +385,23 @@ def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[BaselineCh
     return BoundResult("inconclusive", f"{sentence}; {relation}", "", comparison.difference, weigh(gate))
 
 
-def describe_drop(gate: GateNode) -> str:
+def describe_drop(gate: GateNode, *, is_percent: bool) -> str:
     """The part of a gate's bound in short that is about its baseline: `drop from main ≤ 0.02 (p < 0.05)`."""
     end = "" if gate.on == "mean" else f"{gate.on} end "
     significance = "" if gate.alpha is None else f" (p < {gate.alpha!r})"
     significance = " (whole interval)" if gate.decide == "certain" else significance
     grades = {} if gate.severities is None else gate.severities.drops
-    graded = ", ".join(f"{word} > {drop}" for word, drop in grades.items())
+    graded = ", ".join(f"{word} > {_write_drop(drop, is_percent)}" for word, drop in grades.items())
     if gate.max_drop is None:
         from_where = f"{end}drop from {gate.baseline}{significance}"
         return f"{from_where}: {graded}" if graded else f"no {from_where}"
-    allowed = f"{end}drop from {gate.baseline} ≤ {read_drop(gate.max_drop)}{significance}"
+    allowed = f"{end}drop from {gate.baseline} ≤ {_write_drop(read_drop(gate.max_drop), is_percent)}{significance}"
     return f"{allowed}, {graded}" if graded else allowed
+
+
+def _write_drop(drop: Drop, is_percent: bool) -> str:
+    """A drop as the gate has it; of a metric that is shown as a percentage, an amount is in percentage points."""
+    return format_points(drop.number, ALL_DIGITS) if is_percent and not drop.is_share else str(drop)
 
 
 def _decide_drop(
@@ -387,11 +417,13 @@ def _decide_drop(
     change = _snap(comparison.difference, 0.0, comparison)
     of_values = find_difference_range(list_bounds(metric)) if cell.statistic == "mean" else None
     estimate = GateEstimate.of(comparison, change, comparison.queries, of_values, comparison.baseline_mean or 0.0)
-    limits = _list_limits(gate, comparison, abs(change))
-    findings = [_decide_limit(gate, limit, estimate, lower_is_better) for limit in limits if limit.miss != "pass"]
+    shown = find_metric_format(metric)
+    limits = _list_limits(gate, comparison, abs(change), shown)
+    findings = [_decide_limit(gate, limit, estimate, metric) for limit in limits if limit.miss != "pass"]
     worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
-    side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
-    interval = f"{format_interval(comparison.interval)} for the difference"
+    size = shown.change(abs(change), DIGITS)
+    side = "level with" if change == 0 else f"{size} {'below' if change < 0 else 'above'}"
+    interval = f"{format_interval(comparison.interval, formatter=shown.change)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
     sentence += _describe_accepted(comparison)
     severity = _find_severity(limits, estimate.low if lower_is_better else -estimate.high, comparison)
@@ -399,11 +431,12 @@ def _decide_drop(
     return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
 
 
-def _decide_limit(gate: GateNode, limit: _Limit, estimate: GateEstimate, lower_is_better: bool) -> BoundResult:
+def _decide_limit(gate: GateNode, limit: _Limit, estimate: GateEstimate, metric: Directed) -> BoundResult:
     """Whether the whole interval of a difference is within one limit. An undecided warning warns at most."""
+    lower_is_better = metric.higher_is_better is False
     bound = limit.amount * (1 if lower_is_better else -1)
     outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
-    written = f"{'+' if bound > 0 else '-'}{limit.shown}" if limit.share else f"{bound:+g}"
+    written = f"{'+' if bound > 0 else '-'}{limit.shown}" if limit.share or metric.is_percent else f"{bound:+g}"
     said = f"the allowed {written}{limit.share}" if bound else "zero"
     relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
     counts_as = weigh(gate, limit.miss) if outcome == "inconclusive" else None
@@ -451,9 +484,11 @@ def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     )
 
 
-def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float) -> BoundResult:
+def _judge_drop(
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float, shown: NumberFormat
+) -> BoundResult:
     """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""
-    limits = _list_limits(gate, comparison, drop)
+    limits = _list_limits(gate, comparison, drop, shown)
     misses = {limit.miss for limit in limits if _is_exceeded(limit, drop, comparison)}
     outcome: Verdict = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
     relation = _describe_relation(gate, limits, drop, comparison)
@@ -464,7 +499,7 @@ def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: 
         is_bounded = gate.max_drop is not None or gate.severities is not None
         outcome = "warn" if is_bounded else "pass"
         relation = f"{relation}: not significant".removeprefix(": ")
-    sentence = _describe_change(gate, comparison, cell_name, change, relation)
+    sentence = _describe_change(gate, comparison, cell_name, change, relation, shown)
     counts_as = weigh(gate) if outcome == "inconclusive" else None
     severity = _find_severity(limits, drop, comparison)
     return BoundResult(outcome, *sentence, change, counts_as, _find_allowed(limits), severity)
@@ -488,22 +523,22 @@ def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float, co
 
 
 def _describe_change(
-    gate: GateNode, comparison: Comparison, cell_name: str, change: float, relation: str
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, relation: str, shown: NumberFormat
 ) -> tuple[str, str]:
     """The distance from the baseline, and its relation to what the gate allows."""
-    size = _show_size(gate, comparison, change)
+    size = _show_size(gate, comparison, change, shown)
     where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
     side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
     evidence = f"on {comparison.queries} shared queries ({ADJUSTED} {format_p_value(comparison.p_adjusted)})"
     return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{_describe_accepted(comparison)}", relation
 
 
-def _show_size(gate: GateNode, comparison: Comparison, change: float) -> str:
+def _show_size(gate: GateNode, comparison: Comparison, change: float, shown: NumberFormat) -> str:
     """The distance, with enough digits to tell it from the allowed drop."""
     if gate.max_drop is None:
-        return format_number(abs(change))
+        return shown.change(abs(change), DIGITS)
     allowed = read_drop(gate.max_drop).resolve(comparison.baseline_mean or 0.0)
-    return tell_apart(_snap(abs(change), allowed, comparison), allowed)[0]
+    return tell_apart(_snap(abs(change), allowed, comparison), allowed, shown.change)[0]
 
 
 _MOST = 1_000_000

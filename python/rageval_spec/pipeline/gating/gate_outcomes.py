@@ -20,7 +20,7 @@ from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlace
 from rageval_spec.pipeline.gating import gate_bounds
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems, share_highest
-from rageval_spec.wording import count_noun, format_percent
+from rageval_spec.wording import ALL_DIGITS, count_noun, format_percent, format_share
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,7 +132,9 @@ class _Checker:
         elif gate.slice is not None and not self._has_slice(gate):
             reason = self._explain_no_slice(gate)
         where_to = (gate.dataset or "", gate.system or "", gate.metric)
-        return GateOutcome(index, *where_to, "fail", describe_bound(gate), None, reason, gate.slice)
+        is_percent = gate.metric in self.metrics and self.metrics[gate.metric].is_percent
+        bound = describe_bound(gate, is_percent=is_percent)
+        return GateOutcome(index, *where_to, "fail", bound, None, reason, gate.slice)
 
     def _has_slice(self, gate: GateNode) -> bool:
         return any(gate.slice in (one.name, one.by) and gate.dataset in (None, one.dataset) for one in self.slices)
@@ -150,16 +152,17 @@ class _Checker:
         )
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
+        metric = self.metrics[cell.metric]
         findings = list(self._findings(gate, cell))
         findings = findings or [
             gate_bounds.BoundResult("pass", f"{gate_bounds.describe_scored(cell)} for {self._cell_name(cell)}")
         ]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += gate_bounds.describe_weights(gate, cell) + self._describe_overlap(gate, cell)
+        reason += gate_bounds.describe_weights(gate, cell, metric) + self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
-        bound = describe_bound(gate)
+        bound = describe_bound(gate, is_percent=metric.is_percent)
         outcome = GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
         drop = next((finding for finding in findings if finding.max_drop is not None), None)
         return replace(
@@ -178,7 +181,7 @@ class _Checker:
         yield from gate_bounds.check_scored(gate, cell, cell_name)
         yield from gate_bounds.check_covered(cell, cell_name)
         if not metric.is_partial:
-            yield from gate_bounds.check_half(gate, cell, cell_name)
+            yield from gate_bounds.check_half(gate, cell, cell_name, metric)
         if (gate.min, gate.max, gate.target) != (None, None, None):
             yield from gate_bounds.check_bounds(gate, cell, cell_name, metric)
         if gate.at_least is not None:
@@ -256,16 +259,20 @@ def leave_undecided(
     )
 
 
-def describe_bound(gate: GateNode) -> str:
+def describe_bound(gate: GateNode, *, is_percent: bool = False) -> str:
     """A gate's bounds in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
+
+    def write(bound: float) -> str:
+        return format_share(bound, ALL_DIGITS) if is_percent else repr(bound)
+
     end = "" if gate.on == "mean" else f"{gate.on} end "
     end = "whole interval " if gate.decide == "certain" else end
     parts = [
-        f"{end}≥ {gate.min!r}" if gate.min is not None else "",
-        f"{end}≤ {gate.max!r}" if gate.max is not None else "",
-        f"{end}target {gate.target!r}" if gate.target is not None else "",
+        f"{end}≥ {write(gate.min)}" if gate.min is not None else "",
+        f"{end}≤ {write(gate.max)}" if gate.max is not None else "",
+        f"{end}target {write(gate.target)}" if gate.target is not None else "",
         f"{end}at least {gate.at_least}" if gate.at_least is not None else "",
-        gate_bounds.describe_drop(gate) if gate.baseline is not None else "",
+        gate_bounds.describe_drop(gate, is_percent=is_percent) if gate.baseline is not None else "",
     ]
     return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
 

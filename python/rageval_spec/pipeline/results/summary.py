@@ -174,6 +174,7 @@ def _draft(
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
         ranges={name: metric.bounds for name, metric in metrics.items() if math.isfinite(metric.bounds[0])},
+        show_as={name: "percent" for name, metric in metrics.items() if metric.is_percent},
         bands=dict(spec.bands),
         summaries=provenance.summarize_metrics(metrics),
         digests=provenance.digest_data(load_fingerprints(), plan),

@@ -6,6 +6,7 @@ if every value meets it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
@@ -336,6 +337,27 @@ def find_unattainable(gate: GateNode, metric: Metric[Any], name: str) -> Iterato
         if value is not None and value < metric.bounds[0] and (key == "max" or lower_is_better):
             yield Unattainable(key, f"{quote(name)} is never {value:g} or less: {range_}")
     yield from _find_too_large(gate, metric, name, range_)
+
+
+def check_percentages(checked: PluginBlocks, places: Mapping[KeyPath, TextPlace]) -> Iterator[Diagnostic]:
+    """An error for each metric that is to be shown as a percentage, although its values are no shares."""
+    for block in checked.of("metrics"):
+        metric = block.plugin
+        if isinstance(metric, Metric) and metric.is_percent and not metric.is_share:
+            place = nearest_place(places, (*block.path, "show_as")) or block.place
+            message = f"{quote(metric.name)} cannot be shown as a percentage: {_describe_values(metric)}"
+            hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it"
+            yield place.diagnose(message, "value", hint)
+
+
+def _describe_values(metric: Metric[Any]) -> str:
+    """Why the values of a metric are no shares."""
+    if metric.statistic == "sum":
+        return "its number is a sum"
+    if metric.info.unit is not None:
+        return f"its values are in {metric.info.unit}"
+    low, high = metric.bounds
+    return "its values can be any number" if math.isinf(low) and high is None else _describe_range(metric)
 
 
 def _describe_range(metric: Metric[Any]) -> str:
