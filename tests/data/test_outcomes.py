@@ -30,6 +30,7 @@ from rageval_spec.data.outcomes import (
     Interval,
     Note,
     Overlap,
+    RankCounts,
     Stopping,
     Verdict,
     collect_base_values,
@@ -220,3 +221,10 @@ def test_the_queries_of_an_evaluation_are_those_that_are_the_same_changed_or_new
     assert (overlap.total, overlap.is_complete) == (40, False)
     assert Overlap("golden", "main", same=40).is_complete
     assert not Overlap("golden", "main", same=40, removed=1).is_complete
+
+
+def test_ranks_are_counted_in_groups() -> None:
+    ranks = pl.Series([1, 1, 2, 3, 4, 10, 11, 5000, 0])
+    counted = RankCounts.of(Cell("golden", "bm25", "rr"), ranks)
+    assert counted.ranks == {"1": 2, "2-3": 2, "4-10": 2, "11-": 2, "none": 1}
+    assert counted.queries == 9

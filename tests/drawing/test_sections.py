@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation, SliceGap, SliceResult
-from rageval_spec.data.outcomes import Advice, Cause, CauseCount, Diagnosis, Interval, Note
+from rageval_spec.data.outcomes import Advice, Cause, CauseCount, Diagnosis, Interval, Note, RankCounts
 from rageval_spec.drawing.legend import describe_legend
 from rageval_spec.drawing.sections import (
     CORRECTED_HEADER,
@@ -236,3 +236,15 @@ def test_the_counts_of_slices_are_grouped() -> None:
     counts = count_causes("both", 10, 100), count_causes("both", 5, 20, "a"), count_causes("fine", 15, 20, "a")
     assert list_slice_counts(diagnosed_slices(*counts)) == {("golden", "bm25"): {"a": [counts[1], counts[2]]}}
     assert list_slice_counts(make_evaluation()) == {}
+
+
+def test_ranks_of_first_relevant_documents_are_counted() -> None:
+    ranks = {"1": 20, "2-3": 5, "4-10": 3, "11-": 0, "none": 2}
+    counts = (RankCounts("golden", "bm25", "rr", 30, ranks), RankCounts("golden", "dense", "rr", 30, ranks))
+    (section,) = list_sections(replace(make_evaluation(), target_ranks=counts))
+    assert section.title == "Rank of the first relevant document"
+    assert section.header == ("metric", "queries", "rank 1", "2–3", "4–10", "not found")
+    assert section.rows == (("rr of bm25", "30", "20", "5", "3", "2"), ("rr of dense", "30", "20", "5", "3", "2"))
+    far = (replace(counts[0], ranks={**ranks, "11-": 4}),)
+    (section,) = list_sections(replace(make_evaluation(), target_ranks=far))
+    assert section.header[-2:] == ("11+", "not found")

@@ -1,3 +1,4 @@
+import polars as pl
 import pytest
 
 from tests.metrics.scoring import missing_value, plugin, value_of
@@ -31,3 +32,16 @@ def test_missing_query() -> None:
 def test_measure() -> None:
     assert plugin("rr").name == "rr"
     assert plugin("rr", cutoff=10).name == "rr@10"
+
+
+def test_values_tell_the_rank_of_the_first_relevant_document() -> None:
+    ranks = [*range(1, 200), 0]
+    values = pl.DataFrame({
+        "value": [*(1 / rank if rank else 0.0 for rank in ranks), None],
+        "status": [*["scored"] * len(ranks), "error"],
+        "reason": None,
+    })  # fmt: skip
+    found = plugin("rr").find_ranks(values)
+    assert found is not None
+    assert found.to_list() == ranks
+    assert plugin("ndcg").find_ranks(values) is None

@@ -236,3 +236,26 @@ def test_name() -> None:
     assert plugin("target_rank").name == "target_rank"
     assert plugin("target_rank", cutoff=10, rel=2).name == "target_rank(rel=2)@10"
     assert kernels.parse_measure("Target-Rank@10").text == "target_rank@10"
+
+
+def test_missed_targets_have_the_rank_0_and_queries_without_one_target_have_none() -> None:
+    values = pl.DataFrame({
+        "value": [3.0, None, None, None],
+        "status": ["scored", "unscorable", "unscorable", "error"],
+        "reason": [None, "missed", "several relevant documents", "HTTP 500"],
+    })  # fmt: skip
+    found = plugin("target_rank").find_ranks(values)
+    assert found is not None
+    assert found.to_list() == [3, 0]
+
+
+def test_reports_and_results_count_the_ranks(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path, metrics=["target_rank", {"use": "rr", "as": "first"}, "ndcg@10"])
+    counted = outcome.evaluation.target_ranks
+    assert {one.metric for one in counted} == {"target_rank", "first"}
+    for one in counted:
+        values = outcome.evaluation.values.filter(system=one.system, metric=one.metric)
+        assert sum(one.ranks.values()) == one.queries
+        assert one.ranks["none"] == values.filter((pl.col("value") == 0) | (pl.col("reason") == "missed")).height
+        assert one.ranks["1"] == values.filter(pl.col("value") == 1).height
+    assert rageval_spec.load_results(outcome.folder).data.target_ranks == counted

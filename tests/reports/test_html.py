@@ -13,7 +13,7 @@ import pytest
 
 from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation, SliceResult
-from rageval_spec.data.outcomes import BaselineChange, Interval
+from rageval_spec.data.outcomes import BaselineChange, Interval, RankCounts
 from rageval_spec.drawing import html_shell
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.page.page import write_files
@@ -137,6 +137,15 @@ def test_changes_are_drawn_against_each_earlier_evaluation_that_a_gate_names(bro
         section = opened.page.locator("#overview section").nth(1)
         assert "≠ is not comparable: the references of 3 queries changed." in section.inner_text()
         assert "+0.100 ≠ not comparable" in re.sub(r"\s+", " ", section.locator("tbody tr").inner_text())
+
+
+def test_the_ranks_of_first_relevant_documents_are_a_table(browser: Browser, tmp_path: Path) -> None:
+    ranks = RankCounts("golden", "v1", "rr", 30, {"1": 20, "2-3": 5, "4-10": 3, "11-": 0, "none": 2})
+    (tmp_path / "page.html").write_bytes(render(replace(make_page_evaluation(), target_ranks=(ranks,))))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        table = opened.page.get_by_role("table", name="rank of the first relevant document")
+        assert read(table) == "metric queries rank 1 2–3 4–10 not found rr of v1 30 20 5 3 2"
+        assert opened.seen == []
 
 
 def test_a_share_is_shown_as_a_percentage_everywhere_on_the_page(browser: Browser, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rageval_spec.data.outcomes import (
     Interval,
     Note,
     Overlap,
+    RankCounts,
     Stopping,
     TakenOver,
     empty_base_values,
@@ -289,6 +290,7 @@ class Evaluation:
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
         taken_over: the answers that were not asked now: how many, from when and from where.
+        target_ranks: at which ranks the first relevant documents stand, for each metric that knows, such as `rr`.
         origins: what each dataset says about its version and how it was made, by name; without those that say nothing.
         labels: the sha256 of the file of each source of labels that a metric names, by the source's name.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
@@ -337,6 +339,7 @@ class Evaluation:
     labels: dict[str, str] = field(default_factory=dict)
     origins: dict[str, DatasetOrigin] = field(default_factory=dict)
     taken_over: tuple[TakenOver, ...] = ()
+    target_ranks: tuple[RankCounts, ...] = ()
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

@@ -12,6 +12,7 @@ and `BaselineChange` say what two evaluations have in common, and what else than
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -383,6 +384,38 @@ JUDGED_DOCUMENTS = "judged documents"
 """What decided about retrieval if no metric did: whether any relevant document is among the contexts."""
 NOT_MEASURED = "not measured"
 """What `Diagnosis.retrieval` says where nothing measures retrieval."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankCounts:
+    """At which ranks the first relevant documents of the queries stand, counted for one metric of one system.
+
+    Attributes:
+        queries: the queries that are counted: those of which the metric knows a rank, or that none was found.
+        ranks: the number of queries by rank: "1", "2-3", "4-10" and "11-"; "none" where no relevant document was found
+            at a rank that the metric looks at.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    queries: int
+    ranks: dict[str, int]
+
+    @classmethod
+    def of(cls, cell: Cell, ranks: pl.Series) -> RankCounts:
+        """The counts of ranks from 1; 0 stands for "none"."""
+        found = {name: int(ranks.is_between(low, high).sum()) for name, (low, high) in _RANKS_COUNTED.items()}
+        return cls(cell.dataset, cell.system, cell.metric, len(ranks), found)
+
+
+_RANKS_COUNTED: dict[str, tuple[int, float]] = {
+    "1": (1, 1),
+    "2-3": (2, 3),
+    "4-10": (4, 10),
+    "11-": (11, math.inf),
+    "none": (0, 0),
+}
 
 
 @dataclass(frozen=True, slots=True)

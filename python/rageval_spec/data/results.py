@@ -34,7 +34,16 @@ from rageval_spec.data.evaluation import (
     UsedCalibration,
     no_samples,
 )
-from rageval_spec.data.outcomes import Diagnosis, GateOutcome, Note, Overlap, Stopping, TakenOver, empty_base_values
+from rageval_spec.data.outcomes import (
+    Diagnosis,
+    GateOutcome,
+    Note,
+    Overlap,
+    RankCounts,
+    Stopping,
+    TakenOver,
+    empty_base_values,
+)
 from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
@@ -45,7 +54,7 @@ if TYPE_CHECKING:
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins", "taken_over", "versions", "limit", "show_as",
+    "origins", "taken_over", "versions", "limit", "show_as", "target_ranks",
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
@@ -99,6 +108,8 @@ class StoredResults:
             reviewed, versions of source documents; without those that say nothing.
         taken_over: the answers that were not asked now, for each dataset and system: how many, when they were asked,
             and of which commits all answers are.
+        target_ranks: with a metric that knows (`rr`, `target_rank`), how many queries have their first relevant
+            document at which rank: 1, 2 to 3, 4 to 10, from 11 on (`11-`), or at none that the metric looks at.
     """
 
     format_version: int
@@ -139,6 +150,7 @@ class StoredResults:
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
     origins: dict[str, DatasetOrigin] = dataclasses.field(default_factory=dict)
     taken_over: tuple[TakenOver, ...] = ()
+    target_ranks: tuple[RankCounts, ...] = ()
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> StoredResults:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import wording
-from rageval_spec.data.outcomes import Cause, CauseCount, Correction, Interval
+from rageval_spec.data.outcomes import Cause, CauseCount, Correction, Interval, RankCounts
 from rageval_spec.drawing import legend
 from rageval_spec.statistics.raters.label_counts import bound_worth
 
@@ -53,6 +53,7 @@ def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Itera
     """The sections for which the evaluation has something to show."""
     yield from _show_weighted(evaluation, digits)
     yield from _show_corrections(evaluation, digits)
+    yield from show_ranks(evaluation)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
@@ -70,6 +71,21 @@ def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
     if rows:
         remarks = tuple(explain_corrections(evaluation))
         yield Section("What people would say", CORRECTED_HEADER, tuple(rows), CORRECTED_NUMBERS, remarks)
+
+
+_RANK_COLUMNS = {"1": "rank 1", "2-3": "2–3", "4-10": "4–10", "11-": "11+", "none": "not found"}
+
+
+def show_ranks(evaluation: Evaluation) -> Iterator[Section]:
+    """At which ranks the first relevant documents stand, if a metric knows: a row for each metric of each system."""
+    if evaluation.target_ranks:
+        counts = evaluation.target_ranks
+        keys = [key for key in _RANK_COLUMNS if key != "11-" or any(one.ranks[key] for one in counts)]
+        header = ("metric", "queries", *(_RANK_COLUMNS[key] for key in keys))
+        rows = tuple(
+            (_name(one, evaluation), str(one.queries), *(str(one.ranks[key]) for key in keys)) for one in counts
+        )
+        yield Section("Rank of the first relevant document", header, rows, frozenset(range(1, len(header))))
 
 
 def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
@@ -279,7 +295,7 @@ def describe_worth(labels: int, worth: float | None, rows: int, questions: int) 
     return "" if ends is None else f"{worth:,.0f} [{ends[0]:,.0f}, {ends[1]:,.0f}]"
 
 
-def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:
+def _name(one: Aggregate | Comparison | RankCounts, evaluation: Evaluation) -> str:
     place = "" if len(evaluation.datasets) == 1 else f" on {one.dataset}"
     return f"{one.metric} of {one.system}{place}"
 

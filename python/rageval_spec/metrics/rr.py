@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class RrNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
@@ -30,6 +35,14 @@ class Rr(ranking_metrics.KernelMetric[RrNode]):
         ),
         aliases=("mrr", "recip_rank", "reciprocal_rank"),
     )
+
+    def find_ranks(self, values: pl.DataFrame) -> pl.Series:
+        """One over each value."""
+        import polars as pl
+
+        value = pl.col("value")
+        rank = pl.when(value > 0).then((1 / value).round()).otherwise(0)
+        return values.filter(status="scored").select(rank.cast(pl.Int64).alias("rank")).to_series()
 
 
 PLUGIN = Rr

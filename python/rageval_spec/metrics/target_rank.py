@@ -67,6 +67,13 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
         )
         return numbers.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
+    def find_ranks(self, values: pl.DataFrame) -> pl.Series:
+        """The values, and 0 for targets that were missed."""
+        import polars as pl
+
+        known = values.filter((pl.col("status") == "scored") | (pl.col("reason") == MISSED))
+        return known.get_column("value").fill_null(0).cast(pl.Int64)
+
     def remark_on(self, values: pl.DataFrame) -> Note:
         """A note on how many targets were retrieved and how many were missed."""
         import polars as pl

@@ -166,6 +166,14 @@ class Metric(Plugin[N]):
         """The names of the models that the metric itself asks: those that its node names."""
         return names_in(self.node, "models")
 
+    def find_ranks(self, values: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures of one rank
+        """The rank of each query's first relevant document, 0 where none was found.
+
+        `values` has the columns `value, status, reason` of one system on one dataset. Queries of which the metric knows
+        neither are left out. Returns None if the values do not tell ranks, as for most measures.
+        """
+        return None
+
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
         """The other columns of the questions' files that the metric reads: the node's key that names one, and its name.
 

@@ -25,7 +25,13 @@ from rageval_spec.drawing.legend import (
     list_weighted,
 )
 from rageval_spec.drawing.page.question_data import QuestionData, collect_questions, dump_documents, list_samples
-from rageval_spec.drawing.sections import CORRECTED_HEADER, explain_corrections, list_corrected, list_frequent_causes
+from rageval_spec.drawing.sections import (
+    CORRECTED_HEADER,
+    explain_corrections,
+    list_corrected,
+    list_frequent_causes,
+    show_ranks,
+)
 from rageval_spec.drawing.verdict import describe_headline, share_notes
 
 LARGEST = 25_000_000
@@ -117,6 +123,9 @@ def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, titl
         head["weighted"] = {"title": WEIGHTED_TITLE, "header": WEIGHTED_HEADER, "rows": rows, "remarks": remarks}
     if rows := list_corrected(evaluation, digits):
         head["corrected"] = {"header": CORRECTED_HEADER, "rows": rows, "remarks": [*explain_corrections(evaluation)]}
+    for section in show_ranks(evaluation):
+        told = "How many queries have their first relevant document at which rank."
+        head["ranks"] = {"title": section.title, "header": section.header, "rows": section.rows, "remarks": [told]}
     return dump_json(head)
 
 

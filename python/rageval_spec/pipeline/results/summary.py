@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation
-from rageval_spec.data.outcomes import GateOutcome, Note, collect_base_values, list_cells
+from rageval_spec.data.outcomes import GateOutcome, Note, RankCounts, collect_base_values, list_cells, split_cells
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
@@ -32,6 +32,7 @@ from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
 from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
 from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
+from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
 from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems
 from rageval_spec.wording import describe_versions
@@ -104,6 +105,7 @@ def judge_values(
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         overlaps=overlaps,
         diagnosis=diagnosed.diagnosis,
+        target_ranks=tuple(_count_ranks(draft.values, metrics)),
         slices=tuple(replace(one, aggregates=_mark_versions(one.aggregates, mixed)) for one in numbers.results),
         weakest=numbers.weakest,
         stream_samples=partial(_stream_samples, execution.samples, traits, spec),
@@ -236,6 +238,13 @@ def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
         if name in opened
     )
     return {name: origin for name, origin in found if origin is not None}
+
+
+def _count_ranks(values: pl.DataFrame, metrics: Mapping[str, Metric[Any]]) -> Iterator[RankCounts]:
+    for cell, rows in split_cells(values):
+        ranks = metrics[cell.metric].find_ranks(rows)
+        if ranks is not None and len(ranks):
+            yield RankCounts.of(cell, ranks)
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
