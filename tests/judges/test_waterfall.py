@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, sqrt
@@ -19,6 +20,7 @@ from rageval_spec.judges.grade import GradeJudge, GradeNode
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.plugin import Context, Judge, ModelNode, PairModel, PairScores
 from rageval_spec.plugin.block_names import names_in
+from rageval_spec.runner import Options, run
 from tests.judge_calibrations import describe, write
 from tests.judges.fakes import (
     FAITHFULNESS,
@@ -325,3 +327,68 @@ def test_its_scale_is_that_of_the_judge_that_gives_the_score() -> None:
     """A rubric without a scale of its own takes it from there; the judges of other stages have no say."""
     judges = (Scaled("wide", {}, ("grade",)), Scripted("narrow", {}, ("grade",)))
     assert build(*judges, faithfulness=at("wide"), relevance=at("narrow")).scale == (1.0, 10.0)
+
+
+def scored(query_id: str, *scores: float) -> Sample:
+    contexts = tuple(f"context {at}" for at in range(len(scores)))
+    return Sample(query_id, query_id, answer="an answer", contexts=contexts, scores=scores or None)
+
+
+def test_the_retrieval_stage_can_use_the_retrievers_own_scores() -> None:
+    bounds = {"by": "scores", "reject": 0.2, "person": None, "accept": 0.8}
+    faith = Scripted("faith", {"b": 0.7, "d": 0.6})
+    waterfall = build(faith, retrieval=bounds, faithfulness=at())
+    assert waterfall.check() is None
+    asked = [scored("a", 0.1, 0.19), scored("b", 0.25, 0.3), scored("c", 0.4, 0.8), scored("d")]
+    assessment = waterfall.assess(FAITHFULNESS, asked)
+    assert scores_of(assessment) == [0.0, 0.7, 1.0, 0.6]
+    assert faith.asked == [["b", "d"]], "answers without scores go on to the next stage"
+    assert finding_of(assessment, 0).reason == "rejected at retrieval: top score 0.19 is below 0.20"
+    assert finding_of(assessment, 2).reason == "accepted at retrieval: top score 0.80 reaches 0.80"
+
+
+def test_no_model_is_asked_for_scores() -> None:
+    node = WaterfallNode(use="waterfall", retrieval={"by": "scores"}, relevance=None)
+    assert names_in(node, "models") == ()
+    with pytest.raises(ValidationError, match=r"'by: scores' reads the retriever's scores and asks no model; remove"):
+        WaterfallNode(use="waterfall", retrieval={"by": "scores", "model": "minilm"})
+    with pytest.raises(ValidationError, match=r"'by: similarity' needs a model; name one with 'model'"):
+        WaterfallNode(use="waterfall", retrieval={"model": None})
+
+
+def test_scores_beyond_0_and_1_are_refused_unless_it_is_rounding() -> None:
+    waterfall = build(Scripted("faith", {"a": 0.7}), retrieval={"by": "scores"}, faithfulness=at())
+    assert scores_of(waterfall.assess(FAITHFULNESS, [scored("a", 1.0000001)])) == [0.7]
+    assert scores_of(waterfall.assess(FAITHFULNESS, [scored("a", -0.2)])) == [0.0]
+    message = r"retrieval: the retriever's scores are not between 0 and 1: 12.5 in a; use 'by: similarity' or"
+    with pytest.raises(UsageError, match=message):
+        waterfall.assess(FAITHFULNESS, [scored("a", 3.0, 12.5)])
+
+
+def test_scores_come_from_the_recorded_answers(tmp_path: Path) -> None:
+    rows = [
+        {
+            "query_id": "q1",
+            "question": "Is it red?",
+            "answer": "It is red.",
+            "contexts": [{"text": "Red.", "score": 0.9}],
+        },
+        {
+            "query_id": "q2",
+            "question": "Is it blue?",
+            "answer": "It is blue.",
+            "contexts": [{"text": "Red.", "score": 0.1}],
+        },
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    stages = {"retrieval": {"by": "scores", "reject": 0.2, "accept": 0.8}, "answerability": None, "relevance": None}
+    spec = {
+        "version": 1,
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"app": {"use": "file", "path": "rows.jsonl"}},
+        "judges": {"stages": {"use": "waterfall", **stages}},
+        "metrics": [{"use": "faithfulness", "judge": "stages"}],
+    }
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    outcome = run(tmp_path / "spec.yaml", Options(quiet=True, output=tmp_path / "out"))
+    assert dict(outcome.evaluation.values.select("query_id", "value").iter_rows()) == {"q1": 1.0, "q2": 0.0}

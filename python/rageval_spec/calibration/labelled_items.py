@@ -44,8 +44,8 @@ def read_item_samples(evaluation: Evaluation, joined: Joined) -> dict[Item, Mapp
 Answered = tuple[str, str, str]
 """Dataset, system and query."""
 _PARTS = (
-    "query_id", "question", "answer", "contexts", "context_ids", "references", "reference_contexts", "answerable",
-    "group", "condition", "error", "columns",
+    "query_id", "question", "answer", "contexts", "context_ids", "scores", "references", "reference_contexts",
+    "answerable", "group", "condition", "error", "columns",
 )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def read_samples(evaluation: Evaluation, wanted: Collection[Answered]) -> dict[A
 
 def _build(row: Mapping[str, Any]) -> Sample:
     values: dict[str, Any] = {name: row.get(name) for name in _PARTS}
-    for name in ("contexts", "context_ids", "reference_contexts"):
+    for name in ("contexts", "context_ids", "scores", "reference_contexts"):
         values[name] = None if values[name] is None else tuple(values[name])
     values["references"] = tuple(values["references"] or ())
     values["columns"] = json.loads(values["columns"]) if values["columns"] else None

@@ -72,6 +72,8 @@ class WaterfallNode(JudgeNode):
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
+_ROUNDING = 1e-6
+"""How far rounding can move a cosine above 1."""
 _SILENT = waterfall_stages.StageValue(None)
 _Read = Callable[["Sequence[Sample]", list[Note]], Sequence[waterfall_stages.StageValue]]
 
@@ -120,7 +122,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     def check(self) -> str | None:
         """Check that the models and judges are of the right kinds."""
-        if (retrieval := self.node.retrieval) is not None:
+        if (retrieval := self.node.retrieval) is not None and retrieval.model is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
         if (fault := self._find_conflict()) is not None:
@@ -252,9 +254,11 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return {name: self.context.judge(stage.judge) for name, stage in stages.items() if stage is not None}
 
     def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[waterfall_stages.StageValue]:
-        """Each sample's highest similarity of a context, or the reranker's highest probability."""
+        """Each sample's highest similarity of a context, or the reranker's probability, or the retriever's score."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
+        if stage.model is None:
+            return [self._read_scores(sample) for sample in samples]
         readable = [sample for sample in samples if _speaks_of("retrieval", sample)]
         pairs = [(s.question, context) for s in readable for context in s.contexts or () if context.strip()]
         measure = self._compare if stage.by == "similarity" else self._rerank
@@ -266,6 +270,21 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             else _SILENT
             for s in samples
         ]
+
+    def _read_scores(self, sample: Sample) -> waterfall_stages.StageValue:
+        """The highest of the recorded scores of the contexts; no value without any.
+
+        Raises:
+            UsageError: a score is above 1, so that the bounds of the stage say nothing about it.
+        """
+        if not sample.scores:
+            return _SILENT
+        top = max(sample.scores)
+        if top > 1 + _ROUNDING:
+            told = f"the retriever's scores are not between 0 and 1: {top:g} in {sample.query_id}"
+            hint = "use 'by: similarity' or 'by: reranker'"
+            raise UsageError(f"judges.{self.context.name}.retrieval: {told}; {hint}")
+        return waterfall_stages.StageValue(min(max(top, 0.0), 1.0), "top score")
 
     def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
         """The cosine of each pair of question and context."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -78,18 +78,36 @@ class Stage(BaseModel):
 
 
 class RetrievalStage(Stage):
-    """Measures how similar the most similar context is to the question."""
+    """Measures how similar the most similar context is to the question, or reads the retriever's scores."""
 
     reject: float | None = Field(default=0.15, ge=0, le=1, description="Reject answers below this value.")
     person: float | None = Field(default=0.35, ge=0, le=1, description="Leave answers below this value to a person.")
-    model: ModelName = Field(
-        default="minilm", description="An embedding model or a reranker: the name of a block under `models:`."
+    model: ModelName | None = Field(
+        default="minilm",
+        description="An embedding model or a reranker: the name of a block under `models:`. `by: scores` needs none.",
     )
-    by: Literal["similarity", "reranker"] = Field(
+    by: Literal["similarity", "reranker", "scores"] = Field(
         default="similarity",
         description="similarity: the highest cosine, at least 0; reranker: the highest probability (the logistic "
-        "function of the logit) of a model that reads pairs and has one label.",
+        "function of the logit) of a model that reads pairs and has one label; scores: the highest score that the "
+        "retriever gave a context, as recorded with the answer, from 0 to 1; answers without scores go on to the next "
+        "stage.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_model(cls, content: Any) -> Any:
+        """Scores are recorded, so that no model is asked for them."""
+        by_scores = isinstance(content, dict) and content.get("by") == "scores"
+        return {"model": None, **content} if by_scores else content
+
+    @model_validator(mode="after")
+    def _check_model(self) -> RetrievalStage:
+        if self.by == "scores" and self.model is not None:
+            raise ValueError("'by: scores' reads the retriever's scores and asks no model; remove 'model'")
+        if self.by != "scores" and self.model is None:
+            raise ValueError(f"'by: {self.by}' needs a model; name one with 'model'")
+        return self
 
 
 class AnswerabilityStage(Stage):

@@ -99,6 +99,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         answer=None if error else row.get("answer"),
         contexts=_as_tuple(row.get("contexts")),
         context_ids=_as_tuple(row.get("context_ids")),
+        scores=_as_tuple(row.get("scores")),
         references=tuple(row.get("references") or ()),
         reference_contexts=_as_tuple(row.get("reference_contexts")),
         relevant=relevant,
@@ -118,7 +119,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
     )
 
 
-def _as_tuple(values: Sequence[str] | None) -> tuple[str, ...] | None:
+def _as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
