@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.run import MOST, annotate
+from rageval_spec.commands.run import MOST, annotate, describe_seconds
 from rageval_spec.data.outcomes import Counted
+from rageval_spec.pipeline.execution.runs import Timing
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import SpecOrigin
+from rageval_spec.runner import RunOutcome
 from tests.command_line import invoke, start
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 from tests.tiny import Failing, Install, write_spec
@@ -212,3 +215,25 @@ def test_a_wrong_spec_is_annotated_at_the_line_of_each_error(tmp_path: Path) -> 
 def test_without_the_option_nothing_is_annotated(tmp_path: Path) -> None:
     path = write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.99}])
     assert "::" not in invoke("run", path).stdout
+
+
+def timed(*, metric: float) -> RunOutcome:
+    metrics = [{"use": "faithfulness", "judge": "strict"}, {"use": "token_f1"}]
+    evaluation = replace(make_evaluation(), metrics=("faithfulness", "token_f1"), spec={"metrics": metrics})
+    spent = Budget()
+    spent.usage.time("faithfulness", 30, metric)
+    spent.usage.time("faithfulness", 10, metric)
+    spent.usage.time("token_f1", 0, 0.5)
+    spent.usage.time_answers("app", 40, 0.25)
+    spent.usage.time_answers("stored", 0, 0.01)
+    timings = tuple(Timing("golden", name, 0.3, 0.3, 10, 5, name == "dense", 0) for name in ("bm25", "dense"))
+    return RunOutcome(evaluation, (), (), (), timings=timings, spent=spent)
+
+
+def test_the_seconds_of_systems_and_metrics_are_told_without_those_of_stored_runs() -> None:
+    told = "seconds: retrieval by bm25 0.3, 40 answers of app 0.2, faithfulness 12.0 (judge strict)"
+    assert describe_seconds(timed(metric=6.0)) == told
+
+
+def test_nothing_is_told_of_less_than_a_second() -> None:
+    assert describe_seconds(timed(metric=0.2)) == ""

@@ -20,6 +20,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -83,12 +84,38 @@ def _show(outcome: RunOutcome, options: Options) -> None:
         if timing.stored:
             made = "" if timing.made is None else f", made {timing.made[:10]} {timing.made[11:16]} UTC"
             console.tell(f"{timing.system} on {timing.dataset}: its run is from the store{made}")
+    if told := describe_seconds(outcome):
+        console.tell(told)
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())
     for asked in outcome.asked:
         console.tell(f"{asked.model}: {asked}")
     if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
         console.tell(advice)
+
+
+_SHORT = 1.0
+
+
+def describe_seconds(outcome: RunOutcome) -> str:
+    """`seconds: retrieval by bm25 1.2, 40 answers of app 3.1, faithfulness 12.0 (judge strict)`.
+
+    The time of a metric includes that of its judge. What came from the store is left out. "" if all took less than a
+    second.
+    """
+    usage = outcome.spent.usage
+    nodes = zip(outcome.evaluation.metrics, outcome.evaluation.spec.get("metrics", ()), strict=False)
+    judges = {name: f" (judge {node['judge']})" for name, node in nodes if isinstance(node.get("judge"), str)}
+    retrieval: dict[str, float] = {}
+    for one in outcome.timings:
+        if not one.stored:
+            retrieval[one.system] = retrieval.get(one.system, 0.0) + one.seconds
+    parts = [(f"retrieval by {name}", seconds, "") for name, seconds in retrieval.items()]
+    parts += [(f"{count_noun(n, 'answer')} of {name}", took, "") for name, (n, took) in usage.answer_times.items()]
+    parts += [(name, took, judges.get(name, "")) for name, (_, took) in usage.metric_times.items()]
+    if sum(seconds for _, seconds, _ in parts) < _SHORT:
+        return ""
+    return f"seconds: {', '.join(make_visible(f'{name} {seconds:.1f}{judge}') for name, seconds, judge in parts)}"
 
 
 @click.command(cls=OutputCommand)

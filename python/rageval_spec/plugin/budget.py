@@ -147,6 +147,11 @@ class EndpointUse:
     replies: ReplyCounts = field(default_factory=ReplyCounts)
 
 
+def _add_time(times: dict[str, tuple[int, float]], name: str, count: int, seconds: float) -> None:
+    known = times.get(name, (0, 0.0))
+    times[name] = known[0] + count, known[1] + seconds
+
+
 class Usage:
     """Counts replies and their tokens by model, from any number of threads.
 
@@ -160,6 +165,7 @@ class Usage:
         self._used: dict[str, Used] = {}
         self._seen: dict[tuple[str, int], set[bytes]] = {}
         self._times: dict[str, tuple[int, float]] = {}
+        self._answering: dict[str, tuple[int, float]] = {}
         self._questions: dict[tuple[str, int], set[bytes]] = {}
         self._counts: dict[str, ReplyCounts] = {}
         self._asked: dict[str, EndpointUse] = {}
@@ -177,8 +183,22 @@ class Usage:
     def time(self, metric: str, samples: int, seconds: float) -> None:
         """Add the time in which a metric computed the values of some samples."""
         with self._lock:
-            known = self._times.get(metric, (0, 0.0))
-            self._times[metric] = known[0] + samples, known[1] + seconds
+            _add_time(self._times, metric, samples, seconds)
+
+    def time_answers(self, system: str, answers: int, seconds: float) -> None:
+        """Add the time in which a system gave some answers."""
+        with self._lock:
+            _add_time(self._answering, system, answers, seconds)
+
+    @property
+    def metric_times(self) -> Mapping[str, tuple[int, float]]:
+        """The samples and the seconds of each metric that computed values now, the time of its judges included."""
+        return {name: time for name, time in self._times.items() if time[0]}
+
+    @property
+    def answer_times(self) -> Mapping[str, tuple[int, float]]:
+        """The answers and the seconds of each system that was asked now."""
+        return {name: time for name, time in self._answering.items() if time[0]}
 
     def time_of(self, metric: str) -> float | None:
         """The seconds that a metric took for each sample; None if it computed none, because they were stored."""

@@ -9,6 +9,7 @@ first looks at one: most evaluations never do.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,7 +61,12 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
         if opened.is_drawn and not system.can_be_asked:
             answering = materials.read_answers(dataset, str(task.step.system))
         else:
+            begun = time.perf_counter()
             answering = system.answer(opened.asked)
+            if system.can_be_asked:
+                taken_over = 0 if answering.taken_over is None else answering.taken_over.answers
+                count = answering.answers.height - taken_over
+                materials.budget.usage.time_answers(str(task.step.system), count, time.perf_counter() - begun)
     answers = answering.answers
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
