@@ -258,4 +258,4 @@ def test_reports_and_results_count_the_ranks(tmp_path: Path) -> None:
         assert sum(one.ranks.values()) == one.queries
         assert one.ranks["none"] == values.filter((pl.col("value") == 0) | (pl.col("reason") == "missed")).height
         assert one.ranks["1"] == values.filter(pl.col("value") == 1).height
-    assert rageval_spec.load_results(outcome.folder).data.target_ranks == counted
+    assert rageval_spec.load_results(tmp_path / "out").data.target_ranks == counted

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import collect_base_values
+from rageval_spec.data.outcomes import BASE_ANSWERS, collect_base_values, empty_base_answers
+from rageval_spec.drawing.page.question_data import collect_questions
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from tests.browser import Opened, open_page
-from tests.reports.page import make_page_evaluation
+from tests.reports.page import ANSWER, ATTACK, make_page_evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -76,3 +77,40 @@ def test_a_gate_can_name_another_system_than_the_first(browser: Browser, tmp_pat
 def test_a_thousand_questions_with_a_baseline_stay_small(tmp_path: Path) -> None:
     gate = {"metric": "faithfulness", "baseline": "main"}
     assert write(compared(gate, count=1000), tmp_path / "page.html") < 2_000_000
+
+
+def answered_before(**answers: str) -> Evaluation:
+    """The evaluation with these answers of v1 in `main`, by question."""
+    rows = [("main", "golden", "v1", query, answer) for query, answer in answers.items()]
+    table = pl.DataFrame(rows, schema=BASE_ANSWERS, orient="row")
+    return replace(
+        compared({"metric": "faithfulness", "baseline": "main"}),
+        load_base_answers=lambda: pl.concat([empty_base_answers(), table]),
+    )
+
+
+def test_the_earlier_answer_stands_beside_todays(browser: Browser, tmp_path: Path) -> None:
+    evaluation = answered_before(q1=f"Earlier. {ATTACK}", q2=ANSWER, q3="  ")
+    write(evaluation, tmp_path / "page.html")
+    with open_page(browser, tmp_path / "page.html", "#q=q1&system=v1") as opened:
+        page = opened.page
+        page.wait_for_selector(".earlier")
+        assert page.locator(".answers h4").all_inner_texts() == ["Answer", "Answer in main"]
+        assert page.locator(".earlier p").inner_text().startswith("Earlier. </script><script>alert(1)")
+        assert opened.seen == []
+    for query, told in (("q2", "The same answer."), ("q3", "The answer is empty.")):
+        with open_page(browser, tmp_path / "page.html", f"#q={query}&system=v1") as opened:
+            opened.page.wait_for_selector(".earlier")
+            assert opened.page.locator(".earlier p").inner_text() == told
+    for place in ("#q=q4&system=v1", "#q=q1&system=v2"):
+        with open_page(browser, tmp_path / "page.html", place) as opened:
+            opened.page.wait_for_selector(".answer")
+            assert opened.page.locator(".earlier").count() == 0
+
+
+def test_a_page_without_earlier_answers_has_the_bytes_that_it_had() -> None:
+    evaluation = compared({"metric": "faithfulness", "baseline": "main"})
+    (block,) = collect_questions(evaluation).blocks()
+    assert b'"earlier"' not in block
+    (block,) = collect_questions(answered_before(q1="Earlier.")).blocks()
+    assert block.count(b'"earlier":"main"') == 1

@@ -24,6 +24,7 @@ from rageval_spec.data.outcomes import (
     RankCounts,
     Stopping,
     TakenOver,
+    empty_base_answers,
     empty_base_values,
 )
 from rageval_spec.data.tables import DocumentNumbers, empty_documents
@@ -299,6 +300,7 @@ class Evaluation:
         stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
         load_base_values: returns the table `base_values`; called when `base_values` is first read.
+        load_base_answers: returns the table `base_answers`; called when `base_answers` is first read.
         load_question_designs: returns `question_designs`; called when `question_designs` is first read.
     """
 
@@ -345,6 +347,7 @@ class Evaluation:
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
     stored_samples: StoredTable | None = field(default=None, repr=False, compare=False)
     load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
+    load_base_answers: Callable[[], pl.DataFrame] = field(default=empty_base_answers, repr=False, compare=False)
     load_question_designs: Callable[[], dict[str, Design]] = field(default=dict, repr=False, compare=False)
 
     @cached_property
@@ -420,6 +423,14 @@ class Evaluation:
     def base_values(self) -> pl.DataFrame:
         """What each query's value was in the earlier evaluations that gates compare with: `outcomes.BASE_VALUES`."""
         return self.load_base_values()
+
+    @cached_property
+    def base_answers(self) -> pl.DataFrame:
+        """The answers in the earlier evaluations that gates compare with, as far as they kept them: `BASE_ANSWERS`.
+
+        They are read from those evaluations and are no part of the results.
+        """
+        return self.load_base_answers()
 
     @cached_property
     def question_designs(self) -> dict[str, Design]:

@@ -503,6 +503,17 @@ def empty_base_values() -> pl.DataFrame:
     return pl.DataFrame(schema={name: pl.Float64() if name == "value" else pl.String() for name in BASE_VALUES})
 
 
+BASE_ANSWERS = ("baseline", "dataset", "system", "query_id", "answer")
+"""The columns: the name of the earlier evaluation as gates write it, and the answer of this system to this query."""
+
+
+def empty_base_answers() -> pl.DataFrame:
+    """A table of earlier answers without rows."""
+    import polars as pl
+
+    return pl.DataFrame(schema=dict.fromkeys(BASE_ANSWERS, pl.String()))
+
+
 def collect_base_values(values: pl.DataFrame, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """What the values of an evaluation were in earlier ones: columns `BASE_VALUES`.
 

@@ -60,7 +60,7 @@ _OPTIONAL = {
 _ABSENT: tuple[object, ...] = (None, (), {})
 _TABLES = (
     "values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values",
-    "load_question_designs",
+    "load_base_answers", "load_question_designs",
 )  # fmt: skip
 
 

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.runner import Options, run
 from rageval_spec.wording import format_p_value
 
@@ -64,3 +68,30 @@ def test_two_gates_on_one_pair_show_the_p_value_of_the_reports(tmp_path: Path) -
     markdown = (tmp_path / "out" / "report.md").read_text()
     assert "| Holm-adjusted p |" in markdown
     assert f"| {told.rpartition(' ')[2]} |" in markdown
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [({}, {"q1": "One.", "q2": "Two."}), ({"redact": ["answer"]}, {}), ({"samples": "none"}, {})],
+)
+def test_answers_of_a_saved_baseline_are_at_hand_unless_the_spec_keeps_none(
+    tmp_path: Path, keys: dict[str, Any], expected: dict[str, str]
+) -> None:
+    def evaluate(answers: dict[str, str], output: str, **changes: Any) -> Evaluation:
+        rows = [{"query_id": query, "question": f"What is {query}?", "answer": answers[query], "reference": "One."}
+                for query in answers]  # fmt: skip
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        spec = {
+            "version": 1,
+            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+            "systems": {"app": {"use": "file", "path": "rows.jsonl"}},
+            "metrics": ["token_f1"],
+        }
+        (tmp_path / "spec.yaml").write_text(json.dumps(spec | changes), encoding="utf-8")
+        return run(tmp_path / "spec.yaml", Options(quiet=True, output=tmp_path / output)).evaluation
+
+    evaluate({"q1": "One.", "q2": "Two."}, "before")
+    gates = [{"metric": "token_f1", "baseline": "before", "max_drop": 0.1}]
+    now = evaluate({"q1": "Une.", "q2": "Two.", "q3": "Three."}, "now", gates=gates, **keys)
+    assert dict(now.base_answers.select("query_id", "answer").iter_rows()) == expected
+    assert set(now.base_answers["baseline"]) == ({"before"} if expected else set())

@@ -65,7 +65,8 @@ async function drawSide(card, system, state) {
   const shown = drawDocuments(sample, documents);
   const values = drawValues(card, system, state);
   const missing = await drawMissing(sample, documents);
-  const left = el("div", { class: "left" }, drawAnswer(card, system, sample, documents, shown, state),
+  const left = el("div", { class: "left" }, el("div", { class: "answers" },
+    drawAnswer(card, system, sample, documents, shown, state), drawEarlier(sample)),
     drawAgent(sample), values, drawTold(card, system));
   const right = el("div", { class: "right" }, shown.node, missing);
   return fill(side, [el("div", { class: "body" }, left, right)]);
@@ -93,6 +94,17 @@ function drawAnswer(card, system, sample, documents, shown, state) {
   if (!groups.length) return fill(box, [foldLong(el("p", { class: "prose", dir: "auto" }, sample.answer), sample.answer, "answer")]);
   const start = Math.max(0, groups.findIndex((group) => group.metric === report.results.metrics[state.metric]));
   return fill(box, [drawMarked(sample.answer, groups, start, { documents, shown, card, system })]);
+}
+
+/** The answer of the earlier evaluation that a gate names, beside today's. */
+function drawEarlier(sample) {
+  if (!sample?.earlier) return null;
+  const answer = sample.earlier_answer;
+  const isSame = answer === null && sample.answer !== null;
+  return el("div", { class: "answer earlier" }, el("h4", {}, "Answer in ", name(sample.earlier)),
+    isSame ? el("p", { class: "muted" }, "The same answer.") :
+      answer.trim() ? foldLong(el("p", { class: "prose", dir: "auto" }, answer), answer, "earlier answer") :
+        el("p", { class: "muted" }, "The answer is empty."));
 }
 
 function drawValues(card, system, state) {

@@ -229,6 +229,7 @@ class QuestionData:
         values: `question, cell, value, status, reason, details`, with `cell` as a number.
         cells: system and metric of each cell, as numbers.
         documents: the documents of the contexts, without their texts.
+        earlier: `question, system, earlier, earlier_answer`: the answers of an earlier evaluation, and its name.
     """
 
     keys: pl.DataFrame
@@ -236,6 +237,7 @@ class QuestionData:
     values: pl.DataFrame
     cells: tuple[tuple[int, int], ...]
     documents: Documents
+    earlier: pl.DataFrame
 
     @property
     def count(self) -> int:
@@ -351,11 +353,24 @@ class QuestionData:
         for start in range(0, self.count, BLOCK):
             tables = {
                 "questions": self._describe_questions(start),
-                "samples": summarize_steps(_take(samples, rows.within(start, start + BLOCK))),
+                "samples": self._add_earlier(summarize_steps(_take(samples, rows.within(start, start + BLOCK)))),
                 "told": _take(told, told_rows.within(start, start + BLOCK)),
             }
             texts = (f'"{name}":{_write_rows(table)}' for name, table in tables.items())
             yield ("{" + ",".join(texts) + "}").encode()
+
+    def _add_earlier(self, samples: pl.DataFrame) -> pl.DataFrame:
+        """The samples with the name of an earlier evaluation, and its answer if it is another one than today's.
+
+        No columns without earlier answers.
+        """
+        import polars as pl
+
+        if self.earlier.is_empty():
+            return samples
+        known = samples.join(self.earlier, on=["question", "system"], how="left", maintain_order="left")
+        is_other = pl.col("earlier_answer").ne_missing(pl.col("answer"))
+        return known.with_columns(pl.when(is_other).then(pl.col("earlier_answer")))
 
     def _describe_questions(self, start: int) -> pl.DataFrame:
         """The numbers of `BLOCK` questions from `start`, and `_OF_QUESTION`."""
@@ -405,7 +420,17 @@ def collect_questions(evaluation: Evaluation) -> QuestionData:
     question = _find_numbers(samples, number)
     numbered = samples.drop("dataset", "query_id", "question").with_columns(system, question)
     cells, values = _number_cells(evaluation, values, number)
-    return QuestionData(keys, numbered, values, cells, documents)
+    return QuestionData(keys, numbered, values, cells, documents, _number_earlier(evaluation, number))
+
+
+def _number_earlier(evaluation: Evaluation, number: pl.DataFrame) -> pl.DataFrame:
+    """The earlier answer of each system to each question, of the first baseline of the gates that has one."""
+    import polars as pl
+
+    systems = pl.DataFrame({"system": evaluation.systems}).with_row_index("of")
+    answers = evaluation.base_answers.unique(["dataset", "system", "query_id"], keep="first", maintain_order=True)
+    known = answers.join(number, on=_KEY).join(systems, on="system")
+    return known.select("question", system="of", earlier="baseline", earlier_answer="answer")
 
 
 def _find_numbers(rows: pl.DataFrame, number: pl.DataFrame) -> pl.Series:

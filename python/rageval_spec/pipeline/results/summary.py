@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation
-from rageval_spec.data.outcomes import GateOutcome, Note, RankCounts, collect_base_values, list_cells, split_cells
+from rageval_spec.data.outcomes import (
+    BASE_ANSWERS,
+    GateOutcome,
+    Note,
+    RankCounts,
+    collect_base_values,
+    empty_base_answers,
+    list_cells,
+    split_cells,
+)
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
 from rageval_spec.pipeline.gating.gate_outcomes import (
+    GateBaseline,
     check_gates,
     compare_baselines,
     find_missing,
@@ -109,6 +119,7 @@ def judge_values(
         slices=tuple(replace(one, aggregates=_mark_versions(one.aggregates, mixed)) for one in numbers.results),
         weakest=numbers.weakest,
         stream_samples=partial(_stream_samples, execution.samples, traits, spec),
+        load_base_answers=partial(_collect_base_answers, spec, related),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
     )
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
@@ -238,6 +249,19 @@ def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
         if name in opened
     )
     return {name: origin for name, origin in found if origin is not None}
+
+
+def _collect_base_answers(spec: Spec, related: Mapping[str, GateBaseline]) -> pl.DataFrame:
+    """The answers of earlier evaluations to questions that are the same today, unless the spec keeps no answers."""
+    import polars as pl
+
+    if spec.samples == "none" or "answer" in spec.redact:
+        return empty_base_answers()
+    found = [empty_base_answers()]
+    for name, one in related.items():
+        answers = one.comparability.keep_same(one.evaluation.select_samples(*BASE_ANSWERS[1:])).drop_nulls("answer")
+        found.append(answers.select(pl.lit(name).alias("baseline"), *BASE_ANSWERS[1:]))
+    return pl.concat(found)
 
 
 def _count_ranks(values: pl.DataFrame, metrics: Mapping[str, Metric[Any]]) -> Iterator[RankCounts]:
