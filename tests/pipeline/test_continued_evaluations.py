@@ -19,6 +19,7 @@ from rageval_spec.errors import PASSED
 from rageval_spec.runner import Options, RunOutcome, run
 from rageval_spec.store.replies import FileAnswers
 from rageval_spec.systems.shared import kept_answers
+from tests.asked_app import AskedApp
 from tests.command_line import invoke, start
 from tests.systems.asking import Call, Service
 
@@ -36,35 +37,16 @@ def answer(question):
 QUESTIONS = [f"Is it {row}?" for row in range(6)]
 
 
-class App:
-    """A Python application with a module of its own, perhaps in a repository, and a spec that asks it six questions."""
+class App(AskedApp):
+    """An application with a module of its own, perhaps in a repository, and a spec that asks it six questions."""
 
     def __init__(self, folder: Path, *, repository: bool = False) -> None:
-        self.folder, self.block = folder, {"use": "python", "function": "continued_app:answer", "concurrency": 1}
-        self.write("continued_app.py", APP)
+        super().__init__(folder, "continued_app", APP, len(QUESTIONS))
         self.write("steps.py", "WORDS = 1\n")
-        self.write("says.log", "yes")
-        rows = [{"query_id": f"q{row}", "question": text, "reference": "yes"} for row, text in enumerate(QUESTIONS)]
-        self.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
         self.write_spec()
         if repository:
             self.git("init", "-q")
             self.commit("continued_app.py", "steps.py", "rows.jsonl", "spec.yaml")
-
-    def write(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(text)
-
-    def write_spec(self, **sections: Any) -> Path:
-        spec = {
-            "version": 1,
-            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
-            "systems": {"app": self.block},
-            "metrics": ["exact_match"],
-            "reports": ["json"],
-            **sections,
-        }
-        self.write("spec.yaml", yaml.safe_dump(spec))
-        return self.folder / "spec.yaml"
 
     def git(self, *words: str) -> str:
         who = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false"]
@@ -75,21 +57,10 @@ class App:
         self.git("add", *names)
         self.git("commit", "-q", "--allow-empty", "-m", "a change")
 
-    @property
-    def asked(self) -> list[str]:
-        """The questions that were asked since the last read, sorted."""
-        log = self.folder / "asked.log"
-        asked = log.read_text().splitlines() if log.exists() else []
-        log.unlink(missing_ok=True)
-        return sorted(asked)
-
     def stop_after_three(self) -> None:
         """Evaluate until a limit is reached."""
-        run(self.write_spec(limits={"max_calls": 3}), Options(output=self.folder / "out"))
+        self.run(limits={"max_calls": 3})
         assert self.asked == QUESTIONS[:3]
-
-    def run(self, options: dict[str, Any] | None = None, **sections: Any) -> RunOutcome:
-        return run(self.write_spec(**sections), Options(output=self.folder / "out", **(options or {})))
 
 
 def taken(outcome: RunOutcome) -> int:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from rageval_spec import load_results
 from rageval_spec.data.outcomes import TakenOver
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.runner import Options, RunOutcome, plan, run
+from rageval_spec.runner import RunOutcome, plan
 from rageval_spec.wording import describe_taken_over
 from tests.answering import Brevity, BriefJudge
+from tests.asked_app import AskedApp
 from tests.command_line import invoke
 from tests.tiny import Install, install
 
@@ -28,9 +28,9 @@ APP = """
 import pathlib
 FOLDER = pathlib.Path(__file__).parent
 def answer(question):
-    with open(FOLDER / 'asked', 'a') as log:
+    with open(FOLDER / 'asked.log', 'a') as log:
         log.write(question + '\\n')
-    return (FOLDER / 'says').read_text()
+    return (FOLDER / 'says.log').read_text()
 """
 
 
@@ -45,50 +45,12 @@ class Unwritable(Report[ReportNode]):
         raise OSError("no paper")
 
 
-class App:
-    """A Python system that answers four questions as a test tells it to, and a spec that asks it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "finished_app.py").write_text(APP)
-        rows = [{"query_id": f"q{row}", "question": f"Is it {row}?", "reference": "yes"} for row in range(4)]
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        self.say("yes")
-
-    def say(self, text: str) -> None:
-        (self.folder / "says").write_text(text)
-
-    @property
-    def asked(self) -> list[str]:
-        """The questions that were asked since the last read, sorted."""
-        log = self.folder / "asked"
-        asked = log.read_text().splitlines() if log.exists() else []
-        log.unlink(missing_ok=True)
-        return sorted(asked)
-
-    def write_spec(self, **sections: Any) -> Path:
-        spec = {
-            "version": 1,
-            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
-            "systems": {"app": {"use": "python", "function": "finished_app:answer", "concurrency": 1}},
-            "metrics": ["exact_match"],
-            "reports": ["json"],
-            **sections,
-        }
-        path = self.folder / "spec.yaml"
-        path.write_text(yaml.safe_dump(spec))
-        return path
-
-    def run(self, options: dict[str, Any] | None = None, **sections: Any) -> RunOutcome:
-        return run(self.write_spec(**sections), Options(output=self.folder / "out", **(options or {})))
-
-
 QUESTIONS = [f"Is it {row}?" for row in range(4)]
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> App:
-    return App(tmp_path)
+def app(tmp_path: Path) -> AskedApp:
+    return AskedApp(tmp_path, "finished_app", APP, 4)
 
 
 def mean(outcome: RunOutcome) -> float | None:
@@ -96,14 +58,14 @@ def mean(outcome: RunOutcome) -> float | None:
     return found.mean if found else None
 
 
-def test_a_changed_app_is_asked_again_after_a_finished_evaluation(app: App) -> None:
+def test_a_changed_app_is_asked_again_after_a_finished_evaluation(app: AskedApp) -> None:
     first = app.run()
     assert (first.exit_code, first.is_finished, mean(first), app.asked) == (PASSED, True, 1.0, QUESTIONS)
     app.say("no")
     assert (mean(app.run()), app.asked) == (0.0, QUESTIONS)
 
 
-def test_an_evaluation_with_a_failed_gate_is_finished(app: App) -> None:
+def test_an_evaluation_with_a_failed_gate_is_finished(app: AskedApp) -> None:
     app.say("no")
     first = app.run(gates=[{"metric": "exact_match", "min": 0.5}])
     assert (first.exit_code, first.is_finished, app.asked) == (GATE_FAILED, True, QUESTIONS)
@@ -111,14 +73,14 @@ def test_an_evaluation_with_a_failed_gate_is_finished(app: App) -> None:
     assert (app.run(gates=[{"metric": "exact_match", "min": 0.5}]).exit_code, app.asked) == (PASSED, QUESTIONS)
 
 
-def test_after_a_limit_the_rest_is_asked(app: App) -> None:
+def test_after_a_limit_the_rest_is_asked(app: AskedApp) -> None:
     first = app.run(limits={"max_calls": 3})
     assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS[:3])
     second = app.run()
     assert (second.is_finished, mean(second), app.asked) == (True, 1.0, QUESTIONS[3:])
 
 
-def test_an_evaluation_with_a_failed_metric_is_finished(app: App, install: Install) -> None:
+def test_an_evaluation_with_a_failed_metric_is_finished(app: AskedApp, install: Install) -> None:
     install("metrics", "brevity", Brevity)
     install("judges", "brief", BriefJudge)
     sections: dict[str, Any] = {
@@ -131,7 +93,7 @@ def test_an_evaluation_with_a_failed_metric_is_finished(app: App, install: Insta
     assert (mean(app.run(**sections)), app.asked) == (0.0, QUESTIONS)
 
 
-def test_an_evaluation_whose_report_failed_is_finished(app: App, install: Install) -> None:
+def test_an_evaluation_whose_report_failed_is_finished(app: AskedApp, install: Install) -> None:
     install("reports", "unwritable", Unwritable)
     first = app.run(reports=["json", "unwritable"])
     assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, True, QUESTIONS)
@@ -139,7 +101,7 @@ def test_an_evaluation_whose_report_failed_is_finished(app: App, install: Instal
     assert app.asked == QUESTIONS
 
 
-def test_an_evaluation_whose_results_could_not_be_written_is_continued(app: App) -> None:
+def test_an_evaluation_whose_results_could_not_be_written_is_continued(app: AskedApp) -> None:
     (app.folder / "out").write_text("a file where the folder should be")
     first = app.run()
     assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
@@ -147,21 +109,21 @@ def test_an_evaluation_whose_results_could_not_be_written_is_continued(app: App)
     assert (app.run().is_finished, app.asked) == (True, [])
 
 
-def test_queries_of_a_finished_limited_evaluation_are_asked_again(app: App) -> None:
+def test_queries_of_a_finished_limited_evaluation_are_asked_again(app: AskedApp) -> None:
     app.run({"limit": 2})
     assert app.asked == QUESTIONS[:2]
     app.run()
     assert app.asked == QUESTIONS
 
 
-def test_retry_failed_repairs_the_last_evaluation(app: App) -> None:
+def test_retry_failed_repairs_the_last_evaluation(app: AskedApp) -> None:
     app.run()
     assert app.asked == QUESTIONS
     app.say("no")
     assert (mean(app.run({"retry_failed": True})), app.asked) == (1.0, [])
 
 
-def test_a_plan_counts_what_would_be_asked(app: App) -> None:
+def test_a_plan_counts_what_would_be_asked(app: AskedApp) -> None:
     app.run(limits={"max_calls": 3})
     planned = plan(app.write_spec())
     assert planned.expectation.questions == {"app": 1}
@@ -173,7 +135,7 @@ def test_a_plan_counts_what_would_be_asked(app: App) -> None:
     assert (finished.expectation.questions, finished.expectation.reused) == ({"app": 4}, {})
 
 
-def test_the_command_says_what_it_reuses(app: App) -> None:
+def test_the_command_says_what_it_reuses(app: AskedApp) -> None:
     out = app.folder / "out"
     stopped = invoke("run", app.write_spec(limits={"max_calls": 3}), "-o", out)
     assert "taking over" not in stopped.stderr
@@ -188,7 +150,7 @@ KEPT: dict[str, Any] = {
 }
 
 
-def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: App) -> None:
+def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: AskedApp) -> None:
     reports = ["terminal", "json", "html", "markdown", "junit", "codequality", "openmetrics"]
     first = app.run(reports=reports, **KEPT)
     assert (mean(first), app.asked, first.evaluation.taken_over) == (1.0, QUESTIONS, ())
@@ -217,7 +179,7 @@ def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: 
     assert told in repr(load_results(out))
 
 
-def test_a_new_version_of_kept_answers_is_asked_again(app: App) -> None:
+def test_a_new_version_of_kept_answers_is_asked_again(app: AskedApp) -> None:
     app.run(**KEPT)
     app.say("no")
     newer = {"systems": {"app": {**KEPT["systems"]["app"], "version": "2026-03-02"}}}
@@ -226,7 +188,7 @@ def test_a_new_version_of_kept_answers_is_asked_again(app: App) -> None:
     assert (mean(app.run(**KEPT)), app.asked) == (1.0, [])
 
 
-def test_only_questions_without_a_kept_answer_are_asked(app: App) -> None:
+def test_only_questions_without_a_kept_answer_are_asked(app: AskedApp) -> None:
     app.run({"limit": 2}, **KEPT)
     assert app.asked == QUESTIONS[:2]
     planned = plan(app.write_spec(**KEPT))
@@ -238,7 +200,7 @@ def test_only_questions_without_a_kept_answer_are_asked(app: App) -> None:
     assert (taken.answers, taken.questions, taken.sources) == (2, 4, ("always",))
 
 
-def test_answers_are_kept_although_the_last_evaluation_did_not_ask_to_keep_them(app: App) -> None:
+def test_answers_are_kept_although_the_last_evaluation_did_not_ask_to_keep_them(app: AskedApp) -> None:
     plain = {"systems": {"app": {key: of for key, of in KEPT["systems"]["app"].items() if key != "reuse"}}}
     app.run(**plain)
     assert app.asked == QUESTIONS
@@ -248,13 +210,13 @@ def test_answers_are_kept_although_the_last_evaluation_did_not_ask_to_keep_them(
     assert app.asked == QUESTIONS
 
 
-def test_keeping_answers_needs_a_version(app: App) -> None:
+def test_keeping_answers_needs_a_version(app: AskedApp) -> None:
     spec = app.write_spec(systems={"app": {"use": "python", "function": "finished_app:answer", "reuse": "always"}})
     result = invoke("validate", spec)
     assert result.exit_code == 2 and "write the system's version" in result.stderr
 
 
-def test_recorded_answers_are_told_as_such(app: App) -> None:
+def test_recorded_answers_are_told_as_such(app: AskedApp) -> None:
     answers = [{"query_id": f"q{row}", "answer": "yes"} for row in range(4)]
     (app.folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     spec = app.write_spec(systems={"v1": {"use": "file", "path": "answers.jsonl"}}, reports=["terminal"])
