@@ -59,8 +59,12 @@ def _run(spec: Path, options: Options) -> RunOutcome:
     console.complain(outcome.warnings)
     if not options.quiet:
         _show(outcome, options)
+    is_told = bool(outcome.shown) and not options.quiet  # the report says what failed
     for failure in outcome.failures:
-        console.report(failure.error, str(failure))
+        if is_told:
+            console.trace(failure.error)
+        else:
+            console.report(failure.error, str(failure))
     if outcome.unrecorded is not None:
         console.tell(f"{PROGRAM}: warning: {outcome.unrecorded}")
     for error in outcome.lost_reports:

@@ -179,7 +179,7 @@ def test_what_a_run_prints_about_failures_does_not_quote_what_is_redacted(
         redact=redact,
     )
     result = invoke("run", path, "-o", tmp_path / "out")
-    assert "got no answer" in result.output or "none of 1 query got an answer" in result.stderr
+    assert "got no answer" in result.output or "none of 1 query got an answer" in result.stdout
     samples = pl.read_parquet(tmp_path / "out" / "samples.parquet")
     assert samples["error"].drop_nulls().to_list()[0].startswith("failing_app:app raised ValueError")
     files = [path.read_text() for path in (tmp_path / "out").iterdir() if path.suffix != ".parquet"]
