@@ -235,6 +235,8 @@ def test_a_broken_template_is_reported_once(tmp_path: Path) -> None:
         ({"values": {"a": [0, 1]}, "value": "yes_no"}, "remove 'value' or 'values'"),
         ({"values": {"a": [1, 0]}}, "values.a: the lowest number must be below the highest"),
         ({"values": {"a": [0, float("inf")]}}, "values.a: the lowest number must be below the highest"),
+        ({"values": {"a": [1]}}, "at least 2"),
+        ({"values": {"a": [0, 1, 2]}}, "at most 2"),
         ({"values": {"reason": [0, 1]}}, "'reason' cannot be the name of a value"),
         ({"values": {" ": [0, 1]}}, "' ' cannot be the name of a value"),
     ],

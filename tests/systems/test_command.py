@@ -108,6 +108,8 @@ def test_keys_of_retrievers_need_the_path_of_the_ids() -> None:
         build("command", command=["x"], scores="$.hits[*].s")
     with pytest.raises(ValidationError, match="'contexts' belong to the ids of 'retrieves'; add it"):
         build("command", command=["x"], contexts="$.hits[*].t")
+    with pytest.raises(ValidationError, match="write the path of the ids in the reply, such as 'retrieves: "):
+        build("command", command=["x"], retrieves=True)
     with pytest.raises(ValidationError, match="is not a valid path"):
         build("command", command=["x"], retrieves="$.hits[")
 

@@ -147,6 +147,11 @@ def test_a_retriever_can_return_what_search_libraries_return(
     assert found == expected | ({} if found["context_ids"] else {"contexts": [], "scores": []})
 
 
+def test_a_function_that_retrieves_needs_no_path() -> None:
+    with pytest.raises(ValidationError, match="a function returns the ids themselves; write 'retrieves: true'"):
+        build("python", function="rag:find", retrieves="$.hits[*].id")
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

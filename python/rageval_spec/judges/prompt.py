@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -64,7 +64,7 @@ class PromptNode(ChatJudgeNode):
     choices: dict[str, float] = Field(
         default={}, description='For `value: choice`, the score of each choice: `{"complete": 1, "partial": 0.5}`.'
     )
-    values: dict[str, tuple[float, float]] = Field(
+    values: dict[str, Annotated[tuple[float, ...], Field(min_length=2, max_length=2)]] = Field(
         default={},
         description="Several numbers in one reply, in place of `value`: the lowest and the highest of each, by its "
         "name: `{faithfulness: [0, 1], relevancy: [0, 1]}`. A metric takes the one that it names "
@@ -99,7 +99,7 @@ class PromptNode(ChatJudgeNode):
         return self
 
 
-def _check_values(values: Mapping[str, tuple[float, float]]) -> None:
+def _check_values(values: Mapping[str, tuple[float, ...]]) -> None:
     for name, (low, high) in values.items():
         if not name.strip() or name == "reason":
             raise ValueError(f"values: {name!r} cannot be the name of a value; choose another")
@@ -282,7 +282,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         return {"type": "number", "minimum": low, "maximum": high}
 
     @property
-    def _scales(self) -> Mapping[str, tuple[float, float]]:
+    def _scales(self) -> Mapping[str, tuple[float, ...]]:
         """The lowest and the highest score of each value, by its key in a reply."""
         return self.node.values or {_KEYS[self.node.value]: self.scale or (0.0, 1.0)}
 
@@ -358,7 +358,7 @@ class PromptJudge(ChatJudge[PromptNode]):
             raise ValueError(f"the value must have a number for each value of the judge: {{{numbers}}}")
         return {key: self._read_value(said[key], scale) for key, scale in self._scales.items()}
 
-    def _read_value(self, value: Any, scale: tuple[float, float]) -> float | str:
+    def _read_value(self, value: Any, scale: tuple[float, ...]) -> float | str:
         if self._scores:
             word = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else str(value).strip()
             found = next((choice for choice in self._scores if choice.casefold() == str(word).casefold()), None)

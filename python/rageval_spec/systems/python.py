@@ -95,6 +95,13 @@ class PythonNode(AnsweringNode):
         ),
     )
 
+    @field_validator("retrieves", mode="before")
+    @classmethod
+    def _refuse_path(cls, found: Any) -> Any:
+        if isinstance(found, str) and found.startswith("$"):
+            raise ValueError("a function returns the ids themselves; write 'retrieves: true'")
+        return found
+
     @field_validator("function")
     @classmethod
     def _check_function(cls, text: str) -> str:

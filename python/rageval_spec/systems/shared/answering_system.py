@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.outcomes import TakenOver
@@ -98,6 +98,13 @@ class RetrievingNode(AnsweringNode):
         description="With `retrieves`, the path of the documents' scores: `$.hits[*].score`. Reports show them; the "
         "order of the ids is the ranking.",
     )
+
+    @field_validator("retrieves", mode="before")
+    @classmethod
+    def _refuse_true(cls, found: Any) -> Any:
+        if found is True:
+            raise ValueError("write the path of the ids in the reply, such as 'retrieves: $.hits[*].id'")
+        return found
 
     @model_validator(mode="after")
     def _check_scores(self) -> RetrievingNode:
