@@ -88,6 +88,15 @@ def test_samples_of_earlier_versions_are_enough() -> None:
     assert json.loads(next(questions.blocks()))["samples"][-2]["status"] == "answered"
 
 
+def test_answers_that_were_cut_off_are_marked_where_there_are_any() -> None:
+    assert all("truncated" not in one for one in blocks(3)[0]["samples"])
+    first = pl.int_range(pl.len()) == 0
+    table = EVALUATION.samples.with_columns(truncated=pl.when(first).then(pl.lit(True)))
+    (block,) = collect_questions(replace(EVALUATION, load_samples=lambda: table)).blocks()
+    told = [one["truncated"] for one in json.loads(block)["samples"]]
+    assert told.count(True) == 1 and set(told) == {True, None}
+
+
 def test_an_evaluation_without_questions_has_no_blocks() -> None:
     empty = replace(EVALUATION, values=EVALUATION.values.clear(), load_samples=empty_samples)
     questions = collect_questions(empty)
