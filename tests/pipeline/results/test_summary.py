@@ -95,3 +95,36 @@ def test_answers_of_a_saved_baseline_are_at_hand_unless_the_spec_keeps_none(
     now = evaluate({"q1": "Une.", "q2": "Two.", "q3": "Three."}, "now", gates=gates, **keys)
     assert dict(now.base_answers.select("query_id", "answer").iter_rows()) == expected
     assert set(now.base_answers["baseline"]) == ({"before"} if expected else set())
+
+
+def test_a_metric_that_is_shown_in_another_way_stays_comparable_and_its_values_stay_fractions(tmp_path: Path) -> None:
+    row = {"question": "What is red?", "answer": "An apple is red.", "reference": "An apple."}
+    rows = [{"query_id": f"q{at}", **row} for at in range(3)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    spec: dict[str, Any] = {
+        "version": 1,
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"app": {"use": "file", "path": "rows.jsonl"}},
+        "metrics": [{"use": "token_f1"}],
+    }
+    evaluations = []
+    for output, changes in (
+        ("before", {}),
+        (
+            "now",
+            {
+                "metrics": [{"use": "token_f1", "show_as": "percent"}],
+                "gates": [{"metric": "token_f1", "baseline": "before"}],
+            },
+        ),
+    ):
+        (tmp_path / "spec.yaml").write_text(json.dumps(spec | changes), encoding="utf-8")
+        evaluations.append(run(tmp_path / "spec.yaml", Options(quiet=True, output=tmp_path / output)).evaluation)
+    before, now = evaluations
+    assert now.show_as == {"token_f1": "percent"}
+    assert now.values.equals(before.values)
+    assert [one.changes for one in now.baselines] == [()]
+    stored = json.loads((tmp_path / "now" / "results.json").read_bytes())
+    assert stored["show_as"] == {"token_f1": "percent"}
+    assert stored["aggregates"][0]["mean"] == before.aggregates[0].mean
+    assert "show_as" not in json.loads((tmp_path / "before" / "results.json").read_bytes())
