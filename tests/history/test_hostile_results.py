@@ -28,7 +28,7 @@ for _ in range(900):
     DEEP = [DEEP]
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 10**30, 1e308, -1e308, 0.1, "", "x", "\ud800", "\0", "é" * 300, "2026-99-99", [], {},
-    [None], {"x": None}, {"x": {"x": 1}}, [[["x"]]], DEEP, "__proto__", "../../x", "\x1b[2J", float("nan"), float("inf"),
+    [None], {"x": None}, {"x": {"x": 1}}, [[["x"]]], DEEP, "__proto__", "../x", "\x1b[2J", float("nan"), float("inf"),
 )  # fmt: skip
 NESTED = pl.Struct({"a": pl.List(pl.Int8), "b": pl.String})
 

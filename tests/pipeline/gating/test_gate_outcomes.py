@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import DataError
@@ -307,3 +308,27 @@ def test_what_a_baseline_does_not_have_yet_is_inconclusive(tmp_path: Path, chang
     assert strict.reason == f"{first.reason}; to record a first one that passes, run with --set 'gates=[]'"
     (again,) = evaluate(tmp_path, [{**GATE, "metric": metric, "baseline": "later"}], **changes).gates
     assert again.outcome == "pass"
+
+
+def test_a_gate_on_the_questions_that_a_limit_left_is_undecided(tmp_path: Path) -> None:
+    rows = [{"query_id": f"q{number}", "question": f"Who is {number}?", "reference": "Ada"} for number in range(8)]
+    (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "app.py").write_text("def answer(question):\n    return 'Ada'\n")
+    content: dict[str, Any] = {
+        "version": 1,
+        "datasets": {"golden": {"use": "golden", "path": "golden.jsonl"}},
+        "systems": {"app": {"use": "python", "function": "app:answer"}},
+        "metrics": ["token_f1"],
+        "gates": [{"metric": "token_f1", "min": 0.2, "min_scored": 0.1}, {"metric": "token_f1", "max": 0.9}],
+        "statistics": {"resamples": 100},
+    }
+    outcomes = {}
+    for calls in (3, 8):
+        limits = {"max_calls": {"systems": calls}}
+        (tmp_path / "spec.yaml").write_text(yaml.safe_dump(content | {"limits": limits}))
+        made = run(tmp_path / "spec.yaml", Options(no_store=True))
+        outcomes[calls] = made.evaluation.gates
+    assert [gate.outcome for gate in outcomes[3]] == ["inconclusive", "fail"]
+    why = "undecided, because 5 of 8 queries were not asked: limits.max_calls: 3 of 3 calls to systems made"
+    assert outcomes[3][0].reason.endswith(why)
+    assert [gate.outcome for gate in outcomes[8]] == ["pass", "fail"]

@@ -240,20 +240,21 @@ def _explain_absence(cell: Aggregate) -> str:
 
 
 def leave_undecided(
-    gates: Sequence[GateNode], outcomes: Sequence[GateOutcome], stopped: Mapping[str, str]
+    gates: Sequence[GateNode], outcomes: Sequence[GateOutcome], stopped: Mapping[tuple[str, str, str], str]
 ) -> tuple[GateOutcome, ...]:
-    """The outcomes, after those that passed on the questions of an interrupted dataset became inconclusive.
+    """The outcomes, after those that passed on a part of the questions became inconclusive.
 
-    `stopped` says how far each of these datasets was asked, by its name: the questions left could turn the number.
+    `stopped` says where the evaluation stopped, for each dataset, system and metric whose numbers lack questions for
+    that reason: the questions left could turn the number.
     """
     return tuple(
         replace(
             one,
             outcome="inconclusive",
             counts_as=gate_bounds.weigh(gates[one.gate]),
-            reason=f"{one.reason}; undecided, because {stopped[one.dataset]}",
+            reason=f"{one.reason}; undecided, because {stopped[cell]}",
         )
-        if one.outcome == "pass" and one.dataset in stopped
+        if one.outcome == "pass" and (cell := (one.dataset, one.system, one.metric)) in stopped
         else one
         for one in outcomes
     )

@@ -106,7 +106,7 @@ def judge_values(
         find_missing(spec, earlier),
         earlier,
     )
-    stopped = {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"}
+    stopped = _list_stopped(execution, aggregates)
     evaluation = replace(
         draft,
         aggregates=aggregates,
@@ -133,6 +133,20 @@ def judge_values(
         [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
     )
     return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
+
+
+def _list_stopped(execution: Execution, aggregates: Sequence[Aggregate]) -> dict[tuple[str, str, str], str]:
+    """Where the evaluation stopped, for each dataset, system and metric that lacks questions for that reason.
+
+    Under `stopping:` the questions that were not drawn are no part of the numbers, so all of the dataset's count.
+    """
+    drawn = {one.dataset: describe_interruption(one) for one in execution.asked if one.ending == "interrupted"}
+    left = {(note.dataset, note.system): note.message for note in execution.notes if note.code == "stopped"}
+    return {
+        (one.dataset, one.system, one.metric): drawn.get(one.dataset) or left[one.dataset, one.system]
+        for one in aggregates
+        if one.dataset in drawn or (one.scored < one.total and (one.dataset, one.system) in left)
+    }
 
 
 _Mixed: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
