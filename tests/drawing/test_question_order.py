@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -83,6 +84,14 @@ def test_bounds_concern_the_metric_that_is_named() -> None:
 def test_systems_without_the_metric_are_left_out_but_not_questions_without_a_value() -> None:
     rows = [value("a", "ndcg@10", 0.1, "bm25"), value("a", "token_f1", None, "v1"), value("b", "token_f1", 0.9, "v1")]
     assert ids(answered(rows), metric="token_f1") == ["v1 b", "v1 a"]
+
+
+@pytest.mark.parametrize("kept", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_a_slice_is_found_however_its_accents_are_written(kept: str, written: str) -> None:
+    name = normalize(kept, "lang=é")
+    evaluation = answered([value("q1", "token_f1", 0.1)], [sample("q1", slices=[name])])
+    assert ids(evaluation, slice=normalize(written, "lang=é")) == ["v1 q1"]
 
 
 def test_filters_compose() -> None:

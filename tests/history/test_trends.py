@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -130,3 +131,14 @@ def test_a_cost_that_is_unknown_is_no_point_and_is_said(tmp_path: Path) -> None:
     assert trend.remarks == ("the cost is unknown for 2 records and partly known for 1 record",)
     assert trend.remarks[0] in draw_trend(trend, 80)
     assert trend.remarks[0] in write_trend(trend).decode()
+
+
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_records_with_accents_in_two_forms_are_one_series(tmp_path: Path, written: str) -> None:
+    records = []
+    for number, form in enumerate(("NFD", "NFC"), 1):
+        record = make_record(number)
+        rows = [(*row[:4], normalize(form, "lang=é"), *row[5:]) for row in record.aggregates]
+        records.append(replace(record, aggregates=rows))
+    trend = collect(tmp_path, records, slice=normalize(written, "lang=é"), system="bm25")
+    assert len(first(trend).points) == 2

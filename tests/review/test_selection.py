@@ -117,6 +117,13 @@ def test_the_probabilities_are_those_with_which_answers_are_chosen(wanted: dict[
     assert sum(said.values()) == pytest.approx(expected, abs=0.8)
 
 
+def test_a_slice_is_found_however_its_accents_are_written() -> None:
+    samples = [sample(f"q{at}", slices=["lang=\u00e9"] if at < 4 else ["lang=en"]) for at in range(9)]
+    table = answered([value(f"q{at}", "faithfulness", 0.5) for at in range(9)], samples)
+    found = select_answers(table, WantedSelection(random=9, slice="lang=e\u0301", suspicions=(), seed=1))
+    assert {number(name) for name in probabilities(found)} == {0, 1, 2, 3}
+
+
 def test_each_slice_gets_its_share_and_at_least_five() -> None:
     found = choose(random=0.06, by_slice=True)
     by_slice = Counter(number(name) % 4 == 0 for name in probabilities(found))

@@ -18,8 +18,9 @@ own first system that has the metric.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from rageval_spec.data.outcomes import CELL
 from rageval_spec.diagnostics import suggest
@@ -122,18 +123,19 @@ def _require_base(evaluation: Evaluation, wanted: Filter, baseline: BaselineValu
 
 
 def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
-    """The filter with the metric that its bounds concern.
+    """The filter with the metric that its bounds concern, and with the slice as the results spell it.
 
     Raises:
         UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
     """
-    from dataclasses import replace
-
     _require("metric", wanted.metric, evaluation.metrics)
     _require("system", wanted.system, evaluation.systems)
     _require("dataset", wanted.dataset, evaluation.datasets)
     if wanted.slice is not None:
-        _require("slice", wanted.slice, sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)}))
+        slices = sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)})
+        same = (name for name in slices if normalize("NFC", name) == normalize("NFC", wanted.slice))
+        wanted = replace(wanted, slice=next(same, wanted.slice))
+        _require("slice", wanted.slice, slices)
     _require_kept(evaluation, "slice", wanted.slice)
     _require_kept(evaluation, "cause", wanted.cause)
     if wanted.cause is not None and (known := _list_causes(evaluation)) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.results import Break, LevelChange, Series, Trend, TrendPoint
@@ -73,11 +74,12 @@ def _collect_numbers(
 ) -> dict[_Key, dict[str, Number]]:
     """The numbers by metric, dataset, system and slice, and then by record."""
     rows: dict[_Key, dict[str, Number]] = {}
+    slice = normalize("NFC", wanted.slice or "")
     for one in _read_numbers(history, chosen, wanted):
-        if one.record_id not in ids or one.mean is None or one.slice != wanted.slice:
+        if one.record_id not in ids or one.mean is None or normalize("NFC", one.slice or "") != slice:
             continue
         if wanted.dataset in (None, one.dataset) and wanted.system in (None, one.system):
-            rows.setdefault((one.metric, one.dataset, one.system, one.slice or ""), {})[one.record_id] = one
+            rows.setdefault((one.metric, one.dataset, one.system, slice), {})[one.record_id] = one
     return dict(sorted(rows.items()))
 
 

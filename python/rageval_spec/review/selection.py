@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zlib import crc32
 
@@ -175,10 +175,9 @@ def select_answers(
 def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Population:
     import polars as pl
 
+    chosen = question_order.Filter(system=wanted.system, dataset=wanted.dataset, slice=wanted.slice)
     for metric in wanted.metrics or (None,):
-        question_order.complete_filter(
-            evaluation, question_order.Filter(metric, system=wanted.system, dataset=wanted.dataset, slice=wanted.slice)
-        )
+        chosen = question_order.complete_filter(evaluation, replace(chosen, metric=metric))
     samples = evaluation.select_samples(*KEY, "slices", "status")
     if "status" in samples.columns and samples["status"].null_count() < samples.height:
         samples = samples.filter(pl.col("status") == "answered")
@@ -188,8 +187,8 @@ def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Popula
         samples = samples if value is None else samples.filter(pl.col(name) == value)
     slices = pl.col("slices") if "slices" in samples.columns else pl.lit([], dtype=pl.List(pl.String)).alias("slices")
     rows = samples.select(*KEY, slices.fill_null([]))
-    if wanted.slice is not None:
-        rows = rows.filter(pl.col("slices").list.contains(wanted.slice))
+    if chosen.slice is not None:
+        rows = rows.filter(pl.col("slices").list.contains(chosen.slice))
     answers: dict[Unit, list[Key]] = {}
     of_slices: dict[Unit, list[str]] = {}
     for dataset, system, query_id, names in rows.iter_rows():
