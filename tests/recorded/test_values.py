@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import gc
 import json
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -117,3 +120,32 @@ def test_printed_lists_and_mappings_are_what_they_were(found: Any) -> None:
 @pytest.mark.parametrize("text", ["a='b'" + " " * 150_000, "[" + "'" * 150_000, "A(x=" + "<" * 150_000, "[" * 150_000])
 def test_texts_that_are_long_and_broken_are_refused_at_once(text: str) -> None:
     assert values.open_text(text) in (text, {"_class": "Fields", "a": "b"})
+
+
+class _Cycle:
+    """Something that only the collector of garbage ends, with a method of Python, so that threads change inside it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        sum(range(50))
+
+
+def test_several_threads_read_printed_objects_at_once() -> None:
+    printed = f"[{', '.join(f'Document(text={number!r}, tags=[1, (2, {number})])' for number in range(60))}]"
+    expected = values.open_text(printed)
+
+    def read(_: int) -> bool:
+        _Cycle()
+        return bool(values.open_text(printed) == expected)
+
+    usual, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(read, range(300)))
+    finally:
+        gc.set_threshold(*usual)
+        sys.setswitchinterval(interval)

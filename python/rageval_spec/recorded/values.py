@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from numbers import Real
+from threading import Lock
 from typing import Any
 
 CLASS = "_class"
@@ -21,6 +22,7 @@ _MOST_DEPTH = 32
 _LONGEST_PRINTED = 200_000
 _CAN_BE_MORE = re.compile(r"\s*(?:[{\[\"<]|\(\s*['\"\[({A-Z]|[A-Za-z_][\w.]*[(=])")
 """How texts begin that can be JSON or printed objects. Most texts begin otherwise and are looked at no further."""
+_PARSING = Lock()
 _PRINTED = re.compile(
     r"\s*(?:<?[A-Z][\w.]*\(\s*(?:\w+\s*[=:]|<|'|\"|[A-Z]\w*\(|\)\s*$)|[\[(]\s*<?[A-Z]\w*\(\s*\w+\s*[=:]"
     r"|[a-z_]\w*=(?:['\"\[{<]|None\b|True\b|False\b|[A-Z]\w*\())"
@@ -88,7 +90,8 @@ def _read_printed(text: str) -> Any:
         text = text[1:-1]
     source = _make_source(text)
     try:
-        with warnings.catch_warnings():
+        # Python counts the depth of the trees for all threads at once: two that parse can raise SystemError.
+        with _PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = _evaluate(ast.parse(source, mode="eval").body, 0, is_field=False)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
