@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
@@ -14,6 +14,8 @@ from onnx_from_checkpoints.configuration import NEEDS_REPLIES, Task, find_other_
 from onnx_from_checkpoints.errors import UnsupportedModel
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import onnx
     from numpy.typing import NDArray
 
@@ -74,6 +76,20 @@ def check_buildable(config: Mapping[str, Any], *, bare: bool = False) -> None:
             f"is a {head}, whose head gives neither vectors, nor logits of pairs or tokens; name a model that was "
             f"trained for that{_OR_CODE}"
         )
+
+
+def check_tensors(config: Mapping[str, Any], files: Iterable[Path]) -> None:
+    """Refuse an encoder whose weights have a head that no graph has, as those of `HF_ColBERT`. Reads only the headers.
+
+    Raises:
+        DamagedFile: a tensor is not the encoder's, or a header is damaged.
+    """
+    from onnx_from_checkpoints.weights import Tensors, Weights
+
+    tensors = Tensors(files)
+    Weights(tensors, find_architecture(config).KNOWN).refuse_beside(
+        name for name in tensors.list_floats() if not name.endswith("inv_freq")
+    )
 
 
 def has_foreign_code(config: Mapping[str, Any]) -> bool:

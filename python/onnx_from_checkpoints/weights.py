@@ -11,7 +11,7 @@ import json
 import math
 import mmap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -109,13 +109,15 @@ class Weights:
             and not name.endswith("inv_freq")
             and self._tensors[name].dtype.kind == "f"
         ]
-        if unread:
-            shown = ", ".join(f"'{name}'" for name in unread[:_MOST_NAMED])
-            more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
-            raise DamagedFile(
-                f"the weights have {shown}{more}, which nothing in a model with this config.json reads; without "
-                f"{'it' if len(unread) == 1 else 'them'}, its numbers would be those of another model"
-            )
+        _refuse_unread(unread)
+
+    def refuse_beside(self, names: Iterable[str]) -> None:
+        """Refuse tensors beside those of an encoder, which reads none of them; nothing has to be read to see it.
+
+        Raises:
+            DamagedFile: there is such a tensor; the message names the first ones.
+        """
+        _refuse_unread(sorted(name for name in names if not name.startswith(self._prefix)))
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, whose names have no prefix; otherwise like `read`."""
@@ -155,10 +157,21 @@ class Weights:
         return next((other for other in others if other in self._tensors), name)
 
 
+def _refuse_unread(names: Sequence[str]) -> None:
+    if names:
+        shown = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        raise DamagedFile(
+            f"the weights have {shown}{more}, which nothing in a model with this config.json reads; without "
+            f"{'it' if len(names) == 1 else 'them'}, its numbers would be those of another model"
+        )
+
+
 _MOST_NAMED = 3
 """How many tensors a message names."""
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 _KINDS |= {"BF16": "<u2", "BOOL": "?"}
+_FLOATS = ("F64", "F32", "F16", "BF16")
 _POINTER = b"version "
 """How the text begins that Git LFS leaves in place of a file; as a length, it is longer than any header."""
 _SIZE_OF_LENGTH = 8
@@ -229,6 +242,10 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
     def count_bytes(self) -> int:
         """The size of all tensors in float32."""
         return sum(4 * math.prod(entry.shape) for entry in self._entries.values())
+
+    def list_floats(self) -> list[str]:
+        """The names of the tensors that hold floating-point numbers, as the headers say."""
+        return [name for name, entry in self._entries.items() if entry.kind in _FLOATS]
 
     def find_commonest_kind(self) -> str:
         """The type, such as `F16`, that takes up most of the files; "" without tensors."""

@@ -6,7 +6,7 @@ Values of a baseline beside those of an evaluation.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
 import pytest
@@ -86,9 +86,12 @@ def test_systems_without_the_metric_are_left_out_but_not_questions_without_a_val
     assert ids(answered(rows), metric="token_f1") == ["v1 b", "v1 a"]
 
 
+Form: TypeAlias = Literal["NFC", "NFD"]
+
+
 @pytest.mark.parametrize("kept", ["NFC", "NFD"])
 @pytest.mark.parametrize("written", ["NFC", "NFD"])
-def test_a_slice_is_found_however_its_accents_are_written(kept: str, written: str) -> None:
+def test_a_slice_is_found_however_its_accents_are_written(kept: Form, written: Form) -> None:
     name = normalize(kept, "lang=é")
     evaluation = answered([value("q1", "token_f1", 0.1)], [sample("q1", slices=[name])])
     assert ids(evaluation, slice=normalize(written, "lang=é")) == ["v1 q1"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
 import pytest
@@ -133,10 +133,14 @@ def test_a_cost_that_is_unknown_is_no_point_and_is_said(tmp_path: Path) -> None:
     assert trend.remarks[0] in write_trend(trend).decode()
 
 
+Form: TypeAlias = Literal["NFC", "NFD"]
+
+
 @pytest.mark.parametrize("written", ["NFC", "NFD"])
-def test_records_with_accents_in_two_forms_are_one_series(tmp_path: Path, written: str) -> None:
+def test_records_with_accents_in_two_forms_are_one_series(tmp_path: Path, written: Form) -> None:
     records = []
-    for number, form in enumerate(("NFD", "NFC"), 1):
+    forms: tuple[Form, Form] = ("NFD", "NFC")
+    for number, form in enumerate(forms, 1):
         record = make_record(number)
         rows = [(*row[:4], normalize(form, "lang=é"), *row[5:]) for row in record.aggregates]
         records.append(replace(record, aggregates=rows))

@@ -540,15 +540,23 @@ class TestWhatCannotRunIsRefusedBeforeTheRun:
             build(folder).inputs()
 
 
-def test_a_colbert_is_not_run_as_an_embedding_model(folder: Path) -> None:
-    weights = {**bert_weights(prefix="bert."), "linear.weight": np.ones((4, 8), np.float32)}
+@pytest.mark.parametrize(
+    ("architecture", "head"),
+    [
+        ("HF_ColBERT", "linear.weight"),
+        ("BertModel", "cls.predictions.transform.dense.weight"),
+        ("BertModel", "qa_outputs.weight"),
+        ("OwnEncoder", "projection.weight"),
+    ],
+)
+def test_a_head_that_nothing_reads_is_refused_before_the_weights_are_read(
+    folder: Path, architecture: str, head: str
+) -> None:
+    weights = {**bert_weights(prefix="bert."), "numbers": np.ones(2, np.int64), head: np.ones((4, 8), np.float32)}
     save_file(weights, folder / "model.safetensors")
     (folder / "modules.json").unlink()
-    model = build(change_config(folder, architectures=["HF_ColBERT"]))
-    with pytest.raises(
-        DataError, match=r"the weights have 'linear\.weight', which nothing in a model with this config"
-    ):
-        model.embed(["the cat"])
+    with pytest.raises(DataError, match=f"the weights have '{head}', which nothing in a model with this config"):
+        build(change_config(folder, architectures=[architecture])).inputs()
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -339,7 +339,7 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
         UsageError: the architecture, its head or a layer after it is not supported.
         DataError: a file with weights is missing, or only a pointer of Git LFS.
     """
-    from onnx_from_checkpoints.model_graph import check_buildable
+    from onnx_from_checkpoints.model_graph import check_buildable, check_tensors
 
     if source.format != "safetensors":
         return
@@ -355,6 +355,13 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
         with path.open("rb") as stream:
             if stream.read(len(LFS_POINTER)) == LFS_POINTER:
                 raise DataError(f"{path}: is only a pointer of Git LFS; run `git lfs pull` in its folder")
+    if configuration.task == "embedding" and not (configuration.says_pooling or configuration.replies):
+        files = [source.path(name) for name in source.weights if name != SAFETENSORS_INDEX]
+        try:
+            with translated():
+                check_tensors(configuration.encoder, files)
+        except DataError as error:
+            raise DataError(f"{source.location.name}: {error}{say_other_graph(source)}") from error
 
 
 def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:
