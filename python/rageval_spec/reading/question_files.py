@@ -44,6 +44,11 @@ ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated
 """And `answer`."""
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
 """And `context`, unless it is a reference context."""
+_MEASURED = (
+    *("latency", "latency_ms", "latencyMs", "seconds", "cost"),
+    *("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
+)
+"""Columns that only files of answers have: what an answer took."""
 _PARTS = ("reference", "reference_contexts", "answerable", "unanswerable", "group", "condition")
 KNOWN_NAMES = frozenset(
     (*REFERENCES, "answer", *REFERENCE_CONTEXTS, "context", *ANSWERABLE, *UNANSWERABLE, "group", "condition")
@@ -158,10 +163,12 @@ def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -
 def answers_in(present: Collection[str]) -> tuple[str, ...]:
     """The names of a file's columns with a system's answers, best first.
 
-    Without a column of references, contexts or traces, `answer` is a gold answer, as in question answering sets.
+    Without a column of references, contexts, traces, or of what an answer took, `answer` is a gold answer, as in
+    question answering sets.
     """
     found = tuple(name for name in ANSWERS if name in present)
-    if "answer" in present and not found and any(name in present for name in (*REFERENCES, *CONTEXTS, "trace")):
+    shows = (*REFERENCES, *CONTEXTS, "trace", *_MEASURED)
+    if "answer" in present and not found and any(name in present for name in shows):
         return ("answer",)
     return found
 

@@ -190,7 +190,7 @@ def test_columns_that_are_not_recognised_are_shown_with_the_mapping_to_pass(tmp_
     result = invoke("init", "--answers", path, tmp_path / "mine")
     assert result.exit_code == 2
     assert "its columns are 'Frage', 'Antwort des Bots', 'Gold'" in result.stderr
-    assert "here: --column text=Frage --column reference=" in result.stderr
+    assert "here: --column text=Frage --column answer=NAME" in result.stderr
     assert not (tmp_path / "mine").exists()
     columns = ("--column", "text=Frage", "--column", "answer=Antwort des Bots", "--column", "reference=Gold")
     content = start(tmp_path / "mine", "--answers", path, *columns)
@@ -238,3 +238,76 @@ def test_an_existing_spec_is_kept_without_force(tmp_path: Path) -> None:
     assert "already exists" in invoke("init", "--answers", path, tmp_path).stderr
     assert (tmp_path / "spec.yaml").read_text() == "mine"
     assert invoke("init", "--answers", path, tmp_path, "--force").exit_code == 0
+
+
+LAYOUTS = {
+    "question,answer": ("question,answer", None, "answer"),
+    "an id": ("id,question,answer", None, "answer"),
+    "a rating": ("question,answer,rating", None, "answer"),
+    "sources": ("question,answer,sources", None, "answer"),
+    "latency": ("question,answer,latency", "answer", "answer"),
+    "tokens": ("question,answer,input_tokens", "answer", "answer"),
+    "a trace": ("question,answer,trace", "answer", "answer"),
+    "contexts": ("question,answer,contexts", "answer", "answer"),
+    "completions": ("prompt,completion", "completion", "completion"),
+    "outputs": ("input,output", "output", "output"),
+    "predictions": ("question,prediction", "prediction", "prediction"),
+    "generated": ("question,generated_answer", "generated_answer", "generated_answer"),
+}
+"""The columns, and which of them `init FILE` and `init --answers FILE` take for a system's answers."""
+
+
+def write_layout(path: Path, header: str) -> Path:
+    """A file with these columns in the format of its suffix."""
+    asked, numbers = ("question", "prompt", "input"), ("id", "latency", "input_tokens", "rating")
+    rows = [
+        {name: f"What is {row}?" if name in asked else row if name in numbers else f"{name} {row}"
+         for name in header.split(",")}
+        for row in range(1, 5)
+    ]  # fmt: skip
+    if path.suffix == ".jsonl":
+        return write_rows(path, rows)
+    if path.suffix == ".csv":
+        pl.DataFrame(rows).write_csv(path)
+        return path
+    pl.DataFrame(rows).write_excel(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_answers_of_a_system_are_never_gold_answers(tmp_path: Path, layout: str, suffix: str) -> None:
+    header, _, said = LAYOUTS[layout]
+    path = write_layout(tmp_path / f"rows{suffix}", header)
+    content = start(tmp_path / "mine", "--answers", path)
+    assert content["systems"]["current"]["use"] == "file"
+    assert not {"token_f1", "rouge_l", "completeness", "exact_match"} & {*list_metrics(content)}
+    done = invoke("validate", tmp_path / "mine" / "spec.yaml")
+    assert done.exit_code == 0, done.output
+    assert f"answer: {said}" in done.output.partition("systems.current")[2]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_file_of_questions_has_gold_answers_or_those_of_a_system(tmp_path: Path, layout: str) -> None:
+    header, said, _ = LAYOUTS[layout]
+    content = start(tmp_path / "mine", write_layout(tmp_path / "rows.csv", header))
+    assert (content["systems"]["current"]["use"] == "file") == (said is not None)
+    assert ("token_f1" in list_metrics(content)) == (said is None)
+    assert invoke("validate", tmp_path / "mine" / "spec.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "gold", "advice"),
+    [
+        ("Frage,Antwort", "--column text=Frage --column reference=Antwort", "--column text=Frage --column answer=NAME"),
+        ("Frage,Musterantwort,Antwort", "--column text=Frage", "--column text=Frage --column answer=NAME"),
+        ("Frage,Bot-Antwort", "--column text=Frage", "--column text=Frage --column answer=NAME"),
+        ("question,gold,answer", "--column reference=gold or --column reference=answer", None),
+    ],
+)
+def test_advice_never_turns_answers_into_references(tmp_path: Path, header: str, gold: str, advice: str | None) -> None:
+    path = write_layout(tmp_path / "rows.csv", header)
+    for told, arguments in ((gold, (path,)), (advice or gold, ("--answers", path))):
+        done = invoke("init", *arguments, tmp_path / "mine")
+        assert done.exit_code == 2
+        assert done.stderr.strip().endswith(f"here: {told}")

@@ -165,7 +165,8 @@ def write_for_answers(
     """
     from rageval_spec.commands.init.first_spec import inspect_files
 
-    findings = inspect_files(golden or answers, answers, folder, _parse_columns(columns))
+    named = _parse_columns(columns)
+    findings = inspect_files(golden or answers, answers, folder, named, are_answers=golden is None)
     if findings.system is None:
         advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
         raise UsageError(f"{answers} has no answers of a system; {advice}")

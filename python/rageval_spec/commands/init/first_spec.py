@@ -60,7 +60,13 @@ class Findings:
 
 
 def inspect_files(
-    golden: Path, answers: Path | None, folder: Path, columns: Mapping[str, str], url: str | None = None
+    golden: Path,
+    answers: Path | None,
+    folder: Path,
+    columns: Mapping[str, str],
+    url: str | None = None,
+    *,
+    are_answers: bool = False,
 ) -> Findings:
     """Open a file of questions and a file of answers, which can be the same.
 
@@ -70,6 +76,8 @@ def inspect_files(
         folder: the folder of the spec.
         columns: the names of columns that are not recognised, by part.
         url: the URL of the service that answers the questions; it is not called.
+        are_answers: whether the user calls the only file one of answers. A column that may have a system's answers or
+            gold ones then has a system's; else it has gold ones.
 
     Raises:
         UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
@@ -77,18 +85,32 @@ def inspect_files(
     dataset = _describe_dataset(golden, folder, columns)
     opened: Dataset[Any] = _build("datasets", "golden", dataset, golden)
     try:
-        _refuse_faults(opened)
+        _refuse_faults(opened, are_answers=are_answers)
         collection = opened.open()
         has = {*_list_parts(collection)}
         system = None if answers is None else _write_system(answers, folder, columns)
         found = None if answers is None or system is None else _read_answers(system, collection, answers)
+        if answers == golden and system is not None and found is not None and "reference" not in columns:
+            shared = _find_shared_column(opened, _build("systems", "current", system, golden))
+            if shared is not None and are_answers:
+                has.discard("reference")
+                system = {**system, "columns": {**system.get("columns", {}), "answer": shared}}
+            elif shared is not None:
+                found = None
         count = collection.require("queries", "init").height
         slices = tuple(_list_slices(collection))
     except DataError as error:
-        raise UsageError(f"{error}{_advise(str(error))}") from error
+        raise UsageError(f"{error}{_advise(str(error), are_answers=are_answers)}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
     service = None if url is None else _describe_service(url)
     return Findings(dataset, system if found is not None else service, frozenset(has), count, slices)
+
+
+def _find_shared_column(dataset: Dataset[Any], system: System[Any]) -> str | None:
+    """The column that has the gold answers of a dataset and the answers of a system; None without one."""
+    gold, said = ([one.columns.get(part) for one in plugin.describe_files()]
+                  for plugin, part in ((dataset, "reference"), (system, "answer")))  # fmt: skip
+    return next((name for name in gold if name is not None and name in said), None)
 
 
 def _describe_service(url: str) -> dict[str, Any]:
@@ -136,27 +158,37 @@ def _build(section: registry.Section, name: str, block: Mapping[str, Any], path:
     return plugin(plugin.node_type(**{**block, "path": str(path)}), Context(name))
 
 
-def _refuse_faults(plugin: Dataset[Any] | System[Any]) -> None:
+def _refuse_faults(plugin: Dataset[Any], *, are_answers: bool) -> None:
     for file in plugin.inputs():
         if not file.path.exists():
             raise UsageError(f"there is no {file.path}{f'; {file.hint}' if file.hint else ''}")
     for fault in plugin.check_files():
         if fault.severity == "error":
-            hint = f"; {fault.hint}" if fault.hint else ""
-            raise UsageError(f"{fault.message}{hint}{_advise(fault.hint or '')}")
+            advice = _advise(fault.hint or "", are_answers=are_answers)
+            is_about_gold = are_answers and "gold answers write" in (fault.hint or "")
+            hint = f"; {fault.hint}" if fault.hint and not is_about_gold else ""
+            raise UsageError(f"{fault.message}{hint}{advice}")
 
 
-def _advise(told: str) -> str:
-    """How to name columns on the command line, after a message that says how to name them in a spec."""
+def _advise(told: str, *, are_answers: bool) -> str:
+    """How to name columns on the command line, after a message that says how to name them in a spec.
+
+    In a file of answers, the user must say which column has them: what looks like a gold answer can be a system's.
+    """
     import yaml
 
-    found = re.search(r"columns: (\{[^{}]*\})", told)
-    if found is None:
+    found = re.findall(r"columns: (\{[^{}]*\})", told)
+    if not found:
         return (
             "; here: --column PART=NAME, or --golden FILE if the questions are elsewhere" if "columns" in told else ""
         )
-    names = yaml.safe_load(found[1])
-    return f"; here: {' '.join(f'--column {part}={quote(str(name))}' for part, name in names.items())}"
+    choices = list[str]()
+    for names in map(yaml.safe_load, found):
+        is_text = are_answers and "text" in names
+        kept = {part: name for part, name in names.items() if not is_text or part == "text"}
+        told_parts = [f"--column {part}={quote(str(name))}" for part, name in kept.items()]
+        choices.append(" ".join([*told_parts, *(["--column answer=NAME"] if is_text else [])]))
+    return f"; here: {' or '.join(choices)}"
 
 
 def _list_parts(collection: Collection) -> Iterator[str]:

@@ -6,6 +6,7 @@ spec needs for a file is written ready to copy. Users name columns for parts of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -374,21 +375,43 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
     """Guess a different column of the file for each wanted part. Parts for which no column is left are omitted.
 
     Columns whose name resembles the part's, or contains one of its usual words, come first. The remaining columns go
-    to the other parts in file order, except columns that resemble a part that was not requested.
+    to the other parts in file order, except columns that resemble a part that was not requested. For gold answers, no
+    column is guessed that has what a system said, and none of several that resemble them: with a system's own answers
+    as gold ones, every answer would be right.
     """
     free = [name for name in dict.fromkeys(present) if name and name not in taken]
     guessed: dict[str, str] = {}
     parts = [*wanted]
+    if len([name for name in free if _likeness("reference", name) >= _LIKE and not _is_of_system(name)]) > 1:
+        parts = [part for part in parts if part != "reference"]
     for part in parts:
-        near = max(free, key=lambda name, part=part: _likeness(part, name), default=None)  # type: ignore[misc]
+        pool = [name for name in free if part != "reference" or not _is_of_system(name)]
+        near = max(pool, key=lambda name, part=part: _likeness(part, name), default=None)  # type: ignore[misc]
         if near is not None and _likeness(part, near) >= _LIKE:
             guessed[part] = near
             free.remove(near)
     free = [name for name in free if all(_likeness(other, name) < _LIKE for other in _WORDS)]
     for part in parts:
-        if part not in guessed and free:
-            guessed[part] = free.pop(0)
+        left = [name for name in free if part != "reference" or not _is_of_system(name)]
+        if part not in guessed and left:
+            guessed[part] = left[0]
+            free.remove(left[0])
     return {part: guessed[part] for part in parts if part in guessed}
+
+
+_OF_SYSTEMS = frozenset(
+    {"bot", "chatbot", "llm", "model", "modell", "gpt", "ai", "ki", "rag", "system", "assistant", "agent", "generated",
+     "predicted", "prediction", "response", "output", "completion", "actual", "reply"}
+)  # fmt: skip
+"""Words of columns that have what a system said."""
+_WANTED = frozenset({"expected", "gold", "golden", "ideal", "reference", "truth", "correct", "target"})
+"""Words of columns that have what a system should have said: `expected_output`."""
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _is_of_system(name: str) -> bool:
+    words = {word.removesuffix("s") for word in re.findall(r"[^\W\d_]+", _HUMPS.sub(" ", name).casefold())}
+    return bool(words & _OF_SYSTEMS) and not words & _WANTED
 
 
 def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str]) -> str | None:
