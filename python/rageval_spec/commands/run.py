@@ -99,6 +99,8 @@ def _show(outcome: RunOutcome, options: Options) -> None:
 
 
 _SHORT = 1.0
+_LEAST_SHOWN = 0.05
+"""Seconds that would be shown as 0.0."""
 
 
 def describe_seconds(outcome: RunOutcome) -> str:
@@ -119,7 +121,8 @@ def describe_seconds(outcome: RunOutcome) -> str:
     parts += [(name, took, judges.get(name, "")) for name, (_, took) in usage.metric_times.items()]
     if sum(seconds for _, seconds, _ in parts) < _SHORT:
         return ""
-    return f"seconds: {', '.join(make_visible(f'{name} {seconds:.1f}{judge}') for name, seconds, judge in parts)}"
+    shown = (f"{name} {seconds:.1f}{judge}" for name, seconds, judge in parts if seconds >= _LEAST_SHOWN)
+    return f"seconds: {', '.join(map(make_visible, shown))}"
 
 
 @click.command(cls=OutputCommand)
