@@ -552,7 +552,8 @@ class TestWhatCannotRunIsRefusedBeforeTheRun:
 def test_a_head_that_nothing_reads_is_refused_before_the_weights_are_read(
     folder: Path, architecture: str, head: str
 ) -> None:
-    weights = {**bert_weights(prefix="bert."), "numbers": np.ones(2, np.int64), head: np.ones((4, 8), np.float32)}
+    others: dict[str, Any] = {"numbers": np.ones(2, np.int64), head: np.ones((4, 8), np.float32)}
+    weights = {**bert_weights(prefix="bert."), **others}
     save_file(weights, folder / "model.safetensors")
     (folder / "modules.json").unlink()
     with pytest.raises(DataError, match=f"the weights have '{head}', which nothing in a model with this config"):

@@ -152,10 +152,15 @@ label_column_option = click.option(
 
 
 def model_argument(command: F) -> F:
-    """Add the argument for a model, `--file` and `--revision`."""
+    """Add the argument for a model, `--file`, `--graph` and `--revision`."""
     revision = click.option("--revision", help="Branch, tag or commit of a hub model.  [default: main]")
     file = click.option("--file", metavar="NAME", help="Which .onnx file of the model to use: onnx/model_O3.onnx.")
-    return click.argument("model")(revision(file(command)))
+    graph = click.option(
+        "--graph", type=click.Choice(["own", "repository"]),
+        help="Which graph to use where the model has both: own is built from its safetensors, repository is its .onnx "
+        "file.  [default: own where it can be built]",
+    )  # fmt: skip
+    return click.argument("model")(revision(file(graph(command))))
 
 
 def store_folder_option(command: F) -> F:

@@ -8,24 +8,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
+from onnx_from_checkpoints.model_graph import build_graph
 from rageval_spec.commands.models.bench import (
     Bench,
     BenchRequest,
     Difference,
     FormResult,
     VectorAgreement,
+    _list_contenders,
     choose_texts,
     make_job,
     measure_forms,
     pair_texts,
     write_texts,
 )
+from rageval_spec.commands.models.listing import find_model
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.plugin import Embeddings, PairScores, TokenTags
 from tests.commands.models.fetched import invoke, write_fetched
-from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_detector
+from tests.inference.folders import (
+    BERT,
+    CROSS_ENCODER,
+    bert_weights,
+    write_cross_encoder,
+    write_detector,
+    write_encoder,
+)
 from tests.tiny import write_collection
 
 LONG = {**CROSS_ENCODER, "max_position_embeddings": 64}
@@ -239,3 +250,15 @@ def test_the_table_of_a_classifier() -> None:
     assert [form["pairs_per_second"] for form in forms] == [25, 50]
     assert [form["probability_difference_from_fp32"] for form in forms] == [None, {"mean": 0.0021, "largest": 0.0153}]
     assert "cosine_with_fp32" not in forms[0]
+
+
+def test_the_graph_of_the_repository_can_be_measured(caches: Path) -> None:
+    folder = write_encoder(caches / "both")
+    (folder / "onnx").mkdir()
+    onnx.save_model(build_graph(BERT, bert_weights(seed=1)), folder / "onnx" / "model.onnx")
+    for graph in ("own", "repository"):
+        request = BenchRequest(str(folder), graph=graph)
+        named = find_model(request.model, graph=request.graph)
+        assert named.source.graph == graph
+        nodes = [one.node for one in _list_contenders(request, named, make_job("embedding", ["a"]))]
+        assert {node["graph"] for node in nodes if node["use"] == "onnx"} == {graph}

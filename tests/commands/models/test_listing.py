@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+from onnx_from_checkpoints.model_graph import build_graph
 from rageval_spec.commands.models.listing import (
     Inspected,
     Listed,
@@ -23,7 +25,10 @@ from rageval_spec.commands.models.listing import (
 )
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.model_files import locate
+from rageval_spec.models.onnx import OnnxModel, OnnxNode
+from rageval_spec.plugin import Context
 from tests.commands.models.fetched import COMMIT, invoke, write_fetched
+from tests.inference.folders import BERT, bert_weights, write_encoder
 
 ENTAILMENT = {
     "model_type": "roberta",
@@ -310,3 +315,18 @@ def test_nothing_is_overwritten(caches: Path) -> None:
         assert result.exit_code == 2
         assert f"{target} already exists; name a new folder" in result.stderr
     assert (caches / "full" / "mine.txt").read_text() == "mine"
+
+
+def test_the_graph_of_the_repository_can_be_exported(caches: Path) -> None:
+    folder = write_encoder(caches / "both")
+    (folder / "onnx").mkdir()
+    onnx.save_model(build_graph(BERT, bert_weights(seed=1)), folder / "onnx" / "model.onnx")
+    weights = {}
+    for graph in ("own", "repository"):
+        result = invoke("export", folder, "-o", caches / graph, "--graph", graph)
+        assert result.exit_code == 0, result.stderr
+        model = OnnxModel(OnnxNode(use="onnx", model=graph), Context("m", caches))
+        weights[graph] = model.embed(["the cat"]).vectors
+        expected = OnnxModel(OnnxNode(use="onnx", model="both", graph=graph), Context("m", caches))
+        np.testing.assert_allclose(weights[graph], expected.embed(["the cat"]).vectors, atol=1e-5)
+    assert not np.allclose(weights["own"], weights["repository"], atol=1e-3)

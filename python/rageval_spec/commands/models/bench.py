@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Task
     from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
+    from rageval_spec.inference.model_files import Graph
     from rageval_spec.plugin import Embeddings, PairScores, TokenTags
     from rageval_spec.progress import Progress, ProgressDisplay
 
@@ -49,6 +50,7 @@ class BenchRequest:
     threads: int | None = None
     revision: str | None = None
     file: str | None = None
+    graph: Graph | None = None
 
 
 def measure_forms(request: BenchRequest) -> Bench:
@@ -64,7 +66,7 @@ def measure_forms(request: BenchRequest) -> Bench:
     from rageval_spec.inference.session import count_cores
     from rageval_spec.progress import ProgressDisplay
 
-    named = find_model(request.model, request.revision, request.file)
+    named = find_model(request.model, request.revision, request.file, request.graph)
     collection = _open_collection(request.texts)
     texts = choose_texts(request.texts, request.count, collection)
     job = make_job(named.configuration.task, texts)
@@ -125,7 +127,7 @@ def _list_contenders(request: BenchRequest, named: Named, job: Job) -> Iterator[
 
     place = {"model": request.model, "revision": named.source.location.revision or request.revision}
     for precision in (REFERENCE, "int8"):
-        node = {"use": "onnx", **place, "file": request.file, "precision": precision}
+        node = {"use": "onnx", **place, "file": request.file, "graph": request.graph, "precision": precision}
         yield TriedModel(precision, node, Path(), request.threads)
     has_weights = any(named.source.folder.glob("*.safetensors"))
     if job.unit == "text" and has_weights and importlib.util.find_spec(TORCH):

@@ -28,7 +28,7 @@ from rageval_spec.errors import PASSED, RagevalError, UsageError
 if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Configuration, Task
     from rageval_spec.data.chat import AskedModel
-    from rageval_spec.inference.model_files import Location, ModelFiles
+    from rageval_spec.inference.model_files import Graph, Location, ModelFiles
 
 
 HEADS: Mapping[Task, str] = {
@@ -361,8 +361,8 @@ class Named:
     configuration: Configuration
 
 
-def find_model(name: str, revision: str | None = None, file: str | None = None) -> Named:
-    """The model with this name. It is downloaded if it is not on this machine.
+def find_model(name: str, revision: str | None = None, file: str | None = None, graph: Graph | None = None) -> Named:
+    """The model with this name, with the graph that `graph` chooses. It is downloaded if it is not on this machine.
 
     Raises:
         UsageError: there is no such model.
@@ -374,12 +374,12 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
     from rageval_spec.progress import ProgressDisplay
 
     location = locate(name, Path(), revision)
-    source = find_source(location, file)
+    source = find_source(location, file, graph)
     if source is None:
         try:
             with ProgressDisplay() as display:
                 display.announce(f"download {name}")
-                source = find_source(hub.fetch(name, revision, file), file)
+                source = find_source(hub.fetch(name, revision, file, graph), file, graph)
         except RagevalError as error:
             near = suggest(name, [other for other in (*fetched_names(), *EMBEDDED) if other != name])
             raise type(error)(f"{error}; {near}" if near else str(error)) from error
@@ -392,7 +392,12 @@ Precision = Literal["fp32", "int8"]
 
 
 def export_model(
-    model: str, target: Path, precision: Precision, revision: str | None = None, file: str | None = None
+    model: str,
+    target: Path,
+    precision: Precision,
+    revision: str | None = None,
+    file: str | None = None,
+    graph: Graph | None = None,
 ) -> str:
     """Write a model to a folder that `use: onnx` and other programs can read. Returns the message for the user.
 
@@ -407,13 +412,13 @@ def export_model(
 
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target} already exists; name a new folder")
-    named = find_model(model, revision, file)
+    named = find_model(model, revision, file, graph)
     with ProgressDisplay() as display:
         display.announce(f"export {model} as {precision}")
-        graph = exports.export_model(named.source, named.configuration, target, precision, Context(model).fingerprint)
-    size = sum(path.stat().st_size for path in graph.parent.iterdir() if path.is_file())
+        path = exports.export_model(named.source, named.configuration, target, precision, Context(model).fingerprint)
+    size = sum(part.stat().st_size for part in path.parent.iterdir() if part.is_file())
     node = f"{{use: onnx, model: {target}}}"
-    return f"wrote {graph} ({precision}, {format_bytes(size)}); to use it in a spec, write {node}\n"
+    return f"wrote {path} ({precision}, {format_bytes(size)}); to use it in a spec, write {node}\n"
 
 
 @click.group(cls=Front, invoke_without_command=True)
@@ -464,7 +469,9 @@ def show_models(model: str | None = None, folder: Path = STORE, form: str = "tex
     "--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True,
     help="The precision of the weights.",
 )  # fmt: skip
-def export(model: str, output: Path, precision: Any, revision: str | None, file: str | None) -> int:
+def export(
+    model: str, output: Path, precision: Any, revision: str | None, file: str | None, graph: Graph | None
+) -> int:
     """Write a model to a folder, as an ONNX graph and a tokenizer.
 
     MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The new folder works offline, both with `use: onnx`
@@ -474,7 +481,7 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
     rageval-spec models export minilm --output models/minilm-int8 --precision int8
     rageval-spec models export intfloat/e5-small-v2 --output models/e5
     """
-    console.show(export_model(model, output, precision, revision, file))
+    console.show(export_model(model, output, precision, revision, file, graph))
     return PASSED
 
 
