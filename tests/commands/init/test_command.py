@@ -190,7 +190,7 @@ def test_columns_that_are_not_recognised_are_shown_with_the_mapping_to_pass(tmp_
     result = invoke("init", "--answers", path, tmp_path / "mine")
     assert result.exit_code == 2
     assert "its columns are 'Frage', 'Antwort des Bots', 'Gold'" in result.stderr
-    assert "here: --column text=Frage --column answer=NAME" in result.stderr
+    assert "here: --column text=Frage --column reference=Gold --column answer=NAME" in result.stderr
     assert not (tmp_path / "mine").exists()
     columns = ("--column", "text=Frage", "--column", "answer=Antwort des Bots", "--column", "reference=Gold")
     content = start(tmp_path / "mine", "--answers", path, *columns)

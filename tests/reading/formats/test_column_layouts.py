@@ -306,6 +306,7 @@ def test_names_are_listed_up_to_a_dozen() -> None:
             ["Frage", "Musterantwort", "Bot-Antwort"],
             {"text": "Frage", "reference": "Musterantwort"},
         ),
+        (["text", "reference"], ["Frage", "Antwort", "Gold"], {"text": "Frage", "reference": "Gold"}),
         (["text", "reference"], ["ask", "modelOutput"], {"text": "ask"}),
         (["text", "reference"], ["Frage", "Antworten des Bots"], {"text": "Frage"}),
         (["text", "reference"], ["ask", "GPT answer", "note"], {"text": "ask", "reference": "note"}),

@@ -18,6 +18,7 @@ from rageval_spec import registry
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, Dataset, System
 from rageval_spec.reading.answer_columns import AnswerColumns
+from rageval_spec.reading.formats.column_layouts import says_gold
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.question_files import QuestionColumns
 from rageval_spec.wording import count_noun
@@ -185,7 +186,7 @@ def _advise(told: str, *, are_answers: bool) -> str:
     choices = list[str]()
     for names in map(yaml.safe_load, found):
         is_text = are_answers and "text" in names
-        kept = {part: name for part, name in names.items() if not is_text or part == "text"}
+        kept = {part: name for part, name in names.items() if not is_text or part == "text" or says_gold(str(name))}
         told_parts = [f"--column {part}={quote(str(name))}" for part, name in kept.items()]
         choices.append(" ".join([*told_parts, *(["--column answer=NAME"] if is_text else [])]))
     return f"; here: {' or '.join(choices)}"

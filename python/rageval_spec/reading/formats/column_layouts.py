@@ -382,17 +382,20 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
     free = [name for name in dict.fromkeys(present) if name and name not in taken]
     guessed: dict[str, str] = {}
     parts = [*wanted]
-    if len([name for name in free if _likeness("reference", name) >= _LIKE and not _is_of_system(name)]) > 1:
+    likely = [name for name in free if _likeness("reference", name) >= _LIKE and not _is_of_system(name)]
+    sure = [name for name in likely if says_gold(name)]
+    if len(likely) > 1 and len(sure) != 1:
         parts = [part for part in parts if part != "reference"]
+    gold = sure if len(likely) > 1 else [name for name in free if not _is_of_system(name)]
     for part in parts:
-        pool = [name for name in free if part != "reference" or not _is_of_system(name)]
+        pool = [name for name in free if part != "reference" or name in gold]
         near = max(pool, key=lambda name, part=part: _likeness(part, name), default=None)  # type: ignore[misc]
         if near is not None and _likeness(part, near) >= _LIKE:
             guessed[part] = near
             free.remove(near)
     free = [name for name in free if all(_likeness(other, name) < _LIKE for other in _WORDS)]
     for part in parts:
-        left = [name for name in free if part != "reference" or not _is_of_system(name)]
+        left = [name for name in free if part != "reference" or name in gold]
         if part not in guessed and left:
             guessed[part] = left[0]
             free.remove(left[0])
@@ -409,9 +412,18 @@ _WANTED = frozenset({"expected", "gold", "golden", "ideal", "reference", "truth"
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+def says_gold(name: str) -> bool:
+    """Whether a column's name says that it has what a system should have said."""
+    return not _WANTED.isdisjoint(_split(name))
+
+
 def _is_of_system(name: str) -> bool:
-    words = {word.removesuffix("s") for word in re.findall(r"[^\W\d_]+", _HUMPS.sub(" ", name).casefold())}
-    return bool(words & _OF_SYSTEMS) and not words & _WANTED
+    return not _OF_SYSTEMS.isdisjoint(_split(name)) and not says_gold(name)
+
+
+def _split(name: str) -> set[str]:
+    words: list[str] = re.findall(r"[^\W\d_]+", _HUMPS.sub(" ", name).casefold())
+    return {word.removesuffix("s") for word in words}
 
 
 def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str]) -> str | None:
