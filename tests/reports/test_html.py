@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+import yaml
 
 from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation, SliceResult
@@ -21,6 +23,7 @@ from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.browser import Opened, open_page
+from tests.command_line import invoke
 from tests.reports.page import ARABIC, ATTACK, make_full_evaluation, make_page_evaluation
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
@@ -576,3 +579,40 @@ def test_many_slices_are_folded(browser: Browser, tmp_path: Path, count: int, to
             assert block.locator("tbody tr:visible").count() == count
             block.get_by_label("Metric").select_option("token_f1")
             assert block.locator("tbody tr:visible").count() == count, "it stays open"
+
+
+PROTOTYPE = ("toString", "__proto__", "constructor", "hasOwnProperty", "valueOf")
+
+
+@pytest.mark.parametrize("name", PROTOTYPE)
+def test_names_that_objects_of_the_page_have_themselves_break_nothing(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    rows = [{"query_id": f"{name}{number}", "question": f"Who is {number}?", "reference": "Ada"} for number in range(4)]
+    (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps({**row, name: name})}\n" for row in rows))
+    answers = [{"query_id": row["query_id"], "answer": "Ada" if at else "Bob"} for at, row in enumerate(rows)]
+    (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in answers))
+    content = {
+        "version": 1,
+        "name": name,
+        "datasets": {name: {"use": "golden", "path": "golden.jsonl"}},
+        "systems": {system: {"use": "file", "path": "answers.jsonl"} for system in (name, "other")},
+        "metrics": [{"use": "token_f1", "as": name}],
+        "slices": [name],
+        "gates": [{"metric": name, "min": 0.2}, {"metric": name, "system": "other", "baseline": name, "max_drop": 0.5}],
+        "statistics": {"resamples": 100, "permutations": 100},
+        "reports": [{"use": "html", "path": "page.html"}],
+    }
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(content))
+    ended = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path, "--no-store")
+    assert ended.exit_code == 0, ended.stderr
+    for view in ("", "#view=questions"):
+        with open_page(browser, tmp_path / "page.html", view) as opened:
+            assert opened.seen == []
+            text = opened.page.locator("body").inner_text()
+            assert text.count(name) > 1
+            assert "undefined" not in text
+            assert "native code" not in text
+            assert "[object" not in text
+    with open_page(browser, tmp_path / "page.html") as opened:
+        assert "0.750" in opened.page.locator("table.results").first.inner_text()
