@@ -293,3 +293,13 @@ def test_deep_nesting_is_an_error(whole: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "results.json").write_text("[" * 100_000)
     with pytest.raises(DataError, match=r"results\.json: not a JSON report"):
         load_results(tmp_path / "out")
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_lacks_is_an_error(whole: Path, tmp_path: Path, constant: str) -> None:
+    shutil.copytree(whole / "out", tmp_path / "out")
+    path = tmp_path / "out" / "results.json"
+    path.write_text(path.read_text().replace('"mean": 1.0', f'"mean": {constant}'))
+    assert constant in path.read_text()
+    with pytest.raises(DataError, match=rf"results\.json: not a JSON report: {constant}"):
+        load_results(tmp_path / "out")

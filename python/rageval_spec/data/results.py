@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -184,7 +184,7 @@ class StoredResults:
             DataError: the content is not JSON, not a report, or has another format version.
         """
         try:
-            data = json.loads(content)
+            data = json.loads(content, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not a JSON report: {error}") from error
         version = data.get("format_version") if isinstance(data, dict) else None
@@ -212,6 +212,10 @@ class StoredResults:
     def dump(self) -> bytes:
         """The results as JSON text, in UTF-8."""
         return dump_visible(self.content(), sort_keys=True).encode("utf-8", "backslashreplace")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number that a report holds")
 
 
 def _shared_fields() -> Iterator[str]:

@@ -22,7 +22,10 @@ def required(word: str) -> dict[str, Any]:
 
 
 def every_key(word: str) -> dict[str, Any]:
-    """A value for every key of a measure, each different from its default; labels are for metrics of answers."""
+    """A value for every key of a measure, each different from its default; labels are for metrics of answers.
+
+    How values are shown is no part of the measure.
+    """
     known = {
         "cutoff": 7,
         "recall": 0.3,
@@ -34,7 +37,7 @@ def every_key(word: str) -> dict[str, Any]:
         "beta": 2.5,
     }
     fields = registry.load("metrics", word).node_type.model_fields
-    return {name: known[name] for name in fields if name not in ("use", "as_", *LABEL_KEYS)}
+    return {name: known[name] for name in fields if name not in ("use", "as_", "show_as", *LABEL_KEYS)}
 
 
 def test_every_measure_of_the_kernel_has_a_file_and_vice_versa() -> None:
