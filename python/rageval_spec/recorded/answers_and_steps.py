@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.traces import merge_scores
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.messages import Turn, list_calls, read_turns
@@ -105,6 +104,8 @@ def dump_answer_columns(values: Iterable[tuple[str, Any]]) -> str | None:
 
 def list_inner(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Named values; those of an object, and those of a list of scores with names, as `object.name`."""
+    from rageval_spec.data.traces import merge_scores
+
     for name, value in values:
         named = [one for one in value if isinstance(one, Mapping) and "name" in one] if isinstance(value, list) else []
         if isinstance(value, Mapping):
