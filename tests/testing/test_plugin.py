@@ -46,6 +46,13 @@ def test_loading_it_imports_nothing_but_itself() -> None:
     assert found.stdout.split() == ["rageval_spec", "rageval_spec.testing", MODULE]
 
 
+def test_pytest_rewrites_no_module_of_the_package() -> None:
+    """Two threads that rewrite modules at once raise SystemError in Python 3.11."""
+    from rageval_spec.judging import mentions
+
+    assert type(mentions.__loader__).__name__ == "SourceFileLoader"
+
+
 def test_a_session_without_specs_imports_nothing_more(pytester: pytest.Pytester) -> None:
     (pytester.path / "specs").mkdir()
     write_spec(pytester.path / "specs")

@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Add the specs of the setting to what is collected, unless the command line names what to test."""
+    _leave_modules_alone(config)
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return
     folder = config.inipath.parent if config.inipath is not None else config.rootpath
@@ -37,6 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
         if not found:
             raise pytest.UsageError(f"{SETTING}: no file in {folder} matches '{pattern}'")
         config.args.extend(map(str, found))
+
+
+def _leave_modules_alone(config: pytest.Config) -> None:
+    """Import this package as programs do; pytest rewrites all modules of a distribution that has a plugin.
+
+    An evaluation imports in several threads, and Python 3.11 raises SystemError where two of them rewrite at once.
+    """
+    hook = config.pluginmanager.rewrite_hook
+    getattr(hook, "_must_rewrite", set()).discard("rageval_spec")
+    getattr(hook, "_marked_for_rewrite_cache", {}).clear()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile | None:
