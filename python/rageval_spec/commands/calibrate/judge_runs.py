@@ -6,16 +6,17 @@ For `calibrate --spec`, it gathers a judge of several steps and the answers that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import registry, runner
 from rageval_spec.calibration.judge_comparison import Spending, find_spending, list_chat_models
+from rageval_spec.calibration.judge_reports import CalibrationValues
+from rageval_spec.calibration.label_choice import choose, count_others, know_nodes
 from rageval_spec.calibration.labelled_items import Answered, Joined, find_clusters, join_labels, read_samples
 from rageval_spec.calibration.thresholds import StepScores
 from rageval_spec.commands import console
-from rageval_spec.commands.calibrate.label_choice import CalibratedCriterion, Known, choose, count_others, know_nodes
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, Guaranteed, JudgeCalibration, StepBounds
 from rageval_spec.diagnostics import suggest
@@ -64,25 +65,6 @@ class Running:
     def options(self) -> Options:
         """Those of the evaluation. It writes no results and no record."""
         return runner.Options(output=None, store=self.store, no_store=self.no_store, no_history=True, quiet=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationValues:
-    """Values for a calibration.
-
-    Attributes:
-        evaluation: the results.
-        chosen: what is calibrated with which labels.
-        known: the metrics.
-        spending: what the judges that are compared took, by metric.
-        others: the criteria of labels that no metric is about, with the number of their labels.
-    """
-
-    evaluation: Evaluation
-    chosen: Sequence[CalibratedCriterion]
-    known: Known
-    spending: Mapping[str, Spending] = field(default_factory=dict)
-    others: Mapping[str, int] = field(default_factory=dict)
 
 
 def evaluate(

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rageval_spec.calibration.bias import find_biases
+from rageval_spec.calibration import calibration_report, label_choice
 from rageval_spec.calibration.calibration_records import keep_calibration
-from rageval_spec.calibration.judge_comparison import ComparedJudge, Spending, compare_judges, find_spending
-from rageval_spec.calibration.judge_quality import measure_judge, measure_slices, promise
-from rageval_spec.calibration.labelled_items import Joined, join_labels
+from rageval_spec.calibration.judge_reports import CalibrationValues, choose_values, list_judges, measure_judges
 from rageval_spec.calibration.measures import WIDTH
-from rageval_spec.commands.calibrate import calibration_report, label_choice
-from rageval_spec.commands.calibrate.judge_runs import CalibrationValues, Running, evaluate
+from rageval_spec.commands.calibrate.judge_runs import Running, evaluate
 from rageval_spec.commands.results_argument import is_spec, open_results
-from rageval_spec.data.labels import find_ends
-from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.terminal import render_text
 from rageval_spec.errors import UsageError
-from rageval_spec.history.metric_definitions import read_ranges, read_recorded_spec
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.spec import load
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from rageval_spec.data.evaluation import Evaluation
 
 
 def calibrate_judges(
@@ -87,9 +74,8 @@ def calibrate_judges(
         if results is not None and is_spec(results)
         else _open(results, labels, columns, metrics, judges, running)
     )
-    evaluation = evaluated.evaluation
-    groups = [_calibrate(evaluated, chosen, settings) for chosen in evaluated.chosen]
-    found = [*{one.joined.metric: one for group in groups[::-1] for one in group.found[::-1]}.values()][::-1]
+    groups = measure_judges(evaluated, settings)
+    evaluation, found = evaluated.evaluation, list_judges(groups)
     kept: list[str] = []
     if output is not None:
         entries = [keep_calibration(evaluation, one.joined, one.calibration, one.promise) for one in found]
@@ -100,8 +86,7 @@ def calibrate_judges(
         )
     if form == "json":
         return calibration_report.dump(groups, evaluated.others)
-    notes = [label_choice.explain_other(name, count, evaluated.known) for name, count in evaluated.others.items()]
-    return render_text(lambda _: _draw_all(groups, settings, [*notes, *kept]))
+    return calibration_report.render(evaluated, groups, settings, kept)
 
 
 def _open(
@@ -118,13 +103,7 @@ def _open(
     evaluation = open_results(results).evaluation
     if not labels:
         raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
-    told = read_labels(labels, read_columns(columns))
-    recorded = read_recorded_spec(evaluation)
-    known = label_choice.know(evaluation, recorded)
-    chosen = label_choice.choose(known, told, metrics, judges)
-    compared = [] if recorded is None else [name for one in chosen for name in one.compared]
-    spending = {name: find_spending(evaluation, recorded, name) for name in compared if recorded is not None}
-    return CalibrationValues(evaluation, chosen, known, spending, label_choice.count_others(known, told, metrics))
+    return choose_values(evaluation, read_labels(labels, read_columns(columns)), metrics, judges)
 
 
 def _run_spec(
@@ -139,51 +118,3 @@ def _run_spec(
     spec = load(path, overrides=running.overrides)
     told = read_labels(labels, read_columns(columns)) if labels else label_choice.read_spec_labels(spec)
     return evaluate(spec, told, metrics, judges, running)
-
-
-def _calibrate(
-    evaluated: CalibrationValues, chosen: label_choice.CalibratedCriterion, settings: label_choice.CalibrationSettings
-) -> calibration_report.CriterionReport:
-    """Measure the judges of one criterion, and compare them."""
-    evaluation = evaluated.evaluation
-    bounds = _list_bounds(evaluation)
-    joined = {
-        metric: join_labels(evaluation, chosen.labels, metric, settings.scale, bounds.get(metric, (0.0, 1.0)))
-        for metric in dict.fromkeys((*chosen.shown, *chosen.compared))
-    }
-    found = [_measure(evaluation, joined[metric], settings) for metric in chosen.shown]
-    contenders = [
-        ComparedJudge(joined[name], evaluated.known.judges.get(name), evaluated.spending.get(name, Spending()))
-        for name in chosen.compared
-    ]
-    return calibration_report.CriterionReport(
-        found, compare_judges(contenders, settings.criterion) if contenders else None
-    )
-
-
-def _list_bounds(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    """The values of each metric that the worst and the best label stand for."""
-    return {name: find_ends(*ends) for name, ends in read_ranges(evaluation).items()}
-
-
-def _measure(
-    evaluation: Evaluation, joined: Joined, settings: label_choice.CalibrationSettings
-) -> calibration_report.JudgeReport:
-    return calibration_report.JudgeReport(
-        joined,
-        measure_judge(joined, settings.criterion, width=settings.width),
-        find_biases(evaluation, joined),
-        None if settings.limit is None else promise(joined, settings.limit, settings.confidence),
-        measure_slices(evaluation, joined),
-    )
-
-
-def _draw_all(
-    groups: Sequence[calibration_report.CriterionReport],
-    settings: label_choice.CalibrationSettings,
-    notes: Sequence[str],
-) -> Iterator[RenderableType]:
-    for group in groups:
-        yield from calibration_report.draw_group(group, settings)
-    for note in notes:
-        yield make_visible(note)

@@ -9,9 +9,9 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.calibration.label_choice import read_scale, read_spec_labels
 from rageval_spec.calibration.labelled_items import Answered, join_labels, read_samples
 from rageval_spec.calibration.order_effect import SIGNIFICANT, OrderEffect, adjust, measure_order
-from rageval_spec.commands.calibrate.label_choice import read_scale, read_spec_labels
 from rageval_spec.commands.results_argument import is_spec, open_results_of
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.terminal import render_text

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.calibration_records import count_labels
+from rageval_spec.calibration.calibration_report import check_place, write_calibrations
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS
+from rageval_spec.calibration.label_choice import read_guarantee, read_scale
 from rageval_spec.calibration.labelled_items import explain_promise
 from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
-from rageval_spec.commands.calibrate.calibration_report import check_place, write_calibrations
 from rageval_spec.commands.calibrate.judge_runs import Gathered, Read, choose_metric, gather, list_bounds
-from rageval_spec.commands.calibrate.label_choice import read_guarantee, read_scale
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
 from rageval_spec.diagnostics import dump_visible, make_visible

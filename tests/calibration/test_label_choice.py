@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.calibration.thresholds import ThresholdCriterion
-from rageval_spec.commands.calibrate.label_choice import (
+from rageval_spec.calibration.label_choice import (
     CalibratedCriterion,
     Known,
     choose,
@@ -23,6 +22,7 @@ from rageval_spec.commands.calibrate.label_choice import (
     read_criterion,
     read_spec_labels,
 )
+from rageval_spec.calibration.thresholds import ThresholdCriterion
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec

@@ -25,14 +25,14 @@ from rageval_spec.calibration.judge_quality import measure_judge
 from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, LearningPoint, Need
 from rageval_spec.calibration.thresholds import ThresholdCriterion
-from rageval_spec.cli import cli
-from rageval_spec.commands.calibrate.verdict_sentences import (
+from rageval_spec.calibration.verdict_sentences import (
     conclude_comparison,
     conclude_judge,
     draw_comparison,
     draw_curve,
     say_needs,
 )
+from rageval_spec.cli import cli
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.drawing.terminal import render_text
 from rageval_spec.runner import Options, run

@@ -22,22 +22,21 @@ import polars as pl
 import pytest
 
 from rageval_spec.calibration.bias import Biases
-from rageval_spec.calibration.judge_quality import SliceCalibration, measure_judge, promise
-from rageval_spec.calibration.labelled_items import Item, Joined
-from rageval_spec.calibration.measures import CalibrationMeasure
-from rageval_spec.calibration.thresholds import ThresholdCriterion
-from rageval_spec.commands.calibrate.calibration_report import (
+from rageval_spec.calibration.calibration_report import (
     VERSION,
-    CriterionReport,
-    JudgeReport,
     draw_bar,
     draw_diagram,
     draw_group,
     draw_slices,
     dump,
 )
+from rageval_spec.calibration.judge_quality import SliceCalibration, measure_judge, promise
+from rageval_spec.calibration.judge_reports import CriterionReport, JudgeReport
+from rageval_spec.calibration.label_choice import CalibrationSettings
+from rageval_spec.calibration.labelled_items import Item, Joined
+from rageval_spec.calibration.measures import CalibrationMeasure
+from rageval_spec.calibration.thresholds import ThresholdCriterion
 from rageval_spec.commands.calibrate.judges_against_labels import calibrate_judges
-from rageval_spec.commands.calibrate.label_choice import CalibrationSettings
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.drawing.terminal import render_text

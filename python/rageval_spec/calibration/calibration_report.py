@@ -10,26 +10,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
-from rageval_spec.calibration.bias import Bias, Biases
+from rageval_spec.calibration import verdict_sentences
+from rageval_spec.calibration.bias import Bias
 from rageval_spec.calibration.calibration_records import freeze_anchors
-from rageval_spec.calibration.judge_comparison import JudgeComparison
 from rageval_spec.calibration.judge_quality import FEWEST, Calibration, Promise, SliceCalibration
+from rageval_spec.calibration.judge_reports import CalibrationValues, CriterionReport, JudgeReport
+from rageval_spec.calibration.label_choice import CalibrationSettings, explain_other
 from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning
 from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
-from rageval_spec.commands.calibrate import verdict_sentences
-from rageval_spec.commands.calibrate.label_choice import CalibrationSettings
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.sections import describe_worth
-from rageval_spec.drawing.terminal import tabulate
+from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.kernels import version
 from rageval_spec.statistics.raters.reliability_curves import Bin
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import (
@@ -50,25 +51,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """The version of the JSON's structure."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeReport:
-    """What is known of a judge on one metric."""
-
-    joined: Joined
-    calibration: Calibration
-    biases: Biases
-    promise: Promise | None
-    slices: tuple[SliceCalibration, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CriterionReport:
-    """What labels of one criterion show: metrics in full, and judges side by side."""
-
-    found: Sequence[JudgeReport]
-    comparison: JudgeComparison | None = None
 
 
 def dump(groups: Sequence[CriterionReport], others: Mapping[str, int]) -> bytes:
@@ -155,7 +137,7 @@ def _holds(path: Path, key: str) -> bool:
 
 def write_calibrations(path: Path, evaluation: Evaluation, entries: Sequence[JudgeCalibration]) -> str:
     """Write the file, and return a sentence on how to use it."""
-    file = CalibrationFile(FORMAT_VERSION, package_version(), evaluation.name, evaluation.spec_digest, tuple(entries))
+    file = CalibrationFile(FORMAT_VERSION, version(), evaluation.name, evaluation.spec_digest, tuple(entries))
     _write(path, file.dump())
     names = list(dict.fromkeys(entry.judge for entry in entries))
     if len(names) == 1 and names[0] in registry.words("judges"):
@@ -192,6 +174,18 @@ _OWN: Mapping[str, str] = {
 _CRITERIA: Mapping[str, str] = {"youden": "the highest Youden index", "f1": "the highest F1"}
 _DETAILS = ("pearson", "spearman", "kendall", "average_precision", "balanced_accuracy", "f1")
 """What only `--details` shows: others say nearly the same, and all tables should fit on one screen."""
+
+
+def render(
+    values: CalibrationValues,
+    groups: Iterable[CriterionReport],
+    settings: CalibrationSettings,
+    told: Iterable[str] = (),
+) -> bytes:
+    """Everything as text; at its end the labels that were left out, and what else is `told`."""
+    notes = [*(explain_other(name, count, values.known) for name, count in values.others.items()), *told]
+    blocks = (block for group in groups for block in draw_group(group, settings))
+    return render_text(lambda _: chain(blocks, map(make_visible, notes)))
 
 
 def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[RenderableType]:
