@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval_spec.api.calibrations import Calibrations, calibrate
     from rageval_spec.api.evaluations import judge, run
     from rageval_spec.api.finished_evaluation import FinishedEvaluation, load_results
     from rageval_spec.api.rankings import Comparisons, Results, average_overlap, compare, evaluate
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
     from rageval_spec.kernels import cosine_rows as cosine
 
 __all__ = [
-    "Comparisons", "FinishedEvaluation", "RagevalError", "Results", "SpecError", "__version__", "average_overlap",
-    "compare", "cosine", "cosine_matrix", "evaluate", "judge", "load_results", "run", "top_k",
+    "Calibrations", "Comparisons", "FinishedEvaluation", "RagevalError", "Results", "SpecError", "__version__",
+    "average_overlap", "calibrate", "compare", "cosine", "cosine_matrix", "evaluate", "judge", "load_results", "run",
+    "top_k",
 ]  # fmt: skip
 
 _PLACES = {
+    "Calibrations": ("rageval_spec.api.calibrations", "Calibrations"),
     "Comparisons": ("rageval_spec.api.rankings", "Comparisons"),
     "FinishedEvaluation": ("rageval_spec.api.finished_evaluation", "FinishedEvaluation"),
     "RagevalError": ("rageval_spec.errors", "RagevalError"),
     "Results": ("rageval_spec.api.rankings", "Results"),
     "SpecError": ("rageval_spec.diagnostics", "SpecError"),
     "average_overlap": ("rageval_spec.api.rankings", "average_overlap"),
+    "calibrate": ("rageval_spec.api.calibrations", "calibrate"),
     "compare": ("rageval_spec.api.rankings", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),
     "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),

@@ -1,1 +1,1 @@
-"""What other programs call: `evaluate` and `compare` for runs, `run` and `judge` for specs and answers."""
+"""What other programs call: `evaluate` and `compare` for runs, `run`, `judge` and `calibrate` for specs and answers."""

@@ -369,31 +369,36 @@ def write_rows(rows: Any, path: Path) -> int:
     """
     count = 0
     with path.open("w", encoding="utf-8") as file:
-        for row in _iterate(rows):
-            file.write(json.dumps(_name_answer(row), default=_simplify) + "\n")
+        for row in iterate_rows(rows):
+            file.write(json.dumps(_name_answer(row), default=simplify) + "\n")
             count += 1
     if not count:
         raise UsageError("rows: there are none; an evaluation needs at least one question with its answer")
     return count
 
 
-def _iterate(rows: Any) -> Iterator[dict[str, Any]]:
+def iterate_rows(rows: Any, name: str = "rows") -> Iterator[dict[str, Any]]:
+    """The rows as dicts, with None for NaN; `name` is that of the argument.
+
+    Raises:
+        UsageError: a row has no parts, or this is something else.
+    """
     if isinstance(rows, (str, bytes, Mapping)):
-        raise UsageError(f"rows: write a list of {_TYPES}, not {type(rows).__name__}")
+        raise UsageError(f"{name}: write a list of {_TYPES}, not {type(rows).__name__}")
     if hasattr(rows, "iter_rows"):
-        yield from rows.iter_rows(named=True)
-        return
-    if hasattr(rows, "columns") and hasattr(rows, "to_dict"):
+        rows = rows.iter_rows(named=True)
+    elif hasattr(rows, "columns") and hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
     elif hasattr(rows, "to_pylist"):
         rows = rows.to_pylist()
     if not isinstance(rows, Iterable):
-        raise UsageError(f"rows: write a list of {_TYPES}, not {type(rows).__name__}")
+        raise UsageError(f"{name}: write a list of {_TYPES}, not {type(rows).__name__}")
     for index, row in enumerate(rows):
-        yield _as_dict(row, index)
+        content = _as_dict(row, f"{name}[{index}]")
+        yield {key: None if _is_nan(value) else value for key, value in content.items()}
 
 
-def _as_dict(row: Any, index: int) -> dict[str, Any]:
+def _as_dict(row: Any, place: str) -> dict[str, Any]:
     if isinstance(row, Mapping):
         content = dict(row)
     elif is_dataclass(row) and not isinstance(row, type):
@@ -403,12 +408,11 @@ def _as_dict(row: Any, index: int) -> dict[str, Any]:
     else:
         content = {name: value for name, value in getattr(row, "__dict__", {}).items() if not name.startswith("_")}
     if not content or not all(isinstance(key, str) for key in content):
-        raise UsageError(f"rows[{index}]: write a dict with texts as keys, not {type(row).__name__}")
+        raise UsageError(f"{place}: write a dict with texts as keys, not {type(row).__name__}")
     return content
 
 
 def _name_answer(row: dict[str, Any]) -> dict[str, Any]:
-    row = {name: None if _is_nan(value) else value for name, value in row.items()}
     if "answer" not in row or any(name in row for name in ANSWERS):
         return row
     return {_ANSWER if name == "answer" else name: value for name, value in row.items()}
@@ -418,7 +422,7 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _simplify(value: Any) -> Any:
+def simplify(value: Any) -> Any:
     """Arrays, series and other sequences as lists, numpy's scalars as numbers; anything else as text."""
     if type(value).__name__ in _ABSENT:
         return None

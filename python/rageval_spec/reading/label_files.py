@@ -97,7 +97,15 @@ def read_label_file(
     Raises:
         DataError: the file cannot be read or has no labels; a column is missing.
     """
-    rows = _read_rows(path, form, sheet, separator)
+    return make_labels(_read_rows(path, form, sheet, separator), path, columns, setting)
+
+
+def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setting: str) -> list[Label]:
+    """The labels of rows with their places; `path` names all of them in messages.
+
+    Raises:
+        DataError: no row has a value; a column is missing.
+    """
     names = _find_label_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns or {}, setting)
     values = ((row, place, _read_value(row.get(names["value"]), place)) for place, row in rows)
     labels = [_make(row, names, value, place) for row, place, value in values if value is not None]
