@@ -184,6 +184,8 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ([LABEL], {"columns": {"value": "points"}}, "^labels: there is no column 'points' for value"),
     ([LABEL], {"scale": "1-5"}, "^scale='1-5': write the worst and the best label, such as 1..5"),
     ([LABEL], {"scale": 5}, "^scale='5': write the worst and the best label, such as 1..5"),
+    ([LABEL], {"scale": ""}, "^scale='': write the worst and the best label, such as 1..5"),
+    ([LABEL], {"threshold": ""}, "^threshold='': write f1, youden or a precision"),
     ([LABEL], {"threshold": "best"}, "^threshold='best': write f1, youden or a precision"),
     ([LABEL], {"guarantee": "all"}, "^guarantee='all': write the largest share of wrong answers"),
     ([LABEL], {"metric": "tone"}, "the results have no metric 'tone'; they have faithfulness"),

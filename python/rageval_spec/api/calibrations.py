@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _SPECS = (".yaml", ".yml")
 _SETTING = "columns={{'{part}': '{name}'}}"
-_OPTION = re.compile(r"--(metric|judge|scale|threshold|guarantee) (?:'([^']*)'|(.+?))(?=: |$)|--column [^:]*: ")
+_OPTION = re.compile(r"--(metric|judge|scale|threshold|guarantee) (?:'([^']*)'|(.*?))(?=: |$)|--column [^:]*: ")
 
 
 def calibrate(
@@ -103,7 +103,7 @@ def calibrate(
 
 def _name_argument(found: re.Match[str]) -> str:
     """An option as the argument of the same name."""
-    return f"{found[1]}={found[2] or found[3]!r}" if found[1] else "columns: "
+    return f"{found[1]}={(found[2] or found[3] or '')!r}" if found[1] else "columns: "
 
 
 def _read_scale(scale: Any) -> LabelScale | None:
