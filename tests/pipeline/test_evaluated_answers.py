@@ -174,8 +174,9 @@ def test_a_metric_is_broken_if_most_of_its_queries_fail(tmp_path: Path) -> None:
     answers = {"q1": "fine", "q2": "fail", "q3": "fail", "q4": "fail"}
     outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}})
     assert outcome.exit_code == 3
-    expected = "brevity of bot on fruit: more than half of the queries that it was computed for failed"
-    assert [str(failure) for failure in outcome.failures] == [expected]
+    expected = "brevity of bot on fruit: 3 of 4 queries failed; the first: "
+    (failure,) = outcome.failures
+    assert str(failure).startswith(expected)
     assert cells(outcome)["bot", "brevity"] == (1.0, 1, 4)
 
 

@@ -20,7 +20,7 @@ from rageval_spec.drawing.legend import (
     significance_mark,
 )
 from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
-from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first, worst_outcome
+from rageval_spec.drawing.verdict import describe_headline, share_failures, share_notes, worst_first, worst_outcome
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
@@ -61,7 +61,7 @@ def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
 def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
     verdict = f"{SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
-    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
+    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in share_failures(evaluation))
     headline = describe_headline(evaluation)
     told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
         f" {escape(headline.reason)}" if headline.reason else ""

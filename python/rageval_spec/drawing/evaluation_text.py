@@ -19,6 +19,7 @@ from rageval_spec.drawing.verdict import (
     SharedNote,
     describe_headline,
     describe_verdict,
+    share_failures,
     share_notes,
     worst_first,
     worst_outcome,
@@ -95,7 +96,8 @@ def _headline(evaluation: Evaluation, digits: int) -> Iterator[RenderableType]:
     yield Text.assemble((f"{start}{headline.title}", _style(worst)), f": {headline.summary}.{reason}")
     yield from (Text(make_visible(sentence), "yellow") for sentence in headline.taken_over)
     yield ""
-    yield from list_lines((MARKS["fail"], make_visible(failure), "bold red") for failure in evaluation.failures[1:])
+    others = share_failures(evaluation)[1:]
+    yield from list_lines((MARKS["fail"], make_visible(failure), "bold red") for failure in others)
 
 
 def _slices(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:

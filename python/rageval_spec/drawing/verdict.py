@@ -87,7 +87,7 @@ def _summarize(evaluation: Evaluation) -> str:
 
 def _explain(evaluation: Evaluation, digits: int) -> str:
     if evaluation.failures:
-        return _close(evaluation.failures[0])
+        return _close(share_failures(evaluation)[0])
     worst = next(iter(worst_first(evaluation.gates)), None)
     if worst is None or worst.outcome == "pass":
         return ""
@@ -209,6 +209,17 @@ class SharedNote(NamedTuple):
         place = ", ".join(_list_names(names) for names in (self.datasets, self.systems, self.metrics) if names)
         more = f" (and {self.alike} similar notes with other numbers)" if self.alike else ""
         return f"{place}: {self.message}{more}" if place else f"{self.message}{more}"
+
+
+def share_failures(evaluation: Evaluation) -> list[str]:
+    """The failures; metrics of one system that failed for the same reason are one: a model that is down fails many."""
+    metrics: dict[tuple[str, str], list[str]] = {}
+    for failure in evaluation.failures:
+        subject, _, reason = failure.partition(": ")
+        metric, of, system = subject.partition(" of ")
+        known = of and metric in evaluation.metrics
+        metrics.setdefault((f"{of}{system}", reason) if known else (failure, ""), []).append(metric if known else "")
+    return [f"{_list_names(names)}{rest}: {reason}" if reason else rest for (rest, reason), names in metrics.items()]
 
 
 def share_notes(evaluation: Evaluation) -> list[SharedNote]:

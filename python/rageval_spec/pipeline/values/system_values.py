@@ -126,8 +126,8 @@ def _evaluate_answers(cells: _Cells, opened: OpenedDataset, table: pl.DataFrame)
         if computed.error is not None:
             cells.fail(computed.error, computed.metric)
         elif computed.is_broken and budget.stopped is None:
-            error = DataError("more than half of the queries that it was computed for failed")
-            cells.fail(error, computed.metric, remark=False)
+            (failed,) = (note.message for note in computed.notes if note.code == "failed_queries")
+            cells.fail(DataError(failed.removeprefix(f"{computed.metric}: ")), computed.metric, remark=False)
     del answered  # the samples' texts are let go before the values are copied into one table
     if budget.stopped is not None:
         told = any(note.code == "stopped" for note in cells.notes)
