@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from rageval_spec import load_results
@@ -177,6 +178,29 @@ def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: 
     invoke("comment", out, "--no-post", "--summary", app.folder / "summary.md")
     assert told in (app.folder / "summary.md").read_text().replace("\\", "")
     assert told in repr(load_results(out))
+
+
+def test_tables_have_the_time_of_each_answer_that_was_not_asked_now(app: AskedApp) -> None:
+    reports = ["csv", "parquet", {"use": "samples", "path": "questions.csv"}]
+    app.run({"limit": 2}, **KEPT)
+    invoke("run", app.write_spec(reports=reports, **KEPT), "-o", app.folder / "out")
+    out = app.folder / "out"
+    [taken] = json.loads((out / "results.json").read_text())["taken_over"]
+    assert taken["first"] is not None
+    files = ["values.parquet", "values.csv", "samples.parquet", "questions.csv"]
+    tables = [(pl.read_parquet if name.endswith("parquet") else pl.read_csv)(out / name) for name in files]
+    for table in (*tables, load_results(out).values, load_results(out).samples):
+        asked = dict(table.select("query_id", "asked").iter_rows())
+        assert (asked["q2"], asked["q3"]) == (None, None)
+        assert sorted([asked["q0"], asked["q1"]]) == [taken["first"], taken["last"]]
+    app.run(reports=reports)
+    assert "asked" not in app.run(reports=reports).evaluation.values.columns
+
+
+def test_times_need_no_samples(app: AskedApp) -> None:
+    app.run(**KEPT)
+    again = app.run(samples="none", **KEPT).evaluation
+    assert again.values["asked"].null_count() == 0 and again.samples.is_empty()
 
 
 def test_a_new_version_of_kept_answers_is_asked_again(app: AskedApp) -> None:

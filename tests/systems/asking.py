@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from rageval_spec import registry
-from rageval_spec.data.tables import ANSWER_COLUMNS, Collection
+from rageval_spec.data.tables import ANSWER_COLUMNS, ASKED, Collection
 from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.reading.question_files import other_columns_table
@@ -64,9 +64,9 @@ def build(
 
 
 def answers_of(system: System[Any], questions: Mapping[str, str] | Collection) -> dict[str, dict[str, Any]]:
-    """The rows of a system's answers by query, without `query_id`, nulls and the other columns of a record."""
+    """The rows of a system's answers by query, without `query_id`, nulls, times and the other columns of a record."""
     asked = questions if isinstance(questions, Collection) else collection(questions)
-    rows = system.answer(asked).answers.drop(ANSWER_COLUMNS, strict=False).iter_rows(named=True)
+    rows = system.answer(asked).answers.drop(ANSWER_COLUMNS, ASKED, strict=False).iter_rows(named=True)
     return {row.pop("query_id"): {key: value for key, value in row.items() if value is not None} for row in rows}
 
 

@@ -10,13 +10,14 @@
 - answers: `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, scores:
   list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or null,
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
-  truncated: bool or null, answer_columns: str or null` (those from `trace` on may be absent)
+  truncated: bool or null, answer_columns: str or null, asked: str or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
 - samples: `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null,
   references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, rank: i64
   or null}] or null, answerable: bool or null, group, condition, error: str or null, seconds: f64 or null,
   input_tokens, output_tokens: i64 or null, cost: f64 or null, scores: list[f64] or null, columns: str or null,
-  slices: list[str], status: str, cause: str or null, trace, steps: str or null, truncated: bool or null`
+  slices: list[str], status: str, cause: str or null, trace, steps: str or null, truncated: bool or null, asked: str or
+  null`
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
 
 In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
@@ -64,7 +65,9 @@ TRUNCATED = "truncated"
 """Whether the model stopped at its token limit; null if it did not, or does not say."""
 ANSWER_COLUMNS = "answer_columns"
 """The other columns of a recorded answer, a JSON object."""
-LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS)
+ASKED = "asked"
+"""When an answer was asked that was not asked now: ISO 8601, in UTC; null if it was asked now, or is not known."""
+LATER_ANSWERS = ("trace", STEPS, *CACHE_TOKENS, TRUNCATED, ANSWER_COLUMNS, ASKED)
 """Columns that answers can also have. A system's table may lack them."""
 UNFINISHED = "is_unfinished"
 """An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
@@ -75,6 +78,7 @@ SAMPLES = (
     "dataset", "system", "query_id", "question", "answer", "contexts", "context_ids", "references",
     "reference_contexts", "relevant", "answerable", "group", "condition", "error", "seconds", "input_tokens",
     "output_tokens", "cost", "scores", "columns", "slices", "status", "cause", "trace", STEPS, TRUNCATED,
+    ASKED,
 )  # fmt: skip
 FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
 """The columns that a file of samples always had. The others are null in files of earlier versions."""

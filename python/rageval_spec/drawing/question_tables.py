@@ -5,12 +5,12 @@ They can be written as Excel workbooks, which needs XlsxWriter, the extra `xlsx`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
 
-from rageval_spec.data.tables import empty_samples
+from rageval_spec.data.tables import ASKED, empty_samples
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.escaping import IN_LINES, escape_column
 from rageval_spec.errors import UsageError
@@ -50,16 +50,19 @@ def list_systems(evaluation: Evaluation) -> list[str]:
 def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[pl.DataFrame]:
     """The rows of one system's questions, or of all, in blocks: `COLUMNS`, then the metrics. At least one block.
 
+    `asked` follows `COLUMNS` if the evaluation took over answers whose time is known.
+
     A metric has a column with its name, and one with its reasons if there are any. Questions without a sample come
     last.
     """
     import polars as pl
 
-    values = _spread(evaluation, system)
-    columns = empty_samples().select(COLUMNS)
+    names = (*COLUMNS, ASKED) if any(one.first for one in evaluation.taken_over) else COLUMNS
+    values = _spread(evaluation, system, names)
+    columns = empty_samples().select(names)
     seen = []
     for block in evaluation.iterate_samples():
-        rows = block.select(COLUMNS) if system is None else block.select(COLUMNS).filter(pl.col("system") == system)
+        rows = block.select(names) if system is None else block.select(names).filter(pl.col("system") == system)
         if rows.height:
             seen.append(rows.select(_KEYS))
             beside = rows.select(_KEYS).join(values, on=_KEYS, how="left", maintain_order="left").drop(_KEYS)
@@ -104,14 +107,14 @@ def protect_lines(text: str) -> str:
     return mark + make_visible(text, keep="\n")
 
 
-def _spread(evaluation: Evaluation, system: str | None) -> pl.DataFrame:
-    """A row for each question with the values and reasons of all metrics."""
+def _spread(evaluation: Evaluation, system: str | None, names: Sequence[str]) -> pl.DataFrame:
+    """A row for each question with the values and reasons of all metrics, under names that are not in `names`."""
     import polars as pl
 
     values = evaluation.values if system is None else evaluation.values.filter(pl.col("system") == system)
     spread = values.select(_KEYS).unique(maintain_order=True)
     for metric in evaluation.metrics:
-        name = f"{metric} value" if metric in COLUMNS else metric
+        name = f"{metric} value" if metric in names else metric
         found = values.filter(pl.col("metric") == metric).select(*_KEYS, "value", "reason")
         if found.height:
             reasons = [] if found["reason"].null_count() == found.height else [pl.col("reason").alias(f"{name} reason")]

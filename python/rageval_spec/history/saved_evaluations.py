@@ -229,7 +229,7 @@ def _load_base_values(path: Path) -> pl.DataFrame:
 
 
 _VALUE_KEYS = ("dataset", "system", "metric", "query_id", "status")
-_TEXTS = ("reason", "details")
+_TEXTS = ("reason", "details", tables.ASKED)
 _NUMBERS = ("value", "tie_low", "tie_high", LABEL, LABEL_WEIGHT)
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
-_LATER = frozenset({"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns"})
+_LATER = frozenset(
+    {"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns", "asked"}
+)
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -51,6 +53,7 @@ class AnswerRow:
         trace: where a tracing tool has the answer, as `TraceLink.dump` writes it.
         truncated: True if the model stopped at its token limit; None if it did not, or does not say.
         answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
+        asked: when it was asked, if it was not asked now: ISO 8601, in UTC.
     """
 
     answer: str | None = None
@@ -68,6 +71,7 @@ class AnswerRow:
     cache_write_tokens: int | None = None
     truncated: bool | None = None
     answer_columns: str | None = None
+    asked: str | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")

@@ -205,6 +205,7 @@ def test_the_table_equals_the_samples(references: pl.DataFrame | None, qrels: pl
             "cause",
             "trace",
             "steps",
+            "asked",
         }:
             expected = getattr(sample, name)
             assert row[name] == (list(expected) if isinstance(expected, tuple) else expected), name

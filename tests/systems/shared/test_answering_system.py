@@ -222,6 +222,15 @@ def test_calls_are_spread_over_the_minute(monkeypatch: pytest.MonkeyPatch) -> No
     assert [round(wait, -1) for wait in waits] == [10, 20, 30]
 
 
+def test_only_answers_that_were_taken_over_have_a_time(tmp_path: Path) -> None:
+    kept = FileAnswers(tmp_path, lambda: None)
+    assert scripted(answers=kept).answer(collection({"q1": "one"})).answers["asked"].to_list() == [None]
+    again = scripted(answers=kept).answer(collection({"q1": "one", "q2": "two"}))
+    first, second = again.answers["asked"].to_list()
+    assert again.taken_over is not None and (first, second) == (again.taken_over.first, None)
+    kept.close()
+
+
 def test_stored_answers_are_not_asked_again_and_keep_their_seconds(tmp_path: Path) -> None:
     kept = FileAnswers(tmp_path, lambda: None)
     first = answers_of(scripted(answers=kept), QUESTIONS)

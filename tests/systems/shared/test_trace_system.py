@@ -158,3 +158,12 @@ def test_scores_of_traces_are_columns_of_the_answers(tmp_path: Path, monkeypatch
     dataset, system = build(tmp_path)
     found = system.answer(dataset.open()).answers["answer_columns"][0]
     assert json.loads(found) == {"lang": "en", "feedback.stars": 4.5, "feedback.kind": "praise"}
+
+
+def test_a_trace_began_when_its_answer_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = ("2026-03-01T13:42:10.5+01:00", "2026-03-01 12:42:10", "yesterday", None)
+    traces = [Trace(TraceLink("toy", f"q{n}"), f"What is {n}?", answer="1", started=at) for n, at in enumerate(times)]
+    monkeypatch.setattr(ToySource, "traces", traces)
+    dataset, system = build(tmp_path)
+    asked = system.answer(dataset.open()).answers["asked"].to_list()
+    assert asked == ["2026-03-01T12:42:10+00:00", "2026-03-01T12:42:10+00:00", None, None]

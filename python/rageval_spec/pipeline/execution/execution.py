@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
-from rageval_spec.data.tables import only_queries
+from rageval_spec.data.tables import ASKED, only_queries
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing
 from rageval_spec.pipeline.execution.step_computation import Work
@@ -44,6 +44,7 @@ class Execution:
         asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
         rounds: the last round of each dataset of which not all questions were asked.
         taken_over: the answers that were not asked now, for each dataset and system that has some.
+        times: `dataset, system, query_id, asked` of those of them whose time is known.
     """
 
     values: pl.DataFrame
@@ -55,6 +56,7 @@ class Execution:
     asked: tuple[AskedQuestions, ...] = ()
     rounds: tuple[Round, ...] = ()
     taken_over: tuple[TakenOver, ...] = ()
+    times: tuple[pl.DataFrame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class _Outcome:
     asked: AskedQuestions | None = None
     round: Round | None = None
     taken_over: TakenOver | None = None
+    times: pl.DataFrame | None = None
 
 
 def execute(work: Work) -> Execution:
@@ -95,6 +98,7 @@ def execute(work: Work) -> Execution:
         tuple(outcome.asked for outcome in outcomes if outcome.asked is not None),
         tuple(outcome.round for outcome in outcomes if outcome.round is not None),
         tuple(outcome.taken_over for outcome in outcomes if outcome.taken_over is not None),
+        tuple(outcome.times for outcome in outcomes if outcome.times is not None),
     )
 
 
@@ -242,8 +246,18 @@ class _Group:
         if answers is not None:
             taken = answers.taken_over
             taken = taken and replace(taken, dataset=self._dataset, system=system)
-            return _Outcome(made, self._tell(system, answers), samples=samples, taken_over=taken)
+            times = self._list_times(system, answers.table)
+            return _Outcome(made, self._tell(system, answers), samples=samples, taken_over=taken, times=times)
         return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+
+    def _list_times(self, system: str, answers: pl.DataFrame | None) -> pl.DataFrame | None:
+        """When the answers were asked that were not asked now; None if no time is known."""
+        import polars as pl
+
+        if answers is None or ASKED not in answers.columns or answers[ASKED].is_null().all():
+            return None
+        told = answers.select("query_id", ASKED).drop_nulls()
+        return told.select(pl.lit(self._dataset).alias("dataset"), pl.lit(system).alias("system"), pl.all())
 
     def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:
         """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""

@@ -77,7 +77,7 @@ def judge_values(
     draft = _draft(spec, parts, execution, selection, plan, designed)
     labelled = _attach_labels(spec, parts, execution, draft)
     metrics, values = parts.metrics, labelled.values
-    draft = replace(draft, values=redact_values(values, spec.redact))
+    draft = replace(draft, values=_add_times(redact_values(values, spec.redact), execution.times))
     first = _find_first(spec, execution)
     related = relate(draft, earlier)
     related = {name: one.take(attach_again(labelled, parts, one.evaluation)) for name, one in related.items()}
@@ -227,6 +227,14 @@ def _attach_labels(spec: Spec, parts: SpecPlugins, execution: Execution, draft: 
     return attach_labels(
         parts, replace(draft, values=execution.values, stream_samples=stream), spec.statistics.confidence
     )
+
+
+def _add_times(values: pl.DataFrame, times: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The values with a column that tells when their answers were asked, if any answer was not asked now."""
+    import polars as pl
+
+    keys = ["dataset", "system", "query_id"]
+    return values.join(pl.concat(times), on=keys, how="left", maintain_order="left") if times else values
 
 
 def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:

@@ -311,10 +311,12 @@ class Interview:
         return Answering(self._mark_unfinished(table), taken_over=self._sum_up(questions))
 
     def _take_over(self, digest: bytes, kept: KeptAnswer) -> AnswerRow:
-        self._rows[digest] = kept.row
+        row = kept.row
         if not self._kept.is_asked_now(digest):
             self._origins[digest] = kept.origin
-        return kept.row
+            row = replace(row, asked=kept.origin.time)
+        self._rows[digest] = row
+        return row
 
     def _sum_up(self, questions: Mapping[bytes, question_templates.SystemQuestion]) -> TakenOver | None:
         taken = {digest: origin for digest, origin in self._origins.items() if digest in questions}

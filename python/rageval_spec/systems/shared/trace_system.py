@@ -78,7 +78,7 @@ class TraceSystem(System[T]):
             notes.append(Note("traces", f"{count_noun(older, 'older trace')} of the same questions left out"))
         if matched.remark:
             notes.append(Note("differing_questions", matched.remark, count=matched.differing))
-        times = [_read_time(chosen[query_id]) for query_id, row in matched.rows if row.error is None]
+        times = [row.asked for _, row in matched.rows if row.error is None]
         taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, times)
         return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
 
@@ -120,6 +120,7 @@ def read_answer(trace: Trace) -> AnswerRow:
         cache_write_tokens=trace.cache_write_tokens,
         truncated=is_truncated({"finish_reason": trace.finish_reason}) or None,
         answer_columns=dump_answer_columns(trace.list_columns()),
+        asked=_read_time(trace),
     )
 
 
@@ -153,7 +154,7 @@ def _read_time(trace: Trace) -> str | None:
     """When a trace began; None if it has no time that can be read."""
     with suppress(ValueError, TypeError):
         time = datetime.fromisoformat(str(trace.started))
-        return time.replace(tzinfo=time.tzinfo or UTC).isoformat()
+        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
     return None
 
 
