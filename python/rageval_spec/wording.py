@@ -238,7 +238,8 @@ def describe_taken_over(one: TakenOver) -> str:
     told += f", {when}" if when else ""
     if one.versions:
         return f"{told}; {describe_versions(one.versions)}"
-    return told + (f" at commit {next(iter(one.commits))}" if one.commits else "")
+    named = "of version" if one.place else "at commit"
+    return told + (f" {named} {next(iter(one.commits))}" if one.commits else "")
 
 
 def describe_sources(one: TakenOver) -> str:

@@ -248,7 +248,7 @@ def test_recorded_answers_are_told_as_such(app: AskedApp) -> None:
 
 
 def test_a_recording_has_the_times_of_its_traces() -> None:
-    times = ["2026-03-01T11:42:00+01:00", None, "2026-03-02T08:00:00Z"]
-    taken = TakenOver.of_recording("bot", "langfuse", 4, times)
+    asked = [("2026-03-01T11:42:00+01:00", None), (None, None), ("2026-03-02T08:00:00Z", None)]
+    taken = TakenOver.of_recording("bot", "langfuse", 4, asked)
     told = "recorded in langfuse, asked from 2026-03-01 10:42 to 2026-03-02 08:00 UTC (1 at an unknown time)"
     assert describe_taken_over(taken) == f"3 of 4 answers are {told}"

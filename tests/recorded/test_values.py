@@ -149,3 +149,18 @@ def test_several_threads_read_printed_objects_at_once() -> None:
     finally:
         gc.set_threshold(*usual)
         sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ([{"service.version": "1.4.0", "telemetry.sdk.version": "1.30"}], "1.4.0"),
+        ([{"version": 2, "release": "r7"}, None, {"release": "r8"}], "r7 r8 2"),
+        ([{"release": "r7"}, {"service.version": "r7"}], "r7"),
+        ([{"revision_id": "51f7a9b"}], "51f7a9b"),
+        ([{"version": {"a": 1}, "release": "", "prompt_version": "3"}, "version", []], None),
+        ([], None),
+    ],
+)
+def test_the_version_of_an_application(said: list[Any], version: str | None) -> None:
+    assert values.find_version(*said) == version

@@ -324,6 +324,10 @@ AnswerSource = Literal["unfinished", "last", "always", "recorded"]
 (`--retry-failed`), any earlier one (`reuse: always`), or a file or a tool that recorded them."""
 
 
+UNKNOWN = "unknown"
+"""Stands for the version of answers whose version nobody knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class TakenOver:
     """The answers of a system on a dataset that this evaluation did not ask for itself.
@@ -336,7 +340,8 @@ class TakenOver:
         undated: how many of them have no time.
         version: the `version` of the system's block, if it has one.
         commits: how many of all answers behind the numbers, also of those asked now, were asked at each state of the
-            code that git told, by its name; an answer without one counts as "unknown". Empty if no answer has one.
+            code that git told, or at each version that a recording names; an answer without one counts as "unknown".
+            Empty if no answer has one.
         place: the file or tool that recorded them; "" if they were asked.
     """
 
@@ -353,12 +358,29 @@ class TakenOver:
     place: str = ""
 
     @classmethod
-    def of_recording(cls, system: str, place: str, questions: int, times: Sequence[str | None]) -> TakenOver:
-        """Answers that a file or a tool recorded at these times (ISO 8601, in UTC); None for an unknown time."""
-        known = sorted(datetime.fromisoformat(time).astimezone(UTC) for time in times if time is not None)
+    def of_recording(
+        cls, system: str, place: str, questions: int, asked: Sequence[tuple[str | None, str | None]]
+    ) -> TakenOver:
+        """Answers that a file or a tool recorded, each with its time (ISO 8601) and the version of the application.
+
+        Either is None if it is unknown.
+        """
+        known = sorted(datetime.fromisoformat(time).astimezone(UTC) for time, _ in asked if time is not None)
+        names = [version or UNKNOWN for _, version in asked]
+        commits = {name: names.count(name) for name in dict.fromkeys(names)}
         first, last = (one.isoformat(timespec="seconds") for one in (known[0], known[-1])) if known else (None, None)
-        undated = len(times) - len(known)
-        return cls("", system, len(times), questions, ("recorded",), first, last, undated, place=place)
+        return cls(
+            dataset="",
+            system=system,
+            answers=len(asked),
+            questions=questions,
+            sources=("recorded",),
+            first=first,
+            last=last,
+            undated=len(asked) - len(known),
+            commits={} if set(commits) <= {UNKNOWN} else commits,
+            place=place,
+        )
 
     @property
     def versions(self) -> tuple[str, ...]:

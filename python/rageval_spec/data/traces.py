@@ -12,6 +12,7 @@ and a system of a spec:
 | `seconds`, `input_tokens`, `output_tokens`, `cost` | numbers; the cost is in US dollars |
 | `cache_read_tokens`, `cache_write_tokens`, `reasoning_tokens`, `first_chunk_seconds` | numbers |
 | `session`, `user`, `model`, `started` | texts; `started` is an ISO 8601 time in UTC |
+| `version` | that of the application, if the tool knows it |
 | `finish_reason` | why the model that wrote the answer stopped, as it says: `length` |
 | `messages`, `steps`, `feedback`, `metadata` | the conversation, what an agent did, what users said, and the rest |
 | `trace` | where the trace is: `tool`, `trace_id`, and what else that tool needs to find it again |
@@ -192,6 +193,7 @@ class Trace:
         finish_reason: why the model that wrote the answer stopped, as it says.
         session, user, model: whose it is, and the model that wrote the answer.
         started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
+        version: of the application that answered.
         messages: the conversation, as chat messages; () if there is only the question.
         steps: what the system did, in order of time.
         metadata: everything else that the tool knows, as JSON types.
@@ -219,6 +221,7 @@ class Trace:
     user: str | None = None
     model: str | None = None
     started: str | None = None
+    version: str | None = None
     messages: tuple[Mapping[str, Any], ...] = ()
     steps: tuple[Step, ...] = ()
     feedback: tuple[Feedback, ...] = ()
@@ -302,6 +305,7 @@ class Trace:
 _PLAIN = (
     "error", "seconds", "input_tokens", "output_tokens", "cost", "cache_read_tokens", "cache_write_tokens",
     "reasoning_tokens", "first_chunk_seconds", "finish_reason", "session", "user", "model", "started",
+    "version",
 )  # fmt: skip
 
 

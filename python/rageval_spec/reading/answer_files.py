@@ -23,6 +23,7 @@ from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.http_replies import STEP_KEYS, find_contexts
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
 from rageval_spec.recorded.questions_and_answers import find_reply
+from rageval_spec.recorded.values import read_text
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _read_answer(
         error = "the file has no answer to this query"
         if names.answer == (MESSAGES,):
             error = "the conversation ends without an answer to the user's last turn"
+    link = _read_link(reader.row.get("trace"))
     return answers_and_steps.AnswerRow(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
@@ -158,7 +160,7 @@ def _read_answer(
         output_tokens=reader.read(names.numbers["output_tokens"], answers_and_steps.read_count),
         cost=reader.read(names.numbers["cost"], answers_and_steps.read_amount),
         error=error,
-        trace=_read_link(reader.row.get("trace")),
+        trace=link,
         steps=answers_and_steps.dump_steps(steps),
         cache_read_tokens=reader.read(names.numbers["cache_read_tokens"], answers_and_steps.read_count),
         cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
@@ -166,6 +168,8 @@ def _read_answer(
         answer_columns=answers_and_steps.dump_answer_columns(
             (name, reader.row[name]) for name in names.list_others(reader.row)
         ),
+        asked=None if link is None else answers_and_steps.read_asked(reader.row.get("started")),
+        version=None if link is None else read_text(reader.row.get("version")),
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 _LATER = frozenset(
-    {"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns", "asked"}
+    {"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns", "asked", "version"}
 )
 """Fields of an answer that earlier versions did not store."""
 
@@ -54,6 +54,7 @@ class AnswerRow:
         truncated: True if the model stopped at its token limit; None if it did not, or does not say.
         answer_columns: what else was recorded of it, as `dump_answer_columns` writes it.
         asked: when it was asked, if it was not asked now: ISO 8601, in UTC.
+        version: of the application, as its trace has it. It is no column of tables.
     """
 
     answer: str | None = None
@@ -72,6 +73,7 @@ class AnswerRow:
     truncated: bool | None = None
     answer_columns: str | None = None
     asked: str | None = None
+    version: str | None = None
 
     def pack(self) -> bytes:
         return json.dumps(self.to_dict()).encode("ascii")
@@ -139,6 +141,12 @@ def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
     from rageval_spec.data.tables import answers_table
 
     return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in rows)
+
+
+def read_asked(found: Any) -> str | None:
+    """The time at which a recorded answer was asked, in UTC with seconds; None for anything else."""
+    moment = values.read_time(found)
+    return None if moment is None else moment.isoformat(timespec="seconds")
 
 
 def is_missing(value: Any) -> bool:

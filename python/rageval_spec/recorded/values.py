@@ -197,6 +197,23 @@ def read_text(found: Any) -> str | None:
     return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
+VERSIONS = (
+    "service.version", "release", "version", "app_version", "revision_id", "git_commit", "mlflow.source.git.commit",
+    "mlflow.modelId",
+)  # fmt: skip
+"""Under which names tools record the version of an application."""
+
+
+def find_version(*said: Any) -> str | None:
+    """The version of the application in what was recorded of a trace; several that differ are joined by a space.
+
+    Whichever of them changes, it is another version: of two releases, of two versions of a part of it, of two commits.
+    """
+    mappings = [one for one in said if isinstance(one, Mapping)]
+    found = dict.fromkeys(text for name in VERSIONS for one in mappings if (text := read_text(one.get(name))))
+    return " ".join(found) or None
+
+
 def dump_text(value: Any) -> str | None:
     """A value as text: text as it is, anything else as JSON; None for None and for what is empty."""
     if isinstance(value, str):

@@ -273,8 +273,8 @@ class File(System[FileNode]):
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))
-        times = [None for _, row in matched.rows if row.error is None]
-        taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, times)
+        asked = [(row.asked, row.version) for _, row in matched.rows if row.error is None]
+        taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, asked)
         del answers  # so that each row is freed once it is in the table
         return Answering(table_of(matched.take_rows()), remarks, taken_over)
 

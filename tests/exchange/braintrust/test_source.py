@@ -157,6 +157,11 @@ def test_a_trace_without_its_first_row_is_none() -> None:
     assert make_trace(rows[1:], RecordedPaths(), {}, None) is None
 
 
+def test_metadata_can_name_the_version_of_the_application() -> None:
+    trace = make_trace([row("t", "t", "task", 1, input="Why?", metadata={"version": "v3"})], RecordedPaths(), {}, None)
+    assert trace is not None and trace.version == "v3"
+
+
 def test_rows_of_datasets_have_gold_answers() -> None:
     trace = read_row(
         {"id": "e", "input": "Why?", "expected": {"answer": "So.", "relevant_doc_ids": ["d1"]}, "metadata": {"n": 1}},

@@ -80,6 +80,7 @@ def test_a_trace_is_a_question_with_its_answer_documents_and_costs(server: Langf
     assert row["trace"] == {**where, "started": "2026-03-01T12:00:10Z"}
     assert {"trace_name": "support", "release": "r7", "tags": ["blue"], "lang": "en"}.items() <= row["metadata"].items()
     assert tuple(step.kind for step in traces[-1].steps if step.kind != "other") == ("retrieval", "model")
+    assert traces[-1].version == "r7"
 
 
 def test_scores_become_feedback_of_their_trace(server: LangfuseServer) -> None:

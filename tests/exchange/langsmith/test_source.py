@@ -186,6 +186,12 @@ def test_a_trace_without_its_first_run_is_none() -> None:
     assert make_trace(rows[1:], RecordedPaths(), None) is None
 
 
+def test_a_run_names_the_revision_of_its_application() -> None:
+    root = run("t", "t", "chain", 1, inputs={"q": "Why?"}, extra={"metadata": {"revision_id": "51f7a9b-dirty"}})
+    trace = make_trace([root], RecordedPaths(), None)
+    assert trace is not None and trace.version == "51f7a9b-dirty"
+
+
 def test_a_root_that_adds_up_is_counted_once() -> None:
     root = run("t", "t", "chain", 1, inputs={"q": "Why?"}, prompt_tokens=10, completion_tokens=5, total_cost=0.5)
     trace = make_trace([root], RecordedPaths(), None)

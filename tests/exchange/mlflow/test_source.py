@@ -226,6 +226,12 @@ def test_spans_and_information_make_a_trace() -> None:
     assert trace.link.to_dict() == {"tool": "mlflow", "trace_id": f"tr-{7:032x}", "project": "support"}
 
 
+@pytest.mark.parametrize("part", ["trace_metadata", "tags"])
+def test_a_trace_names_the_commit_of_its_application(part: str) -> None:
+    found: dict[str, Any] = {part: {"mlflow.source.git.commit": "51f7a9b3c0"}}
+    assert read_traces(make_trace(7, **found)).version == "51f7a9b3c0"
+
+
 def test_without_spans_the_information_counts() -> None:
     metadata = {
         "mlflow.trace.tokenUsage": '{"input_tokens": 7, "output_tokens": 3}',

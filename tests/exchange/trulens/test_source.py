@@ -22,6 +22,7 @@ def test_records_are_read_newest_first(tmp_path: Path) -> None:
     path = make_database(tmp_path / "t.sqlite")
     add_older(path)
     assert [trace.question for trace in read(path)] == ["Question 3?", "Question 2?", "Question 1?", "Old question?"]
+    assert {trace.version for trace in read(path)} == {"v1", "v0"}
     assert [trace.question for trace in read(path, limit=2)] == ["Question 3?", "Question 2?"]
     assert [trace.question for trace in read(path, app="legacy")] == ["Old question?"]
     assert [trace.question for trace in read(path, app="support", limit=1)] == ["Question 3?"]

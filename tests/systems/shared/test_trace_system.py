@@ -167,3 +167,48 @@ def test_a_trace_began_when_its_answer_was_asked(tmp_path: Path, monkeypatch: py
     dataset, system = build(tmp_path)
     asked = system.answer(dataset.open()).answers["asked"].to_list()
     assert asked == ["2026-03-01T12:42:10+00:00", "2026-03-01T12:42:10+00:00", None, None]
+
+
+def _ask_versions(folder: Path, *versions: str | None) -> tuple[str, dict[str, Any]]:
+    """What an evaluation of recorded answers of these versions says, and its results."""
+    told = []
+    for number, version in enumerate(versions):
+        group = json.loads(json.dumps(SPANS["resourceSpans"][0]).replace("spade?", f"spade {number}?"))
+        group["scopeSpans"][0]["spans"][0]["traceId"] = f"{number + 1:032x}"
+        attributes = [] if version is None else [{"key": "service.version", "value": {"stringValue": version}}]
+        told.append({**group, "resource": {"attributes": attributes}})
+    (folder / "spans.json").write_text(json.dumps({"resourceSpans": told}))
+    return _evaluate(folder, "{use: otel, path: spans.json}")
+
+
+def _evaluate(folder: Path, system: str) -> tuple[str, dict[str, Any]]:
+    (folder / "spec.yaml").write_text(
+        "version: 1\ndatasets: {prod: {use: otel, path: spans.json}}\n"
+        f"systems: {{bot: {system}}}\nmetrics: [{{use: max_words, value: 9}}]\nhistory: none\n"
+    )
+    done = invoke("run", folder / "spec.yaml", "-o", folder / "out")
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stdout.split()), json.loads((folder / "out" / "results.json").read_text())
+
+
+def test_a_number_of_traces_of_two_versions_says_so_in_its_line(tmp_path: Path) -> None:
+    told, results = _ask_versions(tmp_path, "1.4.0", "1.5.0", "1.5.0")
+    assert "1.000 (2 versions)" in told
+    assert "3 of 3 answers are recorded in otel, asked 2026-03-01 12:00 UTC; the answers are of 2 versions" in told
+    assert results["taken_over"][0]["commits"] == {"1.4.0": 1, "1.5.0": 2}
+    assert results["aggregates"][0]["versions"] == ["1.4.0", "1.5.0"]
+    invoke("import", "otel", tmp_path / "spans.json", "-o", tmp_path / "answers.jsonl")
+    told, again = _evaluate(tmp_path, "{use: file, path: answers.jsonl}")
+    assert "1.000 (2 versions)" in told and "recorded in answers.jsonl, asked 2026-03-01 12:00 UTC;" in told
+    assert again["taken_over"][0]["commits"] == results["taken_over"][0]["commits"]
+
+
+def test_traces_without_a_version_are_told_apart_from_those_with_one(tmp_path: Path) -> None:
+    assert "1.000 (2 versions)" in _ask_versions(tmp_path, "1.4.0", None)[0]
+
+
+@pytest.mark.parametrize("version", ["1.4.0", None])
+def test_traces_of_one_version_are_not_marked(tmp_path: Path, version: str | None) -> None:
+    told, results = _ask_versions(tmp_path, version, version)
+    assert "versions" not in told and ("asked 2026-03-01 12:00 UTC of version 1.4.0." in told) == (version is not None)
+    assert "versions" not in results["aggregates"][0]

@@ -170,6 +170,7 @@ def make_trace(
         user=values.read_text(about.get("user_id")),
         model=_find_model(rows),
         started=started,
+        version=values.find_version(about),
         messages=questions_and_answers.find_messages(root.get("input")),
         steps=tuple(map(_make_step, steps)),
         feedback=tuple(_list_scores(root)),

@@ -150,6 +150,7 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
     tokens = _add_tokens(used)
     retrieved = _find_retrieved(observations, root)
     parents = _list_parents(observations)
+    metadata = _gather_metadata(own, root)
     return Trace(
         _link(trace_id, own, root, started),
         question,
@@ -170,10 +171,11 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
         started=values.write_time(started),
+        version=values.find_version(metadata, metadata.get("resourceAttributes")),
         messages=questions_and_answers.find_messages(own.get("input", root.get("input"))),
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores, observations, root)),
-        metadata=_gather_metadata(own, root),
+        metadata=metadata,
     )
 
 

@@ -32,7 +32,7 @@ from rageval_spec.recorded.questions_and_answers import (
     find_question,
     read_document,
 )
-from rageval_spec.recorded.values import dump_text, load_json, read_count, read_number
+from rageval_spec.recorded.values import dump_text, find_version, load_json, read_count, read_number
 
 if TYPE_CHECKING:
     from rageval_spec.plugin import Context
@@ -365,6 +365,7 @@ def _complete(trace: Trace, info: Mapping[str, Any]) -> Trace:
         cost=read_number(cost.get("total_cost")) if trace.cost is None else trace.cost,
         session=trace.session or dump_text(metadata.get("mlflow.trace.session")),
         user=trace.user or dump_text(metadata.get("mlflow.trace.user")),
+        version=find_version(metadata, tags) or trace.version,
         metadata={**trace.metadata, **own},
     )
     expected = {str(one.get("assessment_name")): _value_of(one["expectation"]) for one in said if "expectation" in one}

@@ -236,7 +236,12 @@ def _read_event_record(
         truth = dump_text(root.get(f"{SCOPE}record_root.ground_truth_output"))
         references = trace.references if truth is None else (truth,)
         yield replace(
-            trace, link=link, query_id=record_id, references=references, feedback=(*trace.feedback, *feedback)
+            trace,
+            link=link,
+            query_id=record_id,
+            version=others.get("app_version"),
+            references=references,
+            feedback=(*trace.feedback, *feedback),
         )
         return  # a record of TruLens is one question
 
@@ -371,6 +376,7 @@ def _read_record(row: tuple[Any, ...], feedback: tuple[Feedback, ...], path: Pat
         output_tokens=read_count(cost.get("n_completion_tokens")),
         cost=read_number(cost.get("cost")) if cost.get("cost_currency", "USD") == "USD" else None,
         started=format_moment(datetime.fromtimestamp(ts, UTC)) if isinstance(ts, float | int) else None,
+        version=others.get("app_version"),
         feedback=feedback,
         metadata=known,
     )

@@ -23,7 +23,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
-from rageval_spec.data.outcomes import AnswerSource, TakenOver
+from rageval_spec.data.outcomes import UNKNOWN, AnswerSource, TakenOver
 from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.replies import UNFINISHED_PREFIX, WHEN
@@ -41,7 +41,6 @@ _START = WHEN + b"start"
 """Stands in for a question's digest: its entry is the beginning of the last unfinished evaluation."""
 _LAST = WHEN + b"last"
 """The same for the id of the last evaluation that reached its outcome."""
-_UNKNOWN = "unknown"
 _SHOWN = 10
 
 _Content: TypeAlias = tuple[bytes, Mapping[str, Any]]
@@ -231,9 +230,9 @@ class KeptAnswers:
         if not origins:
             return None
         times = sorted(one.time for one in origins.values() if one.time is not None)
-        names = [one.commit or _UNKNOWN for one in origins.values()]
+        names = [one.commit or UNKNOWN for one in origins.values()]
         if asked_now:
-            names += [_name(self._begun) or _UNKNOWN] * asked_now
+            names += [_name(self._begun) or UNKNOWN] * asked_now
         commits = {name: names.count(name) for name in dict.fromkeys(names)}
         return TakenOver(
             dataset="",
@@ -245,7 +244,7 @@ class KeptAnswers:
             last=times[-1] if times else None,
             undated=len(origins) - len(times),
             version=str(self._system.node.version),
-            commits={} if set(commits) <= {_UNKNOWN} else commits,
+            commits={} if set(commits) <= {UNKNOWN} else commits,
         )
 
     def is_asked_now(self, digest: bytes) -> bool:

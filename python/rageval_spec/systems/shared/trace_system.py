@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -15,7 +13,13 @@ from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
-from rageval_spec.recorded.answers_and_steps import AnswerRow, dump_answer_columns, dump_steps, is_truncated
+from rageval_spec.recorded.answers_and_steps import (
+    AnswerRow,
+    dump_answer_columns,
+    dump_steps,
+    is_truncated,
+    read_asked,
+)
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -78,8 +82,8 @@ class TraceSystem(System[T]):
             notes.append(Note("traces", f"{count_noun(older, 'older trace')} of the same questions left out"))
         if matched.remark:
             notes.append(Note("differing_questions", matched.remark, count=matched.differing))
-        times = [row.asked for _, row in matched.rows if row.error is None]
-        taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, times)
+        asked = [(row.asked, row.version) for _, row in matched.rows if row.error is None]
+        taken_over = TakenOver.of_recording(self.context.name, self.node.use, queries.height, asked)
         return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
 
     def list_answer_columns(self) -> Sequence[str] | None:
@@ -120,7 +124,8 @@ def read_answer(trace: Trace) -> AnswerRow:
         cache_write_tokens=trace.cache_write_tokens,
         truncated=is_truncated({"finish_reason": trace.finish_reason}) or None,
         answer_columns=dump_answer_columns(trace.list_columns()),
-        asked=_read_time(trace),
+        asked=read_asked(trace.started),
+        version=trace.version,
     )
 
 
@@ -148,14 +153,6 @@ def _keep_newer(newest: dict[str, Trace], query_id: str, trace: Trace) -> None:
     """Keep the trace if it began no earlier than the one that is there."""
     if query_id not in newest or _moment_of(trace) >= _moment_of(newest[query_id]):
         newest[query_id] = trace
-
-
-def _read_time(trace: Trace) -> str | None:
-    """When a trace began; None if it has no time that can be read."""
-    with suppress(ValueError, TypeError):
-        time = datetime.fromisoformat(str(trace.started))
-        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
-    return None
 
 
 def _moment_of(trace: Trace) -> str:

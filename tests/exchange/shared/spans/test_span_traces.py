@@ -47,7 +47,7 @@ RAG = (
     _span(
         1, None, 0, 2.5, openinference__span__kind="CHAIN", input__value="What is it?", output__value="A thing.",
         session__id="s1", user__id="u1", metadata='{"lang": "en"}', tag__tags=["prod"],
-    )._replace(resource={"service.name": "bot"}),
+    )._replace(resource={"service.name": "bot", "service.version": "1.4.0"}),
     _retriever(2, 1, 0.1, ("d1", "text 1", 0.9), ("d2", "text 2", 0.4)),
     _span(
         3, 1, 0.5, 2.4, openinference__span__kind="LLM", llm__model_name="m-1", llm__token_count__prompt=120,
@@ -66,6 +66,7 @@ def test_a_chain_with_a_retriever_and_a_model() -> None:
     assert (trace.session, trace.user, trace.model) == ("s1", "u1", "m-1")
     assert trace.started == "2026-03-01T12:00:00Z"
     assert trace.metadata == {"lang": "en", "tags": ["prod"]}
+    assert trace.version == "1.4.0"
     assert (trace.link.tool, trace.link.span_id, trace.link.project) == ("otel", f"{1:016x}", "bot")
     assert trace.link.others == {"retriever": f"{2:016x}", "ended": str(BEGIN + 5 * NANOSECONDS // 2)}
     assert [step.kind for step in trace.steps] == ["retrieval", "model"]

@@ -97,6 +97,7 @@ class SpanReader:
         documents, retriever = _choose_documents(entry, timed, retrieved)
         priced = {span.span_id: span for span in models if _has_usage(span)}
         usage = [priced[name] for name in outermost(priced, parents)] or [entry]
+        metadata = _read_metadata(entry)
         return Trace(
             self._link(entry, retriever),
             question,
@@ -117,13 +118,14 @@ class SpanReader:
             user=_find_text(entry, timed, "user"),
             model=_find_text(models[-1] if models else entry, (entry,), "model"),
             started=format_nanoseconds(entry.start),
+            version=values.find_version(entry.resource, entry.attributes, metadata),
             messages=_conversation(entry),
             steps=tuple(
                 step for span in timed if span is not entry and (step := _read_step(span, found.get(span.span_id)))
             )
             or _lone_step(entry, found),
             feedback=tuple(_unique([said for span in timed for said in feedback_of(span)])),
-            metadata=_read_metadata(entry),
+            metadata=metadata,
         )
 
     def _link(self, entry: Span, retriever: Span | None) -> TraceLink:
