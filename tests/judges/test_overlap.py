@@ -165,8 +165,8 @@ def judge_worst(answer: str, *contexts: str, threshold: float | None = None) -> 
 
 def test_the_reason_names_numbers_and_names_that_no_context_contains() -> None:
     finding = judge(f"{TOWER} In 1,999, Marie Curie met Ada for $5. Dogs bark.", TOWER, "Marie paid 5 dollars in 2000.")
-    assert [claim.reason for claim in finding.claims] == [None, "not in the contexts: 1999, Marie Curie, Ada", None]
-    assert finding.reason == "not in the contexts: 1999, Marie Curie, Ada"
+    assert [claim.reason for claim in finding.claims] == [None, "not in the contexts: 1,999, Marie Curie, Ada", None]
+    assert finding.reason == "not in the contexts: 1,999, Marie Curie, Ada"
 
 
 def test_the_reason_of_the_answer_names_each_number_and_name_once() -> None:
@@ -192,9 +192,9 @@ POPULATION = "As of the census, the capital city of the province had a populatio
 @pytest.mark.parametrize(
     ("answer", "missing"),
     [
-        (POPULATION.replace("1,345,596", "8,352,603").replace("2010", "2017"), "8352603, 2017"),
-        (POPULATION.replace("1,345,596", "8,352,603"), "8352603"),
-        (POPULATION.replace("1,345,596", "1,345,595"), "1345595"),
+        (POPULATION.replace("1,345,596", "8,352,603").replace("2010", "2017"), "8,352,603, 2017"),
+        (POPULATION.replace("1,345,596", "8,352,603"), "8,352,603"),
+        (POPULATION.replace("1,345,596", "1,345,595"), "1,345,595"),
         (POPULATION.replace("2010", "2011"), "2011"),
         (POPULATION.replace("2010", "May 2010"), "May 2010"),
         (POPULATION.replace("province", "province of Quebec"), "Quebec"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from rageval_spec.judging.mentions import (
     find_mentions,
     is_name_in,
     may_be_noun,
-    read_numbers,
     spell_dates,
 )
 
@@ -73,7 +70,7 @@ def test_missing_numbers_and_names_are_named_in_order() -> None:
 def test_a_number_within_a_name_or_a_date_is_not_enough() -> None:
     assert find("It caused COVID-19.", "19 people").missing == ("COVID-19",)
     assert find("It opened on 12 May 1999.", "12 people in 1999").missing == ("12 May 1999",)
-    assert find("It has 1,000 seats.", "It has 1 seat.").missing == ("1000",)
+    assert find("It has 1,000 seats.", "It has 1 seat.").missing == ("1,000",)
 
 
 def test_citations_list_numbers_and_first_words_are_not_looked_up() -> None:
@@ -85,7 +82,7 @@ def test_citations_list_numbers_and_first_words_are_not_looked_up() -> None:
 def test_numbers_of_sources_and_steps_are_not_looked_up() -> None:
     assert find("According to Context 2, documents 1 and 3 and Source [4], it is red.", "") == Mentions(0, ())
     assert find("**Step 3:** Press it.", "") == Mentions(0, ())
-    assert find("In context 2, there are 5 cats, and the document weighs 12.5 tons.", "").missing == ("5", "12.5")
+    assert find("In context 2, there are 5 cats, and the document weighs 12.5 tons.", "").missing == ("5", "12.5 tons")
 
 
 def test_a_german_noun_is_not_a_missing_name() -> None:
@@ -125,7 +122,8 @@ def test_names_are_missing_if_one_of_their_words_is_in_no_source(pairs: list[tup
         words = {word.replace(",", "") for source in sources for word in source.split()} | {"the", "in"}
         said = text.lstrip()
         expected = [name for name in kernels.names(said) if not words.issuperset(name.split())]
-        assert list(mentions.missing) == [name for name in expected if name.isdigit() or not is_first(name, said)]
+        expected = [name for name in expected if name.isdigit() or not is_first(name, said)]
+        assert sorted(name.replace(",", "") for name in mentions.missing) == sorted(expected)
 
 
 def is_first(name: str, text: str) -> bool:
@@ -185,69 +183,8 @@ def test_another_word_is_not_the_name(name: str, source: str) -> None:
     assert not is_name_in(name, [source], "en")
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("1000", [1000]),
-        ("1,000", [1000]),
-        ("1.000", [1, 1000]),
-        ("1 000", [1000]),
-        ("1\u202f000 and 1'000", [1000]),
-        ("1,234,567.89", ["1234567.89"]),
-        ("1.234.567,89", ["1234567.89"]),
-        ("1,5 or 1.5", ["1.5"]),
-        ("$3.5 million", [3_500_000]),
-        ("3.5m", ["3.5", 3_500_000]),
-        ("5 m", [5, 5_000_000]),
-        ("15%, the 12th, 1990s", [15, 12, 1990]),
-        ("10:30", [10, 30]),
-        ("in 2019 100 people came", [2019, 100]),
-        ("version 1.2.3", []),
-        ("twenty-one", [21]),
-        ("Two hundred and five thousand", [205_000]),
-        ("one million two hundred thousand and one", [1_200_001]),
-        ("a hundred, a dozen, the second, the thirtieth", [100, 12, 2, 30]),
-        ("one two three", [1, 2, 3]),
-        ("two and three", [2, 3]),
-        ("millions of stones", []),
-        ("", []),
-    ],
-)
-def test_numbers_are_read_in_every_form(text: str, values: list[int | str]) -> None:
-    assert read_numbers(text) == {Decimal(value) for value in values}
-
-
-@given(st.integers(0, 10**12))
-def test_a_number_has_its_value_with_and_without_marks(number: int) -> None:
-    for text in (f"{number}", f"{number:,}", f"{number:,}".replace(",", " "), f"{number:,}".replace(",", "'")):
-        assert read_numbers(text) == {number}
-
-
-@given(st.integers(0, 999_999))
-def test_a_number_in_words_has_its_value(number: int) -> None:
-    assert read_numbers(write_out(number)) == {number}
-
-
-SMALL = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen
-""".split()  # noqa: SIM905
-TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-
-
-def write_out(number: int) -> str:
-    """A number below a million in words: `two hundred and five`."""
-    if number < 20:
-        return SMALL[number]
-    if number < 100:
-        return TENS[number // 10] + (f"-{SMALL[number % 10]}" if number % 10 else "")
-    unit, word = (100, "hundred") if number < 1000 else (1000, "thousand")
-    return f"{write_out(number // unit)} {word}" + (f" and {write_out(number % unit)}" if number % unit else "")
-
-
 @given(st.text())
 def test_any_text_can_be_read(text: str) -> None:
-    assert all(value >= 0 for value in read_numbers(text))
     assert all(date.split()[1].isalpha() for date in spell_dates(text))
 
 

@@ -72,7 +72,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     node_type = EmbeddingNode
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
-    version = "3"
+    version = "4"
 
     def check(self) -> str | None:
         """Check that the model is an embedding model."""

@@ -67,7 +67,7 @@ class OverlapJudge(Judge[OverlapNode]):
     """
 
     node_type = OverlapNode
-    version = "2"
+    version = "3"
     later_keys = frozenset({"combine"})
     known_as = ("lexical", "keyword", "ngram", "rouge", "words")
     declared = frozenset[findings.Ability]({"support", "usefulness", "claims", "entities"})

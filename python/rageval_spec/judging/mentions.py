@@ -1,6 +1,6 @@
 """Finds the numbers and names of a text that none of its sources contain.
 
-Numbers and dates are read in any of their usual forms: `1,000`, `3.5 million`, `twenty-one`. Names count as contained
+Numbers are compared as quantities, with their sign and unit (`quantities.py`). Names count as contained
 also in another form: `WHO` and `World Health Organization`, `Юрием` and `Юрий`.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.judging.language import find_language
+from rageval_spec.judging.quantities import DATE, Quantity, Sources, find_quantities, spell_fractions
 
 if TYPE_CHECKING:
     from rageval_spec.kernels import WordShare
@@ -67,19 +67,51 @@ class Mentions(NamedTuple):
 def find_mentions(pairs: Sequence[tuple[str, Sequence[str]]], *, threads: int | None = None) -> list[Mentions]:
     """Look the numbers and names of texts up; a pair is a text and the sources in which they are looked up.
 
-    A name is found if each of its words is in a source. A number is found if its value is in a source, however it is
-    written: `1,000` and `1000`, `5%` and `5 percent`, `3 million` and `3,000,000`, `12` and `twelve`. So is a name that
-    the sources abbreviate or spell out: `WHO` and `World Health Organization`. Citations such as `[2]` and `Context 2`
-    and the numbers of a list are not looked up. Nor is a single capitalised word at the beginning of a text: it may be
-    any word. In German, which capitalises all nouns, one unseen word by itself is not a missing name.
+    A name is found if each of its words is in a source. A number is found if a source has the same quantity, however
+    it is written: `1,000` and `1000`, `5%` and `5 percent`, `14 days` and `two weeks`, but not `$20` and `€20`. A name
+    is also found if the sources abbreviate it or spell it out: `WHO` and `World Health Organization`. Citations such as
+    `[2]` and `Context 2` and the numbers of a list are not looked up. Nor is a single capitalised word at the beginning
+    of a text: it may be any word. In German, which capitalises all nouns, one unseen word by itself is not a missing
+    name.
     """
     mentioned = [_list_mentions(text) for text, _ in pairs]
-    sources = [found_in for _, found_in in pairs]
-    wanted = [(name, found_in) for names, found_in in zip(mentioned, sources, strict=True) for name in names]
+    wanted = [
+        (name, found_in) for named, (_, found_in) in zip(mentioned, pairs, strict=True) for _, name in named.names
+    ]
     found = iter(_look_up(wanted, threads))
-    unseen = [[name for name in names if not next(found)] for names in mentioned]
+    unseen = [[name for _, name in named.names if not next(found)] for named in mentioned]
     missing = _drop_other_forms(unseen, pairs)
-    return [Mentions(len(names), tuple(absent)) for names, absent in zip(mentioned, missing, strict=True)]
+    lacking = _find_missing_quantities(mentioned, pairs)
+    return [
+        _merge(named, absent, quantities) for named, absent, quantities in zip(mentioned, missing, lacking, strict=True)
+    ]
+
+
+def _merge(named: _Named, names: Sequence[str], quantities: tuple[int, list[Quantity]]) -> Mentions:
+    total, lacking = quantities
+    places = [(at, name) for at, name in named.names if name in names]
+    missing = sorted([*places, *((one.start, one.text) for one in lacking)])
+    return Mentions(len(named.names) + total, tuple(dict.fromkeys(text for _, text in missing)))
+
+
+def _find_missing_quantities(
+    mentioned: Sequence[_Named], pairs: Sequence[tuple[str, Sequence[str]]]
+) -> Iterator[tuple[int, list[Quantity]]]:
+    """How many quantities of each text are looked up, and those that its sources do not contain."""
+    last: Sequence[str] | None = None
+    known = Sources(())
+    for named, (text, texts) in zip(mentioned, pairs, strict=True):
+        if named.quantities and texts is not last:
+            known, last = Sources(texts), texts
+        wanted = [one for _, one in named.quantities if not one.may_be_word or known.has_head(one.head)]
+        yield len(wanted), [one for one in wanted if not _is_in(one, known, text, texts)]
+
+
+def _is_in(one: Quantity, known: Sources, text: str, texts: Sequence[str]) -> bool:
+    if known.contain(one, text):
+        return True
+    dates = {date for source in texts for date in (*kernels.names(source), *spell_dates(source))}
+    return any(date in dates for date in spell_dates(one.text))
 
 
 def merge_mentions(parts: Sequence[Mentions]) -> Mentions:
@@ -88,10 +120,32 @@ def merge_mentions(parts: Sequence[Mentions]) -> Mentions:
     return Mentions(sum(part.total for part in parts), tuple(missing))
 
 
-def _list_mentions(text: str) -> list[str]:
-    """The numbers and names of a text that are looked up."""
+class _Named(NamedTuple):
+    """What of a text is looked up: its names and dates, and its quantities, each with its place."""
+
+    names: list[tuple[int, str]]
+    quantities: list[tuple[int, Quantity]]
+
+
+def _list_mentions(text: str) -> _Named:
+    """The names, dates and quantities of a text that are looked up."""
     said = _drop_citations(text)
-    return [name for name in kernels.names(said) if not _may_be_any_word(name, said)]
+    found = find_quantities(said)
+    plain = said
+    for one in found:
+        if one.head and one.is_word and not one.may_be_word:
+            plain = f"{plain[: one.start]}{' ' * (one.end - one.start)}{plain[one.end :]}"
+    names = [
+        (max(said.find(name.split()[0]), 0), name)
+        for name in kernels.names(plain)
+        if not _NUMBER.fullmatch(name) and not _may_be_any_word(name, said)
+    ]
+    spans = [(match.start(), match.end()) for match in DATE.finditer(said)]
+    spans += [(at, at + len(name)) for at, name in names if _DIGIT.search(name) and said.startswith(name, at)]
+    own = [one for one in found if not any(one.start < end and one.end > start for start, end in spans)]
+    own = [one for one in own if not one.may_be_word or (one.head and one.text == "I")]
+    names = [(at, name) for at, name in names if not any(one.start <= at < one.end for one in own)]
+    return _Named(names, [(one.start, one) for one in {one.text: one for one in reversed(own)}.values()][::-1])
 
 
 def _drop_citations(text: str) -> str:
@@ -123,29 +177,18 @@ def _contain(sources: Sequence[str], word: str, share: WordShare) -> bool:
 
 
 def _drop_other_forms(unseen: Sequence[list[str]], pairs: Sequence[tuple[str, Sequence[str]]]) -> Iterator[list[str]]:
-    """The names of each text without those that its sources write in another form."""
+    """The names and dates of each text without those that its sources write in another form."""
     last: Sequence[str] | None = None
-    values: set[Decimal] = set()
     dates: list[str] = []
     for names, (text, sources) in zip(unseen, pairs, strict=True):
-        numbers = [name for name in names if _DIGIT.search(name)]
-        if numbers and sources is not last:
-            values = {value for source in sources for value in read_numbers(source)}
-            dates = [date for source in sources for date in (*kernels.names(source), *spell_dates(source))]
+        numbered = [name for name in names if _DIGIT.search(name)]
+        if numbered and sources is not last:
+            dates = [*map(spell_fractions, sources)]
+            dates += [date for source in sources for date in (*kernels.names(source), *spell_dates(source))]
             last = sources
-        others = {name for name in numbers if _is_number_in(name, [*sources, *dates], values)}
+        others = {name for name in numbered if all(_look_up([(name, [*sources, *dates])], 1))}
         left = [name for name in names if name not in others]
-        yield left if len(left) + len(others) == len(numbers) else _drop_other_names(left, text, sources)
-
-
-def _is_number_in(name: str, sources: Sequence[str], values: set[Decimal]) -> bool:
-    """Whether sources contain a number or date; `values` are those of their numbers."""
-    if not values.isdisjoint(_read_number(name)):
-        return True
-    version = re.compile(rf"(?<!\w)v{re.escape(name)}(?!\d|[.,]\d)", re.IGNORECASE)
-    if name[0].isdigit() and any(version.search(source) for source in sources):
-        return True
-    return any(_look_up([(form, sources) for form in (name, *spell_dates(name))], 1))
+        yield left if len(left) + len(others) == len(numbered) else _drop_other_names(left, text, sources)
 
 
 def _drop_other_names(names: list[str], text: str, sources: Sequence[str]) -> list[str]:
@@ -160,11 +203,6 @@ def _drop_other_names(names: list[str], text: str, sources: Sequence[str]) -> li
         return may_be_noun(name, absent, said, language) or is_name_in(name, sources, language)
 
     return [name for name in names if _DIGIT.search(name) or not is_other(name)]
-
-
-def _read_number(name: str) -> set[Decimal]:
-    """The value of a number; nothing for a name or a date that contains one."""
-    return read_numbers(name) if _NUMBER.fullmatch(name) else set()
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -244,14 +282,6 @@ def _has_stem(word: str, sources: Sequence[str], *, has_cases: bool) -> bool:
     return any(found.search(source) for source in sources)
 
 
-_SPACE = "[ \u00a0\u2009\u202f]"
-_DIGITS = re.compile(
-    rf"(?<![\w.,])(\d{{1,3}}(?:{_SPACE}\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*)(?:(?:{_SPACE}|-)?([a-z]+))?",
-    re.IGNORECASE,
-)
-"""A number, and the word after it, which may multiply it."""
-_FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
-_MIXED_NUMBER = re.compile(rf"(\d){_SPACE}?([{''.join(_FRACTIONS)}])")
 _NUMERIC_DATE = re.compile(
     r"(?<![\d./-])(?:(\d{4})([./-])(\d\d?)\2(\d\d?)|(\d\d?)([./-])(\d\d?)\6(\d{4}))(?![\d/-]|\.\d)"
 )
@@ -260,49 +290,6 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
-
-_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
-_SMALL = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen
-""".split()  # noqa: SIM905 - a list of 20 strings is harder to read
-_ORDINALS = """
-zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
-sixteenth seventeenth eighteenth nineteenth
-""".split()  # noqa: SIM905
-_TENS = {
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "seventy": 70,
-    "eighty": 80,
-    "ninety": 90,
-}
-_BELOW_HUNDRED = {
-    **{word: number for words in (_SMALL, _ORDINALS) for number, word in enumerate(words)},
-    **_TENS,
-    **{f"{word[:-1]}ieth": number for word, number in _TENS.items()},
-    "dozen": 12,
-}
-
-
-def read_numbers(text: str) -> set[Decimal]:
-    """The values of the numbers of a text, in digits or in English words.
-
-    A number that can be read in several ways has all these values: `1.000` is 1 and 1000, `5 m` is 5 and 5,000,000.
-    Signs, currencies and units do not count.
-    """
-    text = spell_fractions(text)
-    written = {value for match in _DIGITS.finditer(text) for value in _read_digits(match[1], (match[2] or "").lower())}
-    return written | set(map(Decimal, _read_words(text.lower())))
-
-
-def spell_fractions(text: str) -> str:
-    """The text with `2.5` for `2½`."""
-    return _MIXED_NUMBER.sub(lambda match: match[1] + _FRACTIONS[match[2]], text)
 
 
 def spell_dates(text: str) -> Iterator[str]:
@@ -315,53 +302,3 @@ def spell_dates(text: str) -> Iterator[str]:
         for day, month, year in readings:
             if 1 <= int(month) <= len(_MONTHS) and 1 <= int(day) <= 31:
                 yield f"{int(day)} {_MONTHS[int(month) - 1]} {year}"
-
-
-def _read_digits(digits: str, word: str) -> Iterator[Decimal]:
-    for number in _read_marks(re.sub(rf"{_SPACE}|['’]", "", digits)):
-        if word not in _SCALES:
-            yield number
-        if (factor := _SCALES.get(word) or _SHORT_SCALES.get(word)) is not None:
-            yield number * factor
-
-
-def _read_marks(digits: str) -> Iterator[Decimal]:
-    """Read full stops and commas, which separate thousands or decimals."""
-    marks = [mark for mark in digits if mark in ".,"]
-    decimal_mark = marks[-1] if len({*marks}) == 2 and marks.count(marks[-1]) == 1 else None
-    groups = re.split("[.,]", digits)
-    if decimal_mark is None and marks and len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]):
-        yield Decimal("".join(groups))
-        if marks == ["."]:
-            yield Decimal(digits)
-    elif decimal_mark is not None or len(marks) < 2:
-        whole, _, decimals = digits.rpartition(marks[-1]) if marks else (digits, "", "")
-        yield Decimal(f"{re.sub('[.,]', '', whole)}.{decimals or 0}")
-
-
-def _read_words(text: str) -> Iterator[int]:
-    """The numbers written as words, such as `two hundred and five`; an incomplete one ends where the next begins."""
-    total = current = 0
-    last, before = "", ""
-    for word in re.findall(r"[^\W\d_]+|[^\s-]", text):
-        if word in _SCALES and (last or before in ("a", "one")):
-            total, current = _multiply(total, current or 1, _SCALES[word])
-            last = word
-        elif word in _BELOW_HUNDRED:
-            value = _BELOW_HUNDRED[word]
-            if last and last not in _SCALES and not (last in _TENS and value < 10):
-                yield total + current
-                total = current = 0
-            current += value
-            last = word
-        elif last and not (word == "and" and last in _SCALES):
-            yield total + current
-            total = current = 0
-            last = ""
-        before = word
-    if last:
-        yield total + current
-
-
-def _multiply(total: int, current: int, factor: int) -> tuple[int, int]:
-    return (total, current * factor) if factor == _SCALES["hundred"] else (total + current * factor, 0)
