@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rageval_spec.data import arithmetic
+from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.metrics.shared.reference_metrics import token_f1, tokenize_answer
 
 SHORT = 12
 """The most words of a gold answer that is short."""
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[^\W\d_a-z][^\W\d_]*[^\W_]", re.MULTILINE)
 """A word with a capital letter that does not begin a sentence."""
 
@@ -46,23 +46,20 @@ def _compare(answer: str, reference: str, question: str) -> float:
     """The share of a short gold answer that the answer has, or the F1 of a longer one; 0 if a fact is replaced."""
     gold, said = Counter(tokenize_answer(reference)), Counter(tokenize_answer(answer))
     if gold and sum(gold.values()) <= SHORT:
-        share = (gold & said).total() / gold.total()
-        return 0.0 if _list_numbers(reference) - _list_numbers(answer) else share
+        if find_missing(reference, answer):
+            return 0.0
+        counted = Counter(word for one in find_quantities(reference) for word in tokenize_answer(one.text))
+        return (gold & (said | counted)).total() / gold.total()
     return 0.0 if _replaces(answer, reference, question) else token_f1(answer, [reference])
 
 
 def _replaces(answer: str, reference: str, question: str) -> bool:
     """Whether the answer lacks a number or name of the gold answer, and has another one instead."""
-    numbers, said = _list_numbers(reference), _list_numbers(answer)
-    if numbers - said and said - numbers - _list_numbers(question):
+    if find_missing(reference, answer) and find_missing(answer, f"{reference}\n{question}"):
         return True
     known = set(tokenize_answer(reference)) | set(tokenize_answer(question))
     lacking = _list_names(reference) - set(tokenize_answer(answer)) - set(tokenize_answer(question))
     return bool(lacking) and bool(_list_names(answer) - known)
-
-
-def _list_numbers(text: str) -> set[str]:
-    return {found.replace(",", "") for found in _NUMBER.findall(text)}
 
 
 def _list_names(text: str) -> set[str]:
