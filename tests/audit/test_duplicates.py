@@ -33,6 +33,19 @@ def test_a_repeated_question_names_the_first_one_and_can_be_removed() -> None:
     assert conflicts.state == "clean"
 
 
+def test_questions_with_other_quantities_are_no_duplicates_however_alike_their_words_are() -> None:
+    asked = ask("What happens at -5 degrees?", "What happens at 5 degrees?", references=["Frost", "Rain"])
+    assert [check.state for check in check_repeats(asked, None)] == ["clean", "clean"]
+
+
+def test_a_contracted_question_is_the_same_question() -> None:
+    asked = ask("What is the price of the basic plan today?", "What's the price of the basic plan today?",
+                references=["The price is 20 EUR.", "The price is 25 EUR."])  # fmt: skip
+    _, conflicts = check_repeats(asked, None)
+    (found,) = conflicts.findings
+    assert found.message.startswith("the same question as set.jsonl:1, but the references differ")
+
+
 def test_different_gold_answers_are_a_contradiction_and_no_duplicate() -> None:
     questions = ask("When is it due?", "when is it due", references=["14 days", "30 days"])
     duplicates, conflicts = check_repeats(questions, None)
@@ -221,6 +234,14 @@ def test_words_with_an_ending_or_a_slip_are_the_same(one: str, other: str, expec
         (["14 days, or 30 days for companies"], ["30 days"], False),
         (["5 km (3.1 miles)"], ["5 kilometres"], False),
         (["two weeks in 2025"], ["three weeks in 2025"], True),
+        (["14 days"], ["two weeks"], False),
+        (["14 days"], ["14 hours"], True),
+        (["-5 degrees"], ["5 degrees"], True),
+        (["12,5 %"], ["12.5%"], False),
+        (["20 EUR"], ["20 USD"], True),
+        (["forty days"], ["14 days"], True),
+        (["It opens at 9:00."], ["9 am"], False),
+        (["half of them"], ["50%"], False),
         (["Super Bowl 50 in 2016"], ["Super Bowl 49 in 2016"], True),
     ],
 )

@@ -6,7 +6,7 @@ Nothing can score a question without text, gold answer or relevant document.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,12 @@ from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
     drop_fillers,
-    find_numbers,
     is_yes_or_no,
     shorten,
     split_compared_words,
-    write_digits,
 )
 from rageval_spec.errors import DataError
+from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.reading.question_files import spell_alike
 from rageval_spec.reading.rows import read_rows
@@ -173,8 +172,8 @@ def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         if not own or question.answerable is False or not any(split) or any(map(is_yes_or_no, split)):
             continue
         judged += 1
-        known = {word for text in own for word in write_digits(split_compared_words(text))}
-        if not any(_is_founded(write_digits(words), known) for words in split if words):
+        known, numbers = {word for text in own for word in split_compared_words(text)}, Sources(own)
+        if not any(_is_founded(text, known, numbers) for text in question.references if text.strip()):
             unfounded.append(question)
     if judged - len(unfounded) < _USUALLY_FOUND * judged:
         return
@@ -184,9 +183,12 @@ def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         yield AuditFinding("unfounded", "warning", message, advice, (question.row,))
 
 
-def _is_founded(words: Sequence[str], known: set[str]) -> bool:
-    is_there = all(number in known for number in find_numbers(words))
-    return is_there and sum(word in known for word in words) >= _LEAST_FOUND * len(words)
+def _is_founded(text: str, known: set[str], numbers: Sources) -> bool:
+    quantities = [one for one in find_quantities(text) if not one.may_be_word]
+    words = drop_fillers(split_compared_words(text))
+    counted = {word for one in quantities for word in split_compared_words(one.text)}
+    found = sum(word in known or word in counted for word in words)
+    return all(numbers.contain(one, text) for one in quantities) and found >= _LEAST_FOUND * len(words)
 
 
 def _quote(text: str) -> str:

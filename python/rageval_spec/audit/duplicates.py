@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding
+from rageval_spec.judging.quantities import Quantity, find_missing, find_quantities, have_same, spell_fractions
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -304,11 +305,12 @@ def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None
         embed: gives the vectors of texts; None to compare only words.
     """
     words = [question_set.split_compared_words(question.text) for question in questions]
-    first: dict[tuple[str, ...], int] = {}
+    first: dict[tuple[object, ...], int] = {}
     found: dict[int, QuestionPair] = {}
     for number, own in enumerate(words):
-        if own and first.setdefault(own, number) != number:
-            found[number] = QuestionPair(number, first[own], "equal")
+        key = (own, *(one.values for one in find_quantities(questions[number].text)))
+        if own and first.setdefault(key, number) != number:
+            found[number] = QuestionPair(number, first[key], "equal")
     distinct = [number for number, own in enumerate(words) if own and number not in found]
     for pair in _find_near(questions, words, distinct):
         found.setdefault(pair.later, pair)
@@ -337,7 +339,7 @@ def compare_questions(one: ComparedQuestion, other: ComparedQuestion) -> Literal
         question_set.drop_fillers(question_set.split_compared_words(one.text)),
         question_set.drop_fillers(question_set.split_compared_words(other.text)),
     )
-    if question_set.find_numbers(first) != question_set.find_numbers(second):
+    if not have_same(one.text, other.text):
         return None
     if len(first) == len(second) and all(map(is_same_word, first, second)):
         return "wording"
@@ -430,34 +432,52 @@ def share_reference(one: ComparedQuestion, other: ComparedQuestion) -> bool:
 
 def contradicts(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether the gold answers of two questions cannot mean the same: none of one is like any of the other."""
-    first, second = (
-        [question_set.write_digits(question_set.drop_fillers(question_set.split_compared_words(text))) for text in side]
-        for side in (one, other)
-    )
-    pairs = [(a, b) for a in first for b in second if a and b]
+    pairs = [(a, b) for a in one for b in other if _split(a) and _split(b)]
     return bool(pairs) and all(_differs(a, b) for a, b in pairs)
 
 
-def _differs(one: Sequence[str], other: Sequence[str]) -> bool:
+def _split(text: str) -> tuple[str, ...]:
+    return question_set.write_digits(question_set.drop_fillers(question_set.split_compared_words(text)))
+
+
+def _differs(text: str, another: str) -> bool:
+    one, other = _split(text), _split(another)
     if question_set.is_yes_or_no(one) and question_set.is_yes_or_no(other):
         return one[0] != other[0]
-    numbers = question_set.find_numbers(one), question_set.find_numbers(other)
-    if all(numbers) and not numbers[0] & numbers[1]:
+    numbers = tuple([found for found in find_quantities(side) if not found.may_be_word] for side in (text, another))
+    unlike = find_missing(text, another), find_missing(another, text)
+    if all(numbers) and len(unlike[0]) == len(numbers[0]):
         return True
-    if _differ_in_a_number(one, other) or _differ_in_a_number(other, one):
+    if all(numbers) and not any(unlike):
+        rest = tuple(_drop_quantities(side) for side in (text, another))
+        return all(rest) and question_set.find_overlap(*rest) == 0 and question_set.find_overlap(one, other) < 0.3
+    if _differ_in_a_number(one, other, *(question_set.find_numbers(_list_words(side)) for side in unlike)):
         return True
     joined = "".join(one), "".join(other)
     return question_set.find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
 
 
-def _differ_in_a_number(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether both say a number of the same thing, and each says one that the other does not: 14 days and 30 days."""
-    shared = question_set.find_numbers(one) & question_set.find_numbers(other)
-    own, theirs = (
-        [(word, _find_unit(side, at)) for at, word in enumerate(side) if word[0].isdigit() and word not in shared]
-        for side in (one, other)
-    )
-    return any(unit & another for _, unit in own for _, another in theirs)
+def _drop_quantities(text: str) -> tuple[str, ...]:
+    rest = spell_fractions(text)
+    for found in reversed(find_quantities(text)):
+        rest = f"{rest[: found.start]} {rest[found.end :]}"
+    return question_set.drop_fillers(question_set.split_compared_words(rest))
+
+
+def _list_words(quantities: Sequence[Quantity]) -> tuple[str, ...]:
+    return tuple(word for one in quantities for word in question_set.split_compared_words(one.text))
+
+
+def _differ_in_a_number(one: Sequence[str], other: Sequence[str], mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether both say a number of the same thing, and each says one that the other does not: 14 days and 30 days.
+
+    `mine` and `theirs` are the numbers that only one of them says.
+    """
+    units = [
+        [_find_unit(side, at) for at, word in enumerate(side) if word in lacking]
+        for side, lacking in ((one, mine), (other, theirs))
+    ]
+    return any(unit & another for unit in units[0] for another in units[1])
 
 
 def _find_unit(words: Sequence[str], at: int) -> frozenset[str]:

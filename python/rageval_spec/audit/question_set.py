@@ -288,6 +288,7 @@ _WORD = re.compile(
     r"|(?:[^\W\d_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\u0300-\u036f\u0900-\u0dff]*)+"
     r"(?:['\u2019](?=\w)(?:[^\W\d_])+)?"
 )
+_CONTRACTED = re.compile(r"\b(what|who|where|when|how|it|that|there)['\u2019]s\b")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
 _ARTICLES = (
     "a an the please pls kindly der die das den dem des ein eine einen einem einer eines bitte le la les un une des "
@@ -306,7 +307,7 @@ _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS.split(
 @lru_cache(maxsize=200_000)
 def split_compared_words(text: str) -> tuple[str, ...]:
     """The words of a text, in lower case and without punctuation. Numbers keep their value: `1,200` is `1200`."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = _CONTRACTED.sub(r"\1 is", unicodedata.normalize("NFKC", text).casefold())
     return tuple(_tidy(found) for found in _WORD.findall(folded))
 
 
