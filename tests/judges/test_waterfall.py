@@ -329,7 +329,7 @@ def test_its_scale_is_that_of_the_judge_that_gives_the_score() -> None:
     assert build(*judges, faithfulness=at("wide"), relevance=at("narrow")).scale == (1.0, 10.0)
 
 
-def scored(query_id: str, *scores: float) -> Sample:
+def scored(query_id: str, *scores: float | None) -> Sample:
     contexts = tuple(f"context {at}" for at in range(len(scores)))
     return Sample(query_id, query_id, answer="an answer", contexts=contexts, scores=scores or None)
 
@@ -345,6 +345,22 @@ def test_the_retrieval_stage_can_use_the_retrievers_own_scores() -> None:
     assert faith.asked == [["b", "d"]], "answers without scores go on to the next stage"
     assert finding_of(assessment, 0).reason == "rejected at retrieval: top score 0.19 is below 0.20"
     assert finding_of(assessment, 2).reason == "accepted at retrieval: top score 0.80 reaches 0.80"
+
+
+def test_a_context_without_a_score_leaves_the_others_theirs() -> None:
+    waterfall = build(Scripted("faith", {"a": 0.7}), retrieval={"by": "scores", "reject": 0.2}, faithfulness=at())
+    assert scores_of(waterfall.assess(FAITHFULNESS, [scored("a", None, 0.1)])) == [0.0]
+
+
+def test_scores_that_no_answer_has_are_a_warning() -> None:
+    waterfall = build(Scripted("faith", {"a": 0.7, "b": 0.7}), retrieval={"by": "scores"}, faithfulness=at())
+    notes = waterfall.assess(FAITHFULNESS, [scored("a"), scored("b")]).notes
+    (warning,) = [note for note in notes if note.level == "warning"]
+    assert warning.message == (
+        "judges.tested.retrieval: no answer has scores of its contexts, so 'by: scores' decides nothing; record a "
+        "score for each context, or use 'by: similarity'"
+    )
+    assert not any(note.level == "warning" for note in waterfall.assess(FAITHFULNESS, [scored("a", 0.9)]).notes)
 
 
 def test_no_model_is_asked_for_scores() -> None:
@@ -377,7 +393,8 @@ def test_scores_come_from_the_recorded_answers(tmp_path: Path) -> None:
             "query_id": "q2",
             "question": "Is it blue?",
             "answer": "It is blue.",
-            "contexts": [{"text": "Red.", "score": 0.1}],
+            "contexts": ["Red."],
+            "scores": [0.1],
         },
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -24,11 +24,13 @@ Rows = list[dict[str, Any]]
 
 def test_other_columns_are_kept_as_far_as_a_metric_can_read_them(tmp_path: Path) -> None:
     row = {"id": "q1", "answer": "good", "rating": 4, "thumbs": True, "said": "x" * 61, "scores": {"style": 0.5}}
+    row |= {"stars": [5], "vector": [0.5] * 100, "contexts": ["c"], "context_scores": [0.5]}
     named = [{"name": "thumbs", "value": 1}, {"name": "kind", "label": "praise"}]
     path = write(tmp_path / "a.jsonl", json.dumps(row | {"feedback": named, "kept": ["a"], "none": None}) + "\n")
     (found,) = read_answers(RowFile(path, "json"), AnswerColumns())
     assert json.loads(found.row.answer_columns or "") == {
         "rating": 4, "thumbs": True, "scores.style": 0.5, "feedback.thumbs": 1, "feedback.kind": "praise",
+        "stars": [5],
     }  # fmt: skip
 
 
@@ -164,6 +166,37 @@ def test_there_must_be_as_many_context_ids_as_contexts(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.jsonl:1: the row has 1 contexts and 2 ids of contexts$"):
         read(tmp_path, {"id": "q1", "answer": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]})
     assert read(tmp_path, {"id": "q1", "answer": "x", "context_ids": ["d1", 2]})[0]["context_ids"] == ("d1", "2")
+
+
+@pytest.mark.parametrize(
+    ("row", "scores"),
+    [
+        ({"contexts": ["a", "b"], "scores": [0.9, 0.1]}, (0.9, 0.1)),
+        ({"retrieved_contexts": ["a", "b"], "context_scores": [0.9, None]}, (0.9, None)),
+        ({"contexts": '["a", "b"]', "retrieval_scores": "[0.9, null]"}, (0.9, None)),
+        ({"context_ids": ["d1", "d2"], "scores": ["0.9", 2]}, (0.9, 2.0)),
+        ({"contexts": ["a", "b"], "scores": [None, None]}, None),
+        ({"contexts": [{"text": "a", "score": 0.5}, {"text": "b"}]}, (0.5, None)),
+        ({"contexts": [{"text": "a", "score": 0.5}, {"text": "b", "score": None}], "scores": [1, 0]}, (1.0, 0.0)),
+        ({"contexts": ["a", "b"], "scores": {"style": 0.5}}, None),
+        ({"contexts": ["a", "b"], "scores": [{"name": "style", "value": 0.5}]}, None),
+        ({"contexts": [], "scores": []}, None),
+    ],
+)
+def test_the_retrievers_scores_stand_beside_the_contexts_or_in_them(
+    tmp_path: Path, row: dict[str, Any], scores: tuple[float | None, ...] | None
+) -> None:
+    assert read(tmp_path, {"id": "q1", "answer": "x", **row})[0].get("scores") == scores
+
+
+def test_each_context_has_a_score_or_null(tmp_path: Path) -> None:
+    row = {"id": "q1", "answer": "x", "contexts": ["a", "b"], "scores": [0.9]}
+    message = r"a\.jsonl:1: the row has 2 contexts and 1 score in 'scores'; write a score for each context, null where"
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, row)
+    with pytest.raises(DataError, match=r"a\.jsonl:1: 'context_scores'\[1\] must be a number, not \"high\"$"):
+        read(tmp_path, {**row, "scores": None, "context_scores": [1, "high"]})
+    assert read(tmp_path, {**row, "given": [3, 4]}, scores="given")[0]["scores"] == (3.0, 4.0)
 
 
 def test_a_file_without_answers_says_what_to_write(tmp_path: Path) -> None:

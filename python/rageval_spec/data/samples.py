@@ -22,7 +22,8 @@ class Sample:
         contexts: the texts that the answer was written from, best first; () if there were none, None if the system
             does not say.
         context_ids: the document ids of the contexts, in the same order.
-        scores: the retriever's scores of the contexts, in the same order; None if they are not known.
+        scores: the retriever's scores of the contexts, in the same order, None for each that is not known; None if none
+            is.
         references: gold answers, each correct by itself; a metric that needs only one uses the first.
         reference_contexts: the texts that contain the gold answer.
         relevant: relevance by document id, from the qrels; None if the dataset has no judgements for this query.
@@ -63,7 +64,7 @@ class Sample:
     cost: float | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
-    scores: tuple[float, ...] | None = None
+    scores: tuple[float | None, ...] | None = None
     claims: tuple[str, ...] | None = None
     truncated: bool | None = field(default=None, compare=False)
     columns: Mapping[str, Any] | None = field(default=None, compare=False)

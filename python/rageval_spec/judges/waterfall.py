@@ -258,6 +258,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
         if stage.model is None:
+            if not any(sample.scores for sample in samples):
+                notes.append(Note("no_scores", self._explain_no_scores(), level="warning"))
             return [self._read_scores(sample) for sample in samples]
         readable = [sample for sample in samples if _speaks_of("retrieval", sample)]
         pairs = [(s.question, context) for s in readable for context in s.contexts or () if context.strip()]
@@ -271,15 +273,21 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             for s in samples
         ]
 
+    def _explain_no_scores(self) -> str:
+        return (
+            f"judges.{self.context.name}.retrieval: no answer has scores of its contexts, so 'by: scores' decides "
+            "nothing; record a score for each context, or use 'by: similarity'"
+        )
+
     def _read_scores(self, sample: Sample) -> waterfall_stages.StageValue:
         """The highest of the recorded scores of the contexts; no value without any.
 
         Raises:
             UsageError: a score is above 1, so that the bounds of the stage say nothing about it.
         """
-        if not sample.scores:
+        if not (known := [score for score in sample.scores or () if score is not None]):
             return _SILENT
-        top = max(sample.scores)
+        top = max(known)
         if top > 1 + _ROUNDING:
             told = f"the retriever's scores are not between 0 and 1: {top:g} in {sample.query_id}"
             hint = "use 'by: similarity' or 'by: reranker'"

@@ -23,6 +23,8 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
 }
 _MILLISECONDS = ("latency_ms", "latencyMs")
 CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
+SCORES = ("context_scores", "retrieved_context_scores", "retrieval_scores", "scores")
+"""Beside contexts or their ids. Lists of numbers: `scores` can also be what people or judges said."""
 
 
 class AnswerColumns(column_layouts.RunColumns):
@@ -46,6 +48,12 @@ class AnswerColumns(column_layouts.RunColumns):
     context_ids: str | None = Field(
         default=None,
         description="The ids of the contexts' documents. Default: `context_ids` or `retrieved_context_ids`.",
+    )
+    scores: str | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="The retriever's scores of the contexts: a list of numbers, null for a context without one. "
+        "Default: `context_scores`, `retrieved_context_scores`, `retrieval_scores` or `scores`.",
     )
     seconds: str | None = Field(
         default=None, description="How long it took, in seconds. Default: `seconds`, `latency` or `latency_ms`."
@@ -83,6 +91,7 @@ class AnswerNames:
     answer: tuple[str, ...]
     contexts: tuple[str, ...]
     context_ids: tuple[str, ...]
+    scores: tuple[str, ...]
     error: tuple[str, ...]
     steps: tuple[str, ...]
     numbers: Mapping[str, tuple[str, ...]]
@@ -90,12 +99,12 @@ class AnswerNames:
 
     def list_first(self) -> dict[str, str]:
         """The first name of each part that the file has."""
-        parts = ("query_id", "question", "answer", "contexts", "context_ids", "error", "steps")
+        parts = ("query_id", "question", "answer", "contexts", "context_ids", "scores", "error", "steps")
         found = {part: getattr(self, part) for part in parts} | dict(self.numbers)
         return {part: names[0] for part, names in found.items() if names}
 
     def list_others(self, present: Iterable[str]) -> list[str]:
-        """The columns of a file that no part is read from."""
+        """The columns of a file that no part is read from, and `scores`, in which other scores can be."""
         parts = (self.query_id, self.question, self.answer, self.contexts, self.context_ids, self.error, self.steps)
         read = {name for names in (*parts, *self.numbers.values(), self.milliseconds) for name in names}
         return [name for name in present if name not in read]
@@ -116,12 +125,14 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
 
     is_conversation = not contexts_in(present) and "error" not in present
     answer = names("answer", answers_in(present) or ("answer", *([MESSAGES] if is_conversation else [])))
+    contexts, ids = names("contexts", contexts_in(present)), names("context_ids", CONTEXT_IDS)
     return AnswerNames(
         query_id=names("query_id", column_layouts.QUESTION_IDS),
         question=names("question", (name for name in column_layouts.QUESTIONS if name not in answer)),
         answer=answer,
-        contexts=names("contexts", contexts_in(present)),
-        context_ids=names("context_ids", CONTEXT_IDS),
+        contexts=contexts,
+        context_ids=ids,
+        scores=names("scores", SCORES if contexts or ids else ()),
         error=names("error", ("error",)),
         steps=names("steps", steps),
         numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},

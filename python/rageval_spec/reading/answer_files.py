@@ -17,7 +17,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.reading import answer_columns
 from rageval_spec.reading.formats.column_layouts import list_names
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.http_replies import STEP_KEYS, find_contexts
@@ -154,7 +154,7 @@ def _read_answer(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
         context_ids=ids,
-        scores=None if contexts is None else contexts.scores,
+        scores=reader.read_scores(names.scores, contexts, ids),
         seconds=seconds,
         input_tokens=reader.read(names.numbers["input_tokens"], answers_and_steps.read_count),
         output_tokens=reader.read(names.numbers["output_tokens"], answers_and_steps.read_count),
@@ -166,7 +166,9 @@ def _read_answer(
         cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
         truncated=answers_and_steps.is_truncated(reader.row) or None,
         answer_columns=answers_and_steps.dump_answer_columns(
-            (name, reader.row[name]) for name in names.list_others(reader.row)
+            (name, reader.row[name])
+            for name in names.list_others(reader.row)
+            if not (name in names.scores and _is_list_of_numbers(reader.row[name]))
         ),
         asked=None if link is None else answers_and_steps.read_asked(reader.row.get("started")),
         version=None if link is None else read_text(reader.row.get("version")),
@@ -250,8 +252,32 @@ class _Reader:
             raise DataError(f"{self.place}: {message}")
         return ids
 
+    def read_scores(
+        self, names: Iterable[str], contexts: answers_and_steps.Contexts | None, ids: tuple[str, ...] | None
+    ) -> tuple[float | None, ...] | None:
+        """The scores beside the contexts, else those in them."""
+        count = len(ids or () if contexts is None else contexts.texts)
+        for name in names:
+            listed = open_text(self.row.get(name))
+            if name == "scores" and not _is_list_of_numbers(listed):
+                continue
+            scores = _Reader(self.place, {name: listed}).read((name,), answers_and_steps.read_scores)
+            if scores is not None and len(scores) != count:
+                message = (
+                    f"the row has {count_noun(count, 'context')} and {count_noun(len(scores), 'score')} in '{name}'"
+                )
+                raise DataError(f"{self.place}: {message}; write a score for each context, null where it has none")
+            if scores is not None:
+                return tuple(scores)
+        return None if contexts is None else contexts.scores
+
     def _values(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
         return ((name, self.row.get(name)) for name in names)
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    """Whether a value can be the scores of contexts: `scores` may also be an object, or a list of named scores."""
+    return isinstance(value, list) and not any(isinstance(one, (Mapping, list)) for one in value)
 
 
 _MOST_NAMED = 3

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
+_MOST_NUMBERS = 10
 _LATER = frozenset(
     {"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns", "asked", "version"}
 )
@@ -60,7 +61,7 @@ class AnswerRow:
     answer: str | None = None
     contexts: tuple[str, ...] | None = None
     context_ids: tuple[str, ...] | None = None
-    scores: tuple[float, ...] | None = None
+    scores: tuple[float | None, ...] | None = None
     seconds: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -102,7 +103,8 @@ class AnswerRow:
 def dump_answer_columns(values: Iterable[tuple[str, Any]]) -> str | None:
     """Named values of a recorded answer as a JSON object; None if there are none.
 
-    Kept are numbers, true and false, and short texts: metrics read numbers and words from them, not documents.
+    Kept are numbers, true and false, and short texts: metrics read numbers and words from them, not documents. A short
+    list of numbers is kept so that a metric can say that it is no number.
     """
     kept = {name: value for name, value in list_inner(values) if _is_plain(value)}
     return json.dumps(kept, sort_keys=True) if kept else None
@@ -125,6 +127,9 @@ def list_inner(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _SHOWN
+    if isinstance(value, list):
+        is_short = 0 < len(value) <= _MOST_NUMBERS
+        return is_short and all(not isinstance(one, (str, list)) and _is_plain(one) for one in value)
     return isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -133,7 +138,7 @@ class Contexts(NamedTuple):
 
     texts: tuple[str, ...]
     ids: tuple[str, ...] | None = None
-    scores: tuple[float, ...] | None = None
+    scores: tuple[float | None, ...] | None = None
 
 
 def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
@@ -179,7 +184,7 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
     """Contexts: a text, a list of texts, or a list of objects with a text and optionally an id and a score.
 
     Raises:
-        UnusableReplyError: they are something else, or only some items have an id or a score.
+        UnusableReplyError: they are something else, or only some items have an id.
     """
     items = [value] if isinstance(value, (str, Mapping)) else value
     if not isinstance(items, (list, tuple)):
@@ -192,14 +197,27 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
     read = [questions_and_answers.open_document(_as_mapping(item, f"{what}[{n}]")) for n, item in enumerate(items)]
     texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
     ids = _all_or_none(read, questions_and_answers.ID_KEYS, what)
-    scores = _all_or_none(read, questions_and_answers.SCORE_KEYS, what)
+    key = next((key for key in questions_and_answers.SCORE_KEYS if any(key in item for item in read)), None)
     return Contexts(
         texts,
         None if ids is None else tuple(read_id(found, f"{what}[{place}].id") for place, found in enumerate(ids)),
-        None
-        if scores is None
-        else tuple(read_amount(found, f"{what}[{place}].score", low=-math.inf) for place, found in enumerate(scores)),
+        None if key is None else read_scores([item.get(key) for item in read], what, ".score"),
     )
+
+
+def read_scores(value: Any, what: str, part: str = "") -> tuple[float | None, ...] | None:
+    """The retriever's scores of contexts, None for each that has none; None if no context has one.
+
+    Raises:
+        UnusableReplyError: they are no list of numbers and nulls.
+    """
+    if not isinstance(value, (list, tuple)):
+        raise UnusableReplyError(f"{what} must be a list of numbers, not {name_kind(value)}")
+    read = tuple(
+        None if is_missing(score) else read_amount(score, f"{what}[{place}]{part}", low=-math.inf)
+        for place, score in enumerate(value)
+    )
+    return None if all(score is None for score in read) else read
 
 
 _ENDS = frozenset({"finishreason", "finishreasons", "stopreason", "donereason"})

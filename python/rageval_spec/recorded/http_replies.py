@@ -166,7 +166,7 @@ def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
     return answers_and_steps.Contexts(
         tuple(one.text or "" for one in documents),
         tuple(name for name in ids if name is not None) if None not in ids else None,
-        tuple(score for score in scores if score is not None) if None not in scores else None,
+        tuple(scores) if any(score is not None for score in scores) else None,
     )
 
 

@@ -32,7 +32,7 @@ from rageval_spec.reading.formats.json_files import read_json_lines
 from rageval_spec.reading.formats.parquet import read_parquet
 from rageval_spec.reading.formats.row_shapes import LIST_KEYS
 from rageval_spec.reading.formats.text_files import ForeignFileError, format_of, text_lines
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import RowFormat, find_absent
 from rageval_spec.recorded.tool_layouts import Layout
 from rageval_spec.wording import count_noun
@@ -156,20 +156,23 @@ class File(System[FileNode]):
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
     def check_files(self) -> Iterator[FileFault]:
-        """Report files of another format, and named columns that a file does not have."""
+        """Report files of another format, columns that a file does not have, and rows that cannot be read."""
         for file in self.inputs():
             try:
                 present = self._list_columns(file.path)
             except ForeignFileError as error:
                 yield FileFault(file.key, error.finding, error.hint)
                 continue
+            except DataError as error:
+                yield FileFault(file.key, str(error), code="data")
+                continue
             faults = [*find_absent(("columns",), self.node.columns, present, file.path.name)]
-            yield from faults
             if present is not None and not faults and self.node.holds == "auto":
-                yield from self._check_content(file)
+                faults += self._check_content(file)
             columns = self._source(file.path).resolve(self.node.columns, _MOST_DESCRIBED) if present else None
             if columns is not None and (unclear := explain_ambiguity(columns, present or ())) is not None:
-                yield FileFault(file.key, f"{file.path.name}: {unclear[0]}", unclear[1])
+                faults.append(FileFault(file.key, f"{file.path.name}: {unclear[0]}", unclear[1]))
+            yield from faults
 
     def _check_content(self, file: InputFile) -> Iterator[FileFault]:
         try:
@@ -179,16 +182,15 @@ class File(System[FileNode]):
             yield FileFault(file.key, f"{file.path.name}: {told}", hint or None)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None for a run, a missing or damaged file, and if it takes long."""
+        """The names of a file's columns; None for a run, for a missing file, and if it takes long.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
         form = self._format(path)
-        try:
-            if form == "trec" or not path.is_file() or (form == "json" and _begins_as_run(path)):
-                return None
-            names = self._source(path).list_names(self.node.columns)
-        except ForeignFileError:
-            raise
-        except DataError:
+        if form == "trec" or not path.is_file() or (form == "json" and _begins_as_run(path)):
             return None
+        names = self._source(path).list_names(self.node.columns)
         return names if names is None or "response" not in names else [*names, *_UNWRAPPED]
 
     def list_answer_columns(self) -> Sequence[str] | None:
@@ -212,6 +214,9 @@ class File(System[FileNode]):
             names = find_answer_names(columns, source.unfold_names(columns))
             originals = source.find_originals(columns)
             shown = {part: originals.get(name, name) for part, name in names.list_first().items()}
+            _, first = next(source.rows(columns))
+            if names.scores and not isinstance(open_text(first.get(names.scores[0])), list):
+                del shown["scores"]  # what people or judges said
             details = [*source.list_details(), *(f"milliseconds in '{name}'" for name in names.milliseconds[:1])]
             yield FileReading(self._written(file), tuple(details), shown)
 

@@ -106,13 +106,13 @@ def read_answer(trace: Trace) -> AnswerRow:
     documents = trace.documents
     texts = None if documents is None or any(one.text is None for one in documents) else [one.text for one in documents]
     ids = None if not documents or any(one.doc_id is None for one in documents) else [one.doc_id for one in documents]
-    scores = None if not documents or any(one.score is None for one in documents) else [one.score for one in documents]
+    scores = tuple(one.score for one in documents or ())
     error = trace.error if trace.answer is None else None
     return AnswerRow(
         answer=trace.answer,
         contexts=None if texts is None else tuple(map(str, texts)),
         context_ids=None if ids is None else tuple(map(str, ids)),
-        scores=None if scores is None else tuple(float(score or 0) for score in scores),
+        scores=scores if any(score is not None for score in scores) else None,
         seconds=trace.seconds,
         input_tokens=trace.input_tokens,
         output_tokens=trace.output_tokens,
