@@ -171,17 +171,45 @@ def test_columns_of_questions_belong_to_their_file(tmp_path: Path) -> None:
     ]
 
 
-def test_long_or_damaged_files_are_not_checked(tmp_path: Path) -> None:
+def test_long_files_are_not_checked(tmp_path: Path) -> None:
     bot = {"use": "file", "path": "answers.jsonl", "columns": {"error": "why"}}
     path = write_spec(tmp_path, systems={"bot": bot}, metrics=["error_rate"], gates=[])
     answers = tmp_path / "answers.jsonl"
-    for content in ('{"query_id": "q1", "answer": "red"}\n' * 40_000, '{"query_id": '):
-        answers.write_text(content)
-        validate(path)
+    answers.write_text('{"query_id": "q1", "answer": "red"}\n' * 40_000)
+    validate(path)
     answers.write_text('{"query_id": "q1", "answer": "red"}\n{"query_id": "q2", "why": "timed out"}\n')
     validate(path)
-    (tmp_path / "answers.json.gz").write_text("no gzip")
-    validate(path, ["systems.bot.path=answers.json.gz"])
+
+
+@pytest.mark.parametrize("metric", ["error_rate", {"use": "column", "column": "nps"}])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "red"}\n{"id": "q2", "nps": NaN}',
+            "a.jsonl:2: not JSON: NaN is not a JSON",
+        ),
+        ("a.jsonl", '{"id": "q1", "answer": "red"}\n{"id": "q2", "nps": Infinity}', "a.jsonl:2: not JSON: Infinity is"),
+        (
+            "a.json",
+            '[{"id": "q1", "answer": "red"},\n {"id": "q2", "nps": -Infinity}]',
+            "a.json:2: not JSON: -Infinity",
+        ),
+        ("a.jsonl", '{"query_id": ', "a.jsonl:1:14: not JSON: Expecting value"),
+        ("a.jsonl.gz", "no gzip", "a.jsonl.gz"),
+    ],
+)
+def test_a_damaged_file_of_answers_is_named_at_its_place(
+    tmp_path: Path, name: str, content: str, message: str, metric: Any
+) -> None:
+    (tmp_path / name).write_text(content)
+    path = write_spec(tmp_path, systems={"bot": {"use": "file", "path": name}}, metrics=[metric], gates=[])
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert fault.position.line == 10 and message in fault.message
+    assert "not JSON" not in fault.message or "write null" in fault.message or "Expecting value" in fault.message
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,11 @@ def test_rows_of_columns_have_the_lines_of_the_questions(tmp_path: Path) -> None
         ('"text"', ":1: expected an object or a list of objects, not 'text'"),
         ("null", ":1: expected an object or a list of objects, not null"),
         (GOLDEN[:60], ":4:"),
-        ('{"question": [NaN]}', ": not JSON: NaN is not a JSON number; write null"),
+        ('{"question": [NaN]}', ":1: not JSON: NaN is not a JSON number; write null"),
+        (
+            '[{"question": "Is it NaN?"},\n {"question": "Q", "nps": -Infinity}]',
+            ":2: not JSON: -Infinity is not a JSON",
+        ),
     ],
 )
 def test_faults_have_their_place(tmp_path: Path, text: str, message: str) -> None:

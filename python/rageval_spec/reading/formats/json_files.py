@@ -245,7 +245,7 @@ def read_document(path: Path) -> JsonDocument:
     except RepeatedKeyError as error:
         raise DataError(f"{path}:{_line_of_key(text, error.key)}: {error}") from error
     except ValueError as error:
-        raise DataError(f"{path}: not JSON: {error}") from error
+        raise DataError(f"{path}:{_line_of_constant(text)}: not JSON: {error}") from error
     try:
         shape = row_shapes.find_shape(whole)
     except row_shapes.ShapeError as error:
@@ -290,6 +290,13 @@ def _line_of_key(text: str, key: str) -> int:
     return 1
 
 
+def _line_of_constant(text: str) -> int:
+    """The line of the first NaN or infinity in what is valid JSON otherwise; 1 without one."""
+    found = next((found for found in _CONSTANT.finditer(text) if found["constant"]), None)
+    return 1 if found is None else text.count("\n", 0, found.start()) + 1
+
+
+_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<constant>NaN|-?Infinity)')
 _TOKENS = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
 
 
