@@ -189,6 +189,14 @@ def test_the_retrievers_scores_stand_beside_the_contexts_or_in_them(
     assert read(tmp_path, {"id": "q1", "answer": "x", **row})[0].get("scores") == scores
 
 
+def test_sources_with_texts_are_contexts_in_files_too(tmp_path: Path) -> None:
+    sources = [{"id": "d1", "text": "a", "score": 0.5}]
+    for key in ("sources", "citations", "source_documents"):
+        (found,) = read(tmp_path, {"id": "q1", "response": "x", key: sources})
+        assert (found["contexts"], found["context_ids"], found["scores"]) == (("a",), ("d1",), (0.5,))
+    assert "contexts" not in read(tmp_path, {"id": "q1", "response": "x", "sources": ["a.pdf"]})[0]
+
+
 def test_each_context_has_a_score_or_null(tmp_path: Path) -> None:
     row = {"id": "q1", "answer": "x", "contexts": ["a", "b"], "scores": [0.9]}
     message = r"a\.jsonl:1: the row has 2 contexts and 1 score in 'scores'; write a score for each context, null where"

@@ -38,6 +38,7 @@ QUESTIONS: dict[str, Any] = {
     "camel case": {"userInput": Q},
     "JSON in a key": {"inputs": '{"question": "Why?"}'},
     "positional arguments": {"args": [Q], "kwargs": {}},
+    "positional arguments beside the question": {"args": ["tenant-1", Q, "a long note"], "kwargs": {}},
     "arguments of a method": {"args": ["<__main__.Bot object at 0x7f00>", Q], "kwargs": {}},
     "keyword arguments": {"args": [], "kwargs": {"query": Q}},
     "MLflow's arguments": {"self": "<bot.Bot object at 0x7f00>", "question": Q},
@@ -185,6 +186,8 @@ NO_QUESTIONS: dict[str, Any] = {
     "nothing": None,
     "empty": "",
     "no known form": {"a": "x", "b": "y"},
+    "positional arguments that are no questions": {"args": ["tenant-1", "en"], "kwargs": {}},
+    "positional arguments of which two may be the question": {"args": ["Why so", "Be brief"], "kwargs": {}},
     "an object's address": "<__main__.Question object at 0x7f00>",
     "a printed object without a question": "StartEvent()",
     "only the model": [{"role": "assistant", "content": "Hello"}],
@@ -429,6 +432,29 @@ TOKENS: dict[str, Any] = {
     "flat": {"answer": A, "input_tokens": 3, "output_tokens": 2},
 }
 """What says that 3 tokens went in and 2 came out."""
+
+SOURCE = {"id": "d", "text": "t", "score": 0.5}
+CONTEXTS: dict[str, Any] = {
+    **{f"under {key}": {"answer": A, key: [SOURCE]} for key in ("contexts", "documents", "sources", "citations")},
+    "one under sources": {"answer": A, "sources": SOURCE},
+    "wrapped": {"status": "ok", "data": {"answer": A, "sources": [SOURCE]}},
+    "beside titles": {"answer": A, "sources": ["a.pdf"], "citations": [SOURCE]},
+    "LlamaIndex": {"response": A, "source_nodes": [NODE]},
+    "Bedrock knowledge base": {
+        "output": {"text": A},
+        "citations": [{"generatedResponsePart": {}, "retrievedReferences": [{"content": {"text": "t"}, **SOURCE}]}],
+    },
+}
+"""What an answer is based on: the document "t" with the id "d" and the score 0.5."""
+
+NO_CONTEXTS: dict[str, Any] = {
+    "titles": {"answer": A, "sources": ["a.pdf", "b.pdf"]},
+    "addresses": {"answer": A, "citations": [{"url": "https://a.example", "title": "A"}]},
+    "some without a text": {"answer": A, "sources": [SOURCE, {"id": "e"}]},
+    "pieces of the answer": {"text": A, "citations": [{"start": 0, "end": 2, "text": "So", "document_ids": ["d"]}]},
+    "none": {"answer": A, "citations": []},
+}
+"""Answers whose sources have no texts."""
 
 RETRIEVING = [
     "retrieve", "vector_search", "LookupTool", "Rerank", "look_up", "lookup", "look-up", "lookUp",

@@ -35,6 +35,21 @@ def test_any_reply_is_a_row_that_can_be_kept_or_is_refused(content: Any, layout:
         assert number is None or (math.isfinite(number) and number >= 0)
 
 
+@pytest.mark.parametrize(
+    "message", ["Internal error", "Internal server error", "Endpoint request timed out", "Not Found"]
+)
+def test_the_message_of_an_error_is_no_answer(message: str) -> None:
+    with pytest.raises(UnusableReplyError, match=f"no answer but an error's message: {message}; if it is the"):
+        ReplyLayout().read({"message": message, "requestId": "1"})
+    assert ReplyLayout(answer=parse_path("$.message")).read({"message": message}).answer == message
+    assert ReplyLayout().read({"answer": message}).answer == message
+
+
+def test_the_message_of_a_reply_may_be_the_answer() -> None:
+    for said in ("Because.", "An error is a mistake. It was not found in time.", "Is it not found?"):
+        assert ReplyLayout().read({"message": said}).answer == said
+
+
 def stream(*events: Any) -> bytes:
     """A stream of data, or of pairs of a name and data; text is sent as it is."""
     return "".join(_write(event) for event in events).encode()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.traces import Document
 from rageval_spec.exchange.shared.contracts import PlacesNode
+from rageval_spec.recorded.http_replies import ReplyLayout
 from rageval_spec.recorded.questions_and_answers import (
     RecordedPaths,
     choose_documents,
@@ -67,6 +68,27 @@ def test_documents_of_every_shape(shape: str) -> None:
     for found in _forms(shapes.DOCUMENTS[shape]):
         (document,) = find_documents(found) or ()
         assert (document.text, document.doc_id, document.score) == ("t", "d", 0.5)
+
+
+@pytest.mark.parametrize("shape", shapes.CONTEXTS)
+def test_contexts_of_every_shape_are_read_over_http_and_from_traces_alike(shape: str) -> None:
+    found = shapes.CONTEXTS[shape]
+    for form in _forms(found):
+        assert [(one.text, one.doc_id, one.score) for one in find_contexts(form) or ()] == [("t", "d", 0.5)]
+    row = ReplyLayout().read(found)
+    assert (row.contexts, row.context_ids, row.scores, row.answer_columns) == (("t",), ("d",), (0.5,), None)
+
+
+@pytest.mark.parametrize("shape", shapes.NO_CONTEXTS)
+def test_sources_without_texts_are_no_contexts(shape: str) -> None:
+    found = shapes.NO_CONTEXTS[shape]
+    assert find_contexts(found) is ReplyLayout().read(found).contexts is None
+
+
+def test_a_text_under_context_is_one_context() -> None:
+    found = {"answer": "So.", "context": "The tower is tall."}
+    assert find_contexts(found) == (Document("The tower is tall."),)
+    assert ReplyLayout().read(found).contexts == ("The tower is tall.",)
 
 
 @pytest.mark.parametrize("shape", shapes.TOKENS)

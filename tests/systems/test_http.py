@@ -287,7 +287,7 @@ def test_a_corrected_path_sends_no_new_requests(serve: Serve) -> None:
 
     assert "answr finds nothing" in ask(answer="answr")["q1"]["error"] and len(service.calls) == 2
     plain = ask(answer="data")
-    assert plain["q1"].pop("seconds") > 0 and plain["q1"] == {"answer": "WHY?"}
+    assert plain["q1"].pop("seconds") > 0 and plain["q1"] == {"answer": "WHY?", "contexts": ["a"]}
     sourced = ask(answer="data", contexts="$.sources[*].text", cost="usd")["q2"]
     assert (sourced["answer"], sourced["contexts"], sourced["cost"]) == ("WHO?", ["a"], 2.0)
     known = build("http", answers=kept, url=service.url, answer="data").find_answers(collection(questions))

@@ -20,9 +20,9 @@ from rageval_spec.reading.formats.column_layouts import list_names
 from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
 from rageval_spec.recorded import answers_and_steps
-from rageval_spec.recorded.http_replies import STEP_KEYS, find_contexts
+from rageval_spec.recorded.http_replies import STEP_KEYS, as_contexts, find_contexts
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
-from rageval_spec.recorded.questions_and_answers import find_reply
+from rageval_spec.recorded.questions_and_answers import find_cited, find_reply, find_unread
 from rageval_spec.recorded.values import read_text
 from rageval_spec.wording import count_noun
 
@@ -138,6 +138,8 @@ def _read_answer(
 ) -> answers_and_steps.AnswerRow:
     steps = _read_steps(reader, names)
     contexts = reader.read(names.contexts, answers_and_steps.read_contexts, is_list=True)
+    if contexts is None and not names.contexts:
+        contexts = as_contexts(find_cited(reader.row))
     ids = reader.read_ids(names.context_ids, contexts)
     if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
         ids = contexts.ids
@@ -166,9 +168,14 @@ def _read_answer(
         cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
         truncated=answers_and_steps.is_truncated(reader.row) or None,
         answer_columns=answers_and_steps.dump_answer_columns(
-            (name, reader.row[name])
-            for name in names.list_others(reader.row)
-            if not (name in names.scores and _is_list_of_numbers(reader.row[name]))
+            [
+                *(find_unread(reader.row) if contexts is None and ids is None and not names.contexts else ()),
+                *(
+                    (name, reader.row[name])
+                    for name in names.list_others(reader.row)
+                    if not (name in names.scores and _is_list_of_numbers(reader.row[name]))
+                ),
+            ]
         ),
         asked=None if link is None else answers_and_steps.read_asked(reader.row.get("started")),
         version=None if link is None else read_text(reader.row.get("version")),

@@ -11,10 +11,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from rageval_spec.data.traces import Step
+from rageval_spec.data.traces import Document, Step
 from rageval_spec.recorded import answers_and_steps, questions_and_answers
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun
@@ -72,6 +73,9 @@ class ReplyLayout:
                 cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
                 steps=answers_and_steps.dump_steps(steps),
                 truncated=answers_and_steps.is_truncated(content) or None,
+                answer_columns=None
+                if contexts is not None or ids is not None or self.contexts is not None
+                else answers_and_steps.dump_answer_columns(questions_and_answers.find_unread(content)),
             )
         except PathError as error:
             raise answers_and_steps.UnusableReplyError(str(error)) from None
@@ -111,10 +115,10 @@ class ReplyLayout:
         if found is not None:
             return answers_and_steps.read_contexts(found)
         found = questions_and_answers.find_named(content, questions_and_answers.CONTEXT_KEYS)
-        try:
-            return None if found is None else answers_and_steps.read_contexts(found)
-        except answers_and_steps.UnusableReplyError:
-            return None
+        with suppress(answers_and_steps.UnusableReplyError):
+            if found is not None:
+                return answers_and_steps.read_contexts(found)
+        return as_contexts(questions_and_answers.find_cited(content))
 
     def _ids(self, content: Any, contexts: answers_and_steps.Contexts | None) -> tuple[str, ...] | None:
         path = self.context_ids
@@ -159,7 +163,11 @@ _COSTS = ("cost", "total_cost", "cost_usd")
 
 def find_contexts(steps: Sequence[Step]) -> answers_and_steps.Contexts | None:
     """The documents that steps retrieved, for an answer that names no contexts; None if they retrieved none."""
-    documents = answers_and_steps.list_retrieved(steps)
+    return as_contexts(answers_and_steps.list_retrieved(steps))
+
+
+def as_contexts(documents: Sequence[Document] | None) -> answers_and_steps.Contexts | None:
+    """Documents as contexts; None without any."""
     if not documents:
         return None
     ids, scores = [one.doc_id for one in documents], [one.score for one in documents]
@@ -177,6 +185,10 @@ def find_reply_answer(content: Any) -> str:
         UnusableReplyError: the reply has no answer.
     """
     found = content if isinstance(content, str) else questions_and_answers.find_reply(content)
+    if isinstance(content, Mapping) and found == content.get("message") and _FAILED.search(found or ""):
+        raise answers_and_steps.UnusableReplyError(
+            f"the reply has no answer but an error's message: {found}; if it is the answer, write 'answer: $.message'"
+        )
     if found is not None:
         return answers_and_steps.read_text(found, "the reply" if found is content else "the answer")
     if content is None:
@@ -192,6 +204,12 @@ def find_reply_answer(content: Any) -> str:
     raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
 
 
+_FAILED = re.compile(
+    r"(?i)^[^.?!]{0,60}\b(?:error|exception|failed|failure|timed out|timeout|forbidden|unauthori[sz]ed|denied"
+    r"|unavailable|too many requests|rate limit|not found|throttled|bad (?:request|gateway)|missing authentication)\b"
+    r"[^.?!]{0,60}[.!]?$"
+)
+"""What servers write as the `message` of a reply that is an error: a few words, and no sentence of an answer."""
 _NOTHING = object()
 
 

@@ -46,6 +46,9 @@ CONTEXT_KEYS = (
     *("source_nodes", "retrieved_documents"),
 )
 """Where an answer names the documents that it is based on."""
+_CITED_KEYS = (*CONTEXT_KEYS[4:], "sources", "citations")
+"""Where it may also name titles, addresses or its own words: only objects with a text each are contexts there."""
+UNREAD_KEYS = tuple(dict.fromkeys((*CONTEXT_KEYS, *_CITED_KEYS)))
 DOCUMENT_KEYS = (
     *CONTEXT_KEYS,
     *("docs", "sources", "nodes", "results", "matches", "hits", "chunks", "passages", "points", "objects", "data"),
@@ -110,7 +113,7 @@ _DOCUMENTS = frozenset(
 _AROUND = frozenset({"tool", "base", "store", "db", "database", "engine", "internal", "company", "product", "support",
                      "help", "center", "api", "the", "my", "our", "local"})  # fmt: skip
 """Words that may stand beside documents in the name of a place that has them: `company_knowledge_base`."""
-_MOST_DEPTH = 8
+_MOST_DEPTH, _SHOWN = 8, 60
 T = TypeVar("T")
 
 
@@ -121,7 +124,7 @@ def _plain(key: str) -> str:
 
 _TABLES = (
     *(QUESTION_KEYS, ANSWER_KEYS, *_LATER_KEYS.values(), CONTEXT_KEYS, DOCUMENT_KEYS, TEXT_KEYS, ID_KEYS, SCORE_KEYS),
-    *(_SOURCE_KEYS, _INNER_KEYS, _METADATA_KEYS, _WRAPPERS, _INPUT_TOKENS, _OUTPUT_TOKENS, _USAGE_KEYS),
+    *(_CITED_KEYS, _SOURCE_KEYS, _INNER_KEYS, _METADATA_KEYS, _WRAPPERS, _INPUT_TOKENS, _OUTPUT_TOKENS, _USAGE_KEYS),
 )
 _PLAIN = {keys: tuple(map(_plain, keys)) for keys in _TABLES}
 
@@ -195,13 +198,44 @@ def find_documents(content: Any) -> tuple[Document, ...] | None:
 
 def find_contexts(content: Any) -> tuple[Document, ...] | None:
     """The documents that a whole answer names under a key such as `contexts`; None without such a key."""
+    from rageval_spec.data.traces import Document
+
     content = values.open_text(content)
     found = {} if not isinstance(content, Mapping) else _by_plain_name(content)
     for key in _PLAIN[CONTEXT_KEYS]:
         listed = values.open_text(found.get(key))
         if isinstance(listed, list) and (documents := _guard(_find_documents, listed)) is not None:
             return documents
+        if is_passage(listed):
+            return (Document(values.clean_text(listed)),)
+    return find_cited(content)
+
+
+def find_cited(content: Any) -> tuple[Document, ...] | None:
+    """The documents under a key such as `sources`, if each of them is an object with a text; None without them."""
+    for key in _CITED_KEYS:
+        listed = values.open_text(find_named(content, (key,)))
+        items = listed if isinstance(listed, list) else [listed]
+        cited = [one for item in items for one in _list_references(item)]
+        read = [read_document(item) for item in cited if isinstance(item, Mapping)]
+        if cited and len(read) == len(cited) and all(one is not None and one.text for one in read):
+            return tuple(one for one in read if one is not None)
     return None
+
+
+def _list_references(item: Any) -> list[Any]:
+    """What a citation cites: itself, what Bedrock says that it refers to, or None if its text is of the answer."""
+    named = _by_plain_name(item) if isinstance(item, Mapping) else {}
+    if isinstance(listed := named.get("retrievedreferences"), list):
+        return listed
+    return [None if {"start", "end"} <= named.keys() else item]
+
+
+def find_unread(content: Any) -> Iterator[tuple[str, str]]:
+    """What stands under keys of contexts, where no contexts could be read: each key and the beginning of its text."""
+    for key in UNREAD_KEYS:
+        if (found := find_named(content, (key,))) not in (None, "", [], {}):
+            yield key, (values.dump_text(found) or "")[:_SHOWN]
 
 
 def find_listed_documents(content: Any) -> tuple[Document, ...] | None:
@@ -373,8 +407,10 @@ def _find_in_list(content: Sequence[Any], keys: tuple[str, ...], depth: int, *, 
     kept = [item for item in content if not (isinstance(item, str) and values.is_opaque(item))]
     if keys is QUESTION_KEYS:
         kept = [item for item in kept if not is_document(item)]
-        is_plain = len(kept) > 1 and all(isinstance(item, str) for item in kept) and not is_named
-        return None if is_plain else _first(_find(item, keys, depth + 1, is_named=is_named) for item in kept)
+        if len(kept) > 1 and all(isinstance(item, str) for item in kept) and not is_named:
+            asked = [item for item in kept if item.rstrip().endswith("?")] or [item for item in kept if " " in item]
+            return asked[0] if len(asked) == 1 else None  # of several arguments, the one that is a question or a text
+        return _first(_find(item, keys, depth + 1, is_named=is_named) for item in kept)
     if (len(kept) == 1 and not isinstance(kept[0], str)) or (kept and is_named):
         return None if is_document(kept[0]) else _find(kept[0], keys, depth + 1, is_named=is_named)
     return _agree([item for item in kept if not isinstance(item, str)], keys, depth)

@@ -88,6 +88,13 @@ def test_a_failed_query_is_an_error_and_one_that_lacks_a_part_unscorable() -> No
     assert [sample.query_id for sample in list_usable(metric, [RIGHT, FAILED, BARE])] == ["q1"]
 
 
+def test_a_reply_with_sources_that_are_no_contexts_is_told_so() -> None:
+    metric = Stub(needs=frozenset({"contexts"}))
+    sample = replace(BARE, answer_columns={"sources": '["a.pdf"]'})
+    (row,) = rows(compute("stub", metric, [sample]))
+    assert row["reason"] == "the query has no contexts: 'sources' has no texts that can be read as contexts"
+
+
 def test_a_metric_may_count_failures() -> None:
     metric = Stub(Measurement.scored(0), Measurement.scored(1))
     metric.counts_failures = True  # type: ignore[misc]

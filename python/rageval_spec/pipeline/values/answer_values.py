@@ -152,8 +152,18 @@ def _exclude(metric: AnswerMetric[Any], sample: Sample) -> Measurement | None:
         return Measurement.unfinished(sample.error or "")
     if sample.error is not None and not metric.counts_failures:
         return Measurement.error(sample.error)
-    lacking = [_NAMES[part] for part in sorted(metric.needs) if _lacks(sample, part)]
+    lacking = [_name_lacking(sample, part) for part in sorted(metric.needs) if _lacks(sample, part)]
     return Measurement.unscorable(f"the query has {' and '.join(lacking)}") if lacking else None
+
+
+def _name_lacking(sample: Sample, part: Part) -> str:
+    """What a sample lacks; of contexts also where the reply has something that could not be read as such."""
+    from rageval_spec.recorded.questions_and_answers import UNREAD_KEYS
+
+    unread = next((key for key in UNREAD_KEYS if key in (sample.answer_columns or {})), None)
+    if part != "contexts" or unread is None:
+        return _NAMES[part]
+    return f"{_NAMES[part]}: '{unread}' has no texts that can be read as contexts"
 
 
 def _lacks(sample: Sample, part: Part) -> bool:
