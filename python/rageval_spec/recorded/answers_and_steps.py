@@ -228,7 +228,7 @@ _AROUND_ENDS = frozenset(
     {
         "choices", "candidates", "generations", "replies", "messages", "message", "delta", "output", "outputs",
         "result", "response", "data", "kwargs", "lckwargs", "meta", "details", "raw", "llmoutput", "responsemetadata",
-        "generationinfo", "additionalkwargs",
+        "generationinfo", "additionalkwargs", "metadata", "answer", "finalanswer", "finaloutput", "generation", "reply",
     }
 )  # fmt: skip
 _FIRST_COUNTS = frozenset({"choices", "candidates", "generations", "replies"})
@@ -262,6 +262,11 @@ def is_truncated(content: Any, depth: int = 0) -> bool:
 
 
 _DEEPEST_END = 10
+
+
+def find_end(*outputs: Any) -> str | None:
+    """`length` if any recorded output says that the model stopped at its token limit."""
+    return "length" if any(is_truncated(output) for output in outputs) else None
 
 
 def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:

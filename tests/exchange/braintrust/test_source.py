@@ -162,6 +162,14 @@ def test_metadata_can_name_the_version_of_the_application() -> None:
     assert trace is not None and trace.version == "v3"
 
 
+@pytest.mark.parametrize(("end", "expected"), [("length", "length"), ("stop", None)])
+def test_the_end_of_the_last_model_is_the_answer_s(end: str, expected: str | None) -> None:
+    said = [{"finish_reason": end, "message": {"role": "assistant", "content": "So."}}]
+    rows = [row("t", "t", "eval", 1, input="Why?", output="So."), row("m", "t", "llm", 2, output=said)]
+    trace = make_trace(rows, RecordedPaths(), {}, None)
+    assert trace is not None and trace.finish_reason == expected
+
+
 def test_rows_of_datasets_have_gold_answers() -> None:
     trace = read_row(
         {"id": "e", "input": "Why?", "expected": {"answer": "So.", "relevant_doc_ids": ["d1"]}, "metadata": {"n": 1}},

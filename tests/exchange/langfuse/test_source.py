@@ -290,6 +290,14 @@ def make(*rows: dict[str, Any], places: RecordedPaths | None = None) -> Trace | 
     return make_trace([normalise(row, "row") for row in rows], places or RecordedPaths())
 
 
+@pytest.mark.parametrize(("end", "expected"), [("length", "length"), ("stop", None)])
+def test_the_end_of_the_last_model_is_the_answer_s(end: str, expected: str | None) -> None:
+    root = observation(1, "t", isRootObservation=True, input="Why?", output="So.")
+    said = json.dumps({"role": "assistant", "content": "So.", "response_metadata": {"finish_reason": end}})
+    trace = make(root, observation(2, "t", "GENERATION", parentObservationId="o1", output=said))
+    assert trace is not None and trace.finish_reason == expected
+
+
 @given(
     question=st.text(min_size=1).filter(lambda text: text.strip()),
     answer=st.text(),

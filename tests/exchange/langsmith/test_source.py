@@ -199,6 +199,14 @@ def test_a_root_that_adds_up_is_counted_once() -> None:
     assert (trace.input_tokens, trace.output_tokens, trace.cost) == (10, 5, 0.5)
 
 
+@pytest.mark.parametrize(("end", "expected"), [("length", "length"), ("stop", None)])
+def test_the_end_of_the_last_model_is_the_answer_s(end: str, expected: str | None) -> None:
+    root = run("t", "t", "chain", 1, inputs={"q": "Why?"}, outputs={"answer": "So."})
+    said = {"choices": [{"finish_reason": end, "message": {"role": "assistant", "content": "So."}}]}
+    trace = make_trace([root, run("m", "t", "llm", 2, outputs=said)], RecordedPaths(), None)
+    assert trace is not None and trace.finish_reason == expected
+
+
 def test_examples_of_every_form() -> None:
     for row in (
         {"id": "e", "inputs": {"question": "Why?"}, "outputs": {"answer": "So."}},

@@ -17,6 +17,7 @@ from rageval_spec.exchange.braintrust.connection import BraintrustApi, Braintrus
 from rageval_spec.exchange.shared.contracts import parse_moment
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
 from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.answers_and_steps import find_end
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
@@ -169,6 +170,14 @@ def make_trace(
         session=values.read_text(about.get("session_id")),
         user=values.read_text(about.get("user_id")),
         model=_find_model(rows),
+        finish_reason=find_end(
+            root.get("output"),
+            *[
+                row.get(part)
+                for row in [one for one in rows if _kind(one) == "llm"][-1:]
+                for part in ("output", "metadata")
+            ],
+        ),
         started=started,
         version=values.find_version(about),
         messages=questions_and_answers.find_messages(root.get("input")),

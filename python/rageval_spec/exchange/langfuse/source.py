@@ -18,6 +18,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse import connection
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
 from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.answers_and_steps import find_end
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.service import Service
@@ -151,6 +152,7 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
     retrieved = _find_retrieved(observations, root)
     parents = _list_parents(observations)
     metadata = _gather_metadata(own, root)
+    models = [row for row in observations if row.get("type") == "GENERATION"]
     return Trace(
         _link(trace_id, own, root, started),
         question,
@@ -170,6 +172,11 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         session=_either("sessionid", root, own, observations),
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
+        finish_reason=find_end(
+            own.get("output"),
+            root.get("output"),
+            *[row.get(part) for row in models[-1:] for part in ("output", "metadata")],
+        ),
         started=values.write_time(started),
         version=values.find_version(metadata, metadata.get("resourceAttributes")),
         messages=questions_and_answers.find_messages(own.get("input", root.get("input"))),

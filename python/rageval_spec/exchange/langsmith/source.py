@@ -16,6 +16,7 @@ from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithCo
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
 from rageval_spec.recorded import questions_and_answers, values
+from rageval_spec.recorded.answers_and_steps import find_end
 
 TOOL = "langsmith"
 
@@ -159,6 +160,7 @@ def make_trace(rows: Sequence[Row], places: questions_and_answers.RecordedPaths,
         session=values.read_text(root.get("thread_id")) or _find_thread(root),
         user=values.read_text(_metadata(root).get("user_id")),
         model=_find_model(runs),
+        finish_reason=find_end(root.get("outputs"), *[row.get("outputs") for row in models[-1:]]),
         started=values.write_time(values.read_time(root.get("start_time"))),
         version=values.find_version(_metadata(root)),
         messages=questions_and_answers.find_messages(root.get("inputs")),

@@ -23,6 +23,7 @@ from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, pars
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, format_moment
 from rageval_spec.exchange.trulens.connection import DATASETS, EVENTS, RECORDS, TRUTHS, list_tables, open_to_read
+from rageval_spec.recorded.answers_and_steps import find_end
 from rageval_spec.recorded.questions_and_answers import find_answer, find_question
 from rageval_spec.recorded.values import dump_text, load_json, read_count, read_number
 from rageval_spec.store.disk import InputFile
@@ -377,6 +378,7 @@ def _read_record(row: tuple[Any, ...], feedback: tuple[Feedback, ...], path: Pat
         cost=read_number(cost.get("cost")) if cost.get("cost_currency", "USD") == "USD" else None,
         started=format_moment(datetime.fromtimestamp(ts, UTC)) if isinstance(ts, float | int) else None,
         version=others.get("app_version"),
+        finish_reason=find_end(said),
         feedback=feedback,
         metadata=known,
     )

@@ -591,6 +591,17 @@ def test_tokens_of_the_cache_and_of_reasoning(attributes: dict[str, Any], expect
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
+def test_a_call_without_a_kind_says_its_end_too() -> None:
+    call = {
+        "gen_ai.system": "OpenAI",
+        "gen_ai.completion.0.content": "So.",
+        "gen_ai.completion.0.finish_reason": "length",
+    }
+    root = _span(1, None, 0, 9, input__value="Why?", output__value="So.")
+    (trace,) = _read(root, _span(2, 1, 1, 2)._replace(attributes=call))
+    assert trace.finish_reason == "length"
+
+
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

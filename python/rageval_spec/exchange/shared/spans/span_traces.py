@@ -34,7 +34,7 @@ from rageval_spec.exchange.shared.spans.spans import (
     text_of,
 )
 from rageval_spec.recorded import questions_and_answers, values
-from rageval_spec.recorded.answers_and_steps import is_truncated
+from rageval_spec.recorded.answers_and_steps import find_end
 from rageval_spec.recorded.questions_and_answers import list_above, outermost
 from rageval_spec.recorded.span_attributes import find, find_all
 from rageval_spec.wording import count_noun
@@ -113,7 +113,7 @@ class SpanReader:
             cache_write_tokens=_count_tokens(usage, "cache_write_tokens"),
             reasoning_tokens=_count_tokens(usage, "reasoning_tokens"),
             first_chunk_seconds=_find_first_chunk(usage),
-            finish_reason=_find_end(models[-1] if models else entry),
+            finish_reason=next(filter(None, map(_find_end, models[-1:] or reversed(timed))), None),
             session=_find_text(entry, timed, "session"),
             user=_find_text(entry, timed, "user"),
             model=_find_text(models[-1] if models else entry, (entry,), "model"),
@@ -269,7 +269,7 @@ def _find_end(span: Span) -> str | None:
     if isinstance(said, str):
         return said
     outputs = (find(span.attributes, "output"), *find_all(span.attributes, "output_messages"))
-    return "length" if any(map(is_truncated, outputs)) else None
+    return find_end(*outputs)
 
 
 def _has_usage(span: Span) -> bool:
