@@ -275,6 +275,11 @@ class Configuration:
     files: tuple[Path, ...] = ()
 
     @property
+    def is_bare(self) -> bool:
+        """Whether only the encoder of the weights is meant, and no head beside it."""
+        return self.task == "embedding" and self.says_pooling
+
+    @property
     def says_pooling(self) -> bool:
         """Whether sentence-transformers files say how the encoder's tokens become a vector, whatever head it had."""
         return any(path.name == MODULES for path in self.files)

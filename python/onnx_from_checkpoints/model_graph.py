@@ -78,20 +78,6 @@ def check_buildable(config: Mapping[str, Any], *, bare: bool = False) -> None:
         )
 
 
-def check_tensors(config: Mapping[str, Any], files: Iterable[Path]) -> None:
-    """Refuse an encoder whose weights have a head that no graph has, as those of `HF_ColBERT`. Reads only the headers.
-
-    Raises:
-        DamagedFile: a tensor is not the encoder's, or a header is damaged.
-    """
-    from onnx_from_checkpoints.weights import Tensors, Weights
-
-    tensors = Tensors(files)
-    Weights(tensors, find_architecture(config).KNOWN).refuse_beside(
-        name for name in tensors.list_floats() if not name.endswith("inv_freq")
-    )
-
-
 def has_foreign_code(config: Mapping[str, Any]) -> bool:
     """Whether config.json names code of the repository (`auto_map`) for an architecture that transformers has itself.
 
@@ -177,3 +163,23 @@ def build_graph(
     model = architecture.build(config, found, wanted)
     found.refuse_unread()
     return model
+
+
+def check_weights(files: Iterable[Path], index: Path | None, config: Mapping[str, Any], **wanted: Any) -> None:
+    """Refuse what `build_graph` would refuse, by building from the names and shapes in the headers of the weights.
+
+    Args:
+        files: the safetensors files.
+        index: the file that says which of them has which tensor, if there is one.
+        config: config.json.
+        wanted: further arguments of `build_graph`.
+
+    Raises:
+        UnsupportedModel: as `build_graph`.
+        DamagedFile: as `build_graph` and `read_weights`.
+    """
+    from onnx_from_checkpoints.onnx_files import without_values
+    from onnx_from_checkpoints.weights import read_weights
+
+    with without_values():
+        build_graph(config, read_weights(files, index, outlined=True), **wanted)

@@ -150,6 +150,17 @@ _GRAPH, _CONSTANT, _VALUES = 7, 5, 9
 """The numbers of `ModelProto.graph`, `GraphProto.initializer` and `TensorProto.raw_data` in ONNX's messages."""
 
 _FILE: ContextVar[IO[bytes] | None] = ContextVar("the file beside the graph", default=None)
+_KEPT: ContextVar[bool] = ContextVar("whether constants have values", default=True)
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Leave out the values of constants that `make_constant` makes: the graph is built to see whether it can be."""
+    token = _KEPT.set(False)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 @contextmanager
@@ -177,6 +188,8 @@ def make_constant(name: str, values: NDArray[Any]) -> onnx.TensorProto:
     import onnx
     from onnx import helper, numpy_helper
 
+    if not _KEPT.get():
+        return onnx.TensorProto(name=name)
     stream = _FILE.get()
     if stream is None or values.nbytes < EXTERNAL_FROM:
         return numpy_helper.from_array(np.asarray(values, order="C"), name)

@@ -11,7 +11,7 @@ import json
 import math
 import mmap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -109,15 +109,13 @@ class Weights:
             and not name.endswith("inv_freq")
             and self._tensors[name].dtype.kind == "f"
         ]
-        _refuse_unread(unread)
-
-    def refuse_beside(self, names: Iterable[str]) -> None:
-        """Refuse tensors beside those of an encoder, which reads none of them; nothing has to be read to see it.
-
-        Raises:
-            DamagedFile: there is such a tensor; the message names the first ones.
-        """
-        _refuse_unread(sorted(name for name in names if not name.startswith(self._prefix)))
+        if unread:
+            shown = ", ".join(f"'{name}'" for name in unread[:_MOST_NAMED])
+            more = f" and {len(unread) - _MOST_NAMED} more" if len(unread) > _MOST_NAMED else ""
+            raise DamagedFile(
+                f"the weights have {shown}{more}, which nothing in a model with this config.json reads; without "
+                f"{'it' if len(unread) == 1 else 'them'}, its numbers would be those of another model"
+            )
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, whose names have no prefix; otherwise like `read`."""
@@ -155,16 +153,6 @@ class Weights:
             return name
         others = (name.removesuffix(new) + old for new, old in self._OLD_NAMES if name.endswith(new))
         return next((other for other in others if other in self._tensors), name)
-
-
-def _refuse_unread(names: Sequence[str]) -> None:
-    if names:
-        shown = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        raise DamagedFile(
-            f"the weights have {shown}{more}, which nothing in a model with this config.json reads; without "
-            f"{'it' if len(names) == 1 else 'them'}, its numbers would be those of another model"
-        )
 
 
 _MOST_NAMED = 3
@@ -212,9 +200,7 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         Raises:
             DamagedFile: its type is not supported, or it holds NaN or infinity.
         """
-        entry = self._entries[name]
-        if entry.kind not in _KINDS:
-            raise DamagedFile(f"{entry.path}: '{name}' is of type {entry.kind}, which is not supported")
+        entry = self._find(name)
         part = np.asarray(self._open(entry)[entry.start : entry.end])
         values: NDArray[Any] = part.view(_KINDS[entry.kind]).reshape(entry.shape)
         if entry.kind == "BF16":
@@ -243,16 +229,18 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         """The size of all tensors in float32."""
         return sum(4 * math.prod(entry.shape) for entry in self._entries.values())
 
-    def list_floats(self) -> list[str]:
-        """The names of the tensors that hold floating-point numbers, as the headers say."""
-        return [name for name, entry in self._entries.items() if entry.kind in _FLOATS]
-
     def find_commonest_kind(self) -> str:
         """The type, such as `F16`, that takes up most of the files; "" without tensors."""
         sizes = Counter[str]()
         for entry in self._entries.values():
             sizes[entry.kind] += entry.end - entry.start
         return max(sizes, key=lambda kind: sizes[kind], default="")
+
+    def _find(self, name: str) -> _Entry:
+        entry = self._entries[name]
+        if entry.kind not in _KINDS:
+            raise DamagedFile(f"{entry.path}: '{name}' is of type {entry.kind}, which is not supported")
+        return entry
 
     def _open(self, entry: _Entry) -> np.memmap[Any, Any]:
         """The content of the file; pages that were read before are dropped now and then, and read again if in use."""
@@ -266,18 +254,41 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         return self._contents[entry.path]
 
 
-def read_weights(files: Iterable[Path], index: Path | None = None) -> Tensors:
+class _Blank(np.ndarray[Any, Any]):
+    """A tensor of zeros of which only the shape counts: products with it are not computed."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **options: Any) -> Any:
+        left, *others = arrays = [np.asarray(each) for each in inputs]
+        if ufunc is np.matmul:
+            return _make_blank((*left.shape[:-1], *others[0].shape[1:]))
+        return getattr(ufunc, method)(*arrays, **options)
+
+
+def _make_blank(shape: tuple[int, ...], kind: str = "<f4") -> NDArray[Any]:
+    return np.broadcast_to(np.zeros((), kind), shape).view(_Blank)
+
+
+class _Outlines(Tensors):
+    """Tensors with the names, kinds and shapes of those in the files; values are not read and take no memory."""
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        entry = self._find(name)
+        return _make_blank(entry.shape, "<f4" if entry.kind in _FLOATS else _KINDS[entry.kind])
+
+
+def read_weights(files: Iterable[Path], index: Path | None = None, *, outlined: bool = False) -> Tensors:
     """Read the tensors of safetensors files, by name.
 
     Args:
         files: the files.
         index: the file that says which of them has which tensor, if there is one.
+        outlined: whether only the headers are read: the tensors have their shapes, and zeros for values.
 
     Raises:
         DamagedFile: a file is damaged or truncated, or two have a tensor of the same name, or the index names a tensor
             that its file does not have. The message names the file, and the tensor if there is one.
     """
-    tensors = Tensors(files)
+    tensors = _Outlines(files) if outlined else Tensors(files)
     if index is not None:
         _check_index(index, tensors)
     return tensors

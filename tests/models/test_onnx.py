@@ -21,6 +21,7 @@ from rageval_spec.inference import encoder, exports, model_files
 from rageval_spec.inference.exports import export_model
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
+from tests.command_line import invoke
 from tests.inference.folders import (
     BERT,
     CROSS_ENCODER,
@@ -40,6 +41,7 @@ from tests.inference.folders import (
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
 from tests.inference.t5_models import make_tokenizer, write_hhem, write_t5
 from tests.reference.t5 import encode, reply
+from tests.tiny import write_spec
 
 
 @pytest.fixture(autouse=True)
@@ -540,24 +542,51 @@ class TestWhatCannotRunIsRefusedBeforeTheRun:
             build(folder).inputs()
 
 
-@pytest.mark.parametrize(
-    ("architecture", "head"),
-    [
-        ("HF_ColBERT", "linear.weight"),
-        ("BertModel", "cls.predictions.transform.dense.weight"),
-        ("BertModel", "qa_outputs.weight"),
-        ("OwnEncoder", "projection.weight"),
-    ],
-)
-def test_a_head_that_nothing_reads_is_refused_before_the_weights_are_read(
-    folder: Path, architecture: str, head: str
-) -> None:
-    others: dict[str, Any] = {"numbers": np.ones(2, np.int64), head: np.ones((4, 8), np.float32)}
-    weights = {**bert_weights(prefix="bert."), **others}
-    save_file(weights, folder / "model.safetensors")
+TENSORS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "ColBERT": ({"architectures": ["HF_ColBERT"]}, {"linear.weight": 4}, "have 'linear.weight', which nothing in"),
+    "ColBERT as BERT": ({}, {"linear.weight": 4}, "have 'linear.weight', which nothing in a model with this config"),
+    "masked": ({}, {"cls.predictions.transform.dense.weight": 4}, "have 'cls.predictions.transform.dense.weight'"),
+    "own": ({"architectures": ["Own"]}, {"projection.weight": 4}, "have 'projection.weight', which nothing in"),
+    "adapter": ({}, {"bert.encoder.layer.0.adapter.down.weight": 4}, "have 'bert.encoder.layer.0.adapter.down.weight'"),
+    "layer": ({"num_hidden_layers": 1}, {}, "the weights have 2 layers ('bert.encoder.layer.1')"),
+    "missing": ({}, {"bert.encoder.layer.0.output.dense.bias": None}, "have no tensor 'bert.encoder.layer.0.output"),
+    "shape": ({}, {"bert.embeddings.LayerNorm.bias": 4}, "has the shape [4, 8], but must have [8] according to config"),
+    "activation": ({"hidden_act": "wavy"}, {}, "'hidden_act' 'wavy' is not supported; supported are: gelu, "),
+    "positions": ({"position_embedding_type": "relative_key"}, {}, "'relative_key' is not supported; only absolute"),
+    "size": ({"num_attention_heads": 3}, {}, "hidden_size 8 is not a multiple of num_attention_heads 3"),
+}
+
+
+@pytest.mark.parametrize("fault", TENSORS)
+def test_tensors_of_another_model_are_refused_before_the_run_as_in_it(folder: Path, fault: str) -> None:
+    config, changed, message = TENSORS[fault]
+    weights: dict[str, Any] = {**bert_weights(prefix="bert."), "numbers": np.ones(2, np.int64)}
+    weights |= {name: np.ones((rows, 8), np.float32) for name, rows in changed.items() if rows}
+    save_file({name: weights[name] for name in weights if changed.get(name, 4)}, folder / "model.safetensors")
     (folder / "modules.json").unlink()
-    with pytest.raises(DataError, match=f"the weights have '{head}', which nothing in a model with this config"):
-        build(change_config(folder, architectures=[architecture])).inputs()
+    model = build(change_config(folder, **config))
+    (found,) = model.check_files()
+    assert found.key == ("model",) and message in found.message
+    with pytest.raises(RagevalError) as error:
+        model.embed(["cat"])
+    assert str(error.value) == found.message
+
+
+def test_what_needs_the_tensors_is_in_what_validate_says(folder: Path, tmp_path: Path) -> None:
+    change_config(folder, hidden_act="wavy")
+    models = {"own": {"use": "onnx", "model": str(folder)}}
+    result = invoke("validate", write_spec(tmp_path, models=models, systems={"d": {"use": "dense", "model": "own"}}))
+    assert result.exit_code == 2
+    assert "spec.yaml:" in result.stderr and "'hidden_act' 'wavy' is not supported" in result.stderr
+
+
+def test_validate_reads_no_values_of_tensors(folder: Path) -> None:
+    weights = {name: np.full_like(values, np.nan) for name, values in bert_weights().items()}
+    save_file(weights, folder / "model.safetensors")
+    model = build(folder)
+    assert list(model.check_files()) == []
+    with pytest.raises(DataError, match="holds NaN or infinity"):
+        model.embed(["cat"])
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import (
     build_graph,
     check_buildable,
+    check_weights,
     find_code,
     has_foreign_code,
     list_architectures,
 )
+from onnx_from_checkpoints.weights import read_weights
 from tests.inference.models import make_config, make_weights
 from tests.onnx_from_checkpoints.architectures.golden import REPLIES, list_goldens, read_golden
 
@@ -62,6 +66,21 @@ def test_a_head_or_layer_that_nothing_reads_is_refused_in_each_architecture(gold
     config, weights, _ = read_golden(golden)
     with pytest.raises(DamagedFile, match=f"the weights have '{re.escape(name)}', which nothing in a model with this"):
         build_graph(config, {**weights, name: np.ones((2, 2), np.float32)}, replies=REPLIES.get(golden, ()))
+
+
+@pytest.mark.parametrize("golden", list_goldens(""))
+def test_the_headers_of_weights_show_what_building_from_them_finds(golden: str, tmp_path: Path) -> None:
+    config, weights, _ = read_golden(golden)
+    files, replies = [tmp_path / "model.safetensors"], REPLIES.get(golden, ())
+    save_file({name: np.ascontiguousarray(values) for name, values in weights.items()}, files[0])
+    check_weights(files, None, config, replies=replies)
+    norm = next(name for name in weights if "norm" in name.lower())
+    for changed in ({norm: np.ones((3, 5, 7), np.float32)}, {"lm_head.dense.weight": np.ones((2, 2), np.float32)}):
+        save_file({**weights, **changed}, files[0])
+        with pytest.raises(DamagedFile) as told:
+            build_graph(config, read_weights(files), replies=replies)
+        with pytest.raises(DamagedFile, match=f"^{re.escape(told.value.problem)}$"):
+            check_weights(files, None, config, replies=replies)
 
 
 @pytest.mark.parametrize("golden", ["bert-labels", "roberta-tokens", "modernbert-labels", "deberta-labels", "t5-reply"])

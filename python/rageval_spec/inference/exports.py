@@ -24,11 +24,10 @@ from onnx_from_checkpoints.onnx_files import find_external_data
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, load_fast
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import (
-    SAFETENSORS_INDEX,
     ModelFiles,
     check_embedded,
+    named,
     say_fetch,
-    say_other_graph,
     translated,
 )
 from rageval_spec.store.disk import InputFile, sweep, write_flushed
@@ -216,16 +215,19 @@ def _build(
     from onnx_from_checkpoints.onnx_files import written_beside
     from onnx_from_checkpoints.weights import read_weights
 
-    files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
-    index = source.path(SAFETENSORS_INDEX) if SAFETENSORS_INDEX in source.weights else None
     with translated():
-        weights = read_weights(files, index)
+        weights = read_weights(*source.list_weights())
     beside = target.with_name(DATA) if weights.count_bytes() > single_up_to else None
-    task, bare = configuration.task, configuration.task == "embedding" and configuration.says_pooling
-    with _named(source), translated(), written_beside(beside):
+    with named(source), translated(), written_beside(beside):
         replies = _find_replies(source, configuration)
         model = build_graph(
-            configuration.encoder, weights, task=task, padded=padded, tabled=tabled, replies=replies, bare=bare
+            configuration.encoder,
+            weights,
+            task=configuration.task,
+            padded=padded,
+            tabled=tabled,
+            replies=replies,
+            bare=configuration.is_bare,
         )
     onnx.save_model(model, target)
 
@@ -237,15 +239,6 @@ def _find_replies(source: ModelFiles, configuration: Configuration) -> tuple[int
     if not configuration.replies:
         return ()
     return find_reply_ids(source.tokenizer_folder, source.tokenizer, configuration.replies)
-
-
-@contextmanager
-def _named(source: ModelFiles) -> Iterator[None]:
-    """Put the model's name before the messages of a builder, which does not know it, and say what to write instead."""
-    try:
-        yield
-    except (DataError, UsageError) as error:
-        raise type(error)(f"{source.location.name}: {error}{say_other_graph(source)}") from error
 
 
 def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:
@@ -279,7 +272,7 @@ def _key(source: ModelFiles, configuration: Configuration, precision: Precision,
         "files": [fingerprint(InputFile(source.path(name), ("model",))) for name in names],
     }
     if configuration.replies and source.format == "safetensors":
-        with _named(source):
+        with named(source):
             content["replies"] = _find_replies(source, configuration)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -288,7 +281,7 @@ def _find_versions(source: ModelFiles, configuration: Configuration, precision: 
     """The versions of what makes the file: of the graph's builder, if it is built here, and of the quantiser."""
     from onnx_from_checkpoints.model_graph import find_architecture
 
-    with _named(source), translated():
+    with named(source), translated():
         built = _OWN_GRAPH if source.format == "onnx" else find_architecture(configuration.encoder).VERSION
     return [built, QUANTISER if precision == "int8" else ""]
 

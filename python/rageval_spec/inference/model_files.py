@@ -135,6 +135,11 @@ class ModelFiles(RepositoryFiles):
         """The path of the file with this name."""
         return (self.tokenizer_folder if name in self.tokenizer else self.folder) / name
 
+    def list_weights(self) -> tuple[list[Path], Path | None]:
+        """The safetensors files, and their index if there is one."""
+        files = [self.path(name) for name in self.weights if name != SAFETENSORS_INDEX]
+        return files, self.path(SAFETENSORS_INDEX) if SAFETENSORS_INDEX in self.weights else None
+
     def read_configuration(self) -> Configuration:
         """What the model's configuration files say; see `read_configuration`."""
         with translated():
@@ -339,7 +344,7 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
         UsageError: the architecture, its head or a layer after it is not supported.
         DataError: a file with weights is missing, or only a pointer of Git LFS.
     """
-    from onnx_from_checkpoints.model_graph import check_buildable, check_tensors
+    from onnx_from_checkpoints.model_graph import check_buildable
 
     if source.format != "safetensors":
         return
@@ -349,19 +354,40 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
             layer.check(source.folder)
     except UnsupportedModel as error:
         raise UsageError(f"{source.location.name}: {error}{say_other_graph(source)}") from error
-    for path in (source.path(name) for name in source.weights if name != SAFETENSORS_INDEX):
+    for path in source.list_weights()[0]:
         if not path.is_file():
             raise DataError(f"{path}: is missing, but the index of the weights names it; {say_fetch(path)}")
         with path.open("rb") as stream:
             if stream.read(len(LFS_POINTER)) == LFS_POINTER:
                 raise DataError(f"{path}: is only a pointer of Git LFS; run `git lfs pull` in its folder")
-    if configuration.task == "embedding" and not (configuration.says_pooling or configuration.replies):
-        files = [source.path(name) for name in source.weights if name != SAFETENSORS_INDEX]
-        try:
-            with translated():
-                check_tensors(configuration.encoder, files)
-        except DataError as error:
-            raise DataError(f"{source.location.name}: {error}{say_other_graph(source)}") from error
+
+
+def check_tensors(source: ModelFiles, configuration: Configuration) -> None:
+    """Refuse a model whose graph cannot be built, by building it from the names and shapes of its tensors.
+
+    Unlike `check_graph`, it imports numpy and onnx. The embedded models are known to be buildable.
+
+    Raises:
+        UsageError: a value of config.json is not supported.
+        DataError: the tensors are not those of a model with this config.json, or the header of a file is damaged.
+    """
+    if source.format != "safetensors" or source.location.kind == "embedded":
+        return
+    from onnx_from_checkpoints.model_graph import check_weights
+
+    wanted: dict[str, Any] = {"task": configuration.task, "bare": configuration.is_bare}
+    wanted["replies"] = range(len(configuration.replies))
+    with named(source), translated():
+        check_weights(*source.list_weights(), configuration.encoder, **wanted)
+
+
+@contextmanager
+def named(source: ModelFiles) -> Iterator[None]:
+    """Put the model's name before the messages of a builder, which does not know it, and say what to write instead."""
+    try:
+        yield
+    except (DataError, UsageError) as error:
+        raise type(error)(f"{source.location.name}: {error}{say_other_graph(source)}") from error
 
 
 def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:

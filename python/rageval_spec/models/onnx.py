@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import (
     EmbeddingModel,
@@ -156,6 +157,16 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         self._check(self._configuration)
         return tuple(list_inputs(source))
 
+    def check_files(self) -> Iterator[FileFault]:
+        """Whether the tensors in the headers of the weights are those of a model with its config.json."""
+        from rageval_spec.inference.model_files import check_tensors
+
+        try:
+            if self._source is not None:
+                check_tensors(self._source, self._configuration)
+        except RagevalError as error:
+            yield FileFault(("model",), str(error), code="data")
+
     def content(self) -> dict[str, Any]:
         """The model's identity; the place of its files does not count, because their content does."""
         content = super().content()
@@ -190,7 +201,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             self._check_weights()
             return
         from rageval_spec.inference import hub
-        from rageval_spec.inference.model_files import find_source
+        from rageval_spec.inference.model_files import check_tensors, find_source
 
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
@@ -198,6 +209,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             raise type(error)(f"{self._where()}: {error}") from error
         self._source = find_source(self._location, self.node.file, self.node.graph)
         self._check_graph()
+        check_tensors(self._require(), self._configuration)
 
     def describe(self) -> dict[str, str]:
         """The model, its revision, the sha256 of its weights, the precision, and how texts are read."""
