@@ -266,7 +266,8 @@ def _find_code(spec: Spec, options: Options) -> CodeState:
     kept = [] if spec.history.path is None else [spec.folder / spec.history.path]
     store = _store_folder(spec, options)
     kept += [spec.folder / ASIDE, *([] if store is None else [store])]
-    return find_code_state(spec.folder, [Path(spec.path), *read, *mixes, *output, *kept])
+    asked = [file.path.parent for one in parts.systems.values() if one.can_be_asked for file in one.inputs()]
+    return find_code_state(spec.folder, [Path(spec.path), *read, *mixes, *output, *kept], asked)
 
 
 @dataclass(frozen=True)

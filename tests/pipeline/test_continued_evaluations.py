@@ -137,13 +137,19 @@ def add_module(app: App) -> None:
     app.write("more.py", "")
 
 
+def change_prompt(app: App) -> None:
+    app.write("prompt.txt", "Answer in verse.")
+
+
 @pytest.mark.parametrize(
-    "change", [change_module, change_own_file, change_version, change_commit, change_tracked_file, add_module]
+    "change",
+    [change_module, change_own_file, change_version, change_commit, change_tracked_file, add_module, change_prompt],
 )
 def test_after_a_change_of_the_application_all_is_asked(change: Callable[[App], None], tmp_path: Path) -> None:
     app = App(tmp_path, repository=True)
     app.write("README.md", "0")
     app.commit("README.md")
+    app.write("prompt.txt", "Answer briefly.")
     app.stop_after_three()
     change(app)
     outcome = app.run()
@@ -268,6 +274,16 @@ def test_a_number_of_two_commits_says_so_in_its_line(tmp_path: Path) -> None:
     assert content["aggregates"][0]["versions"] == [first, second]
     assert content["taken_over"][0]["commits"] == {first: 2, second: 4}
     assert content["gates"][0]["reason"].endswith(f"; {mixed}")
+
+
+def test_a_number_of_two_prompts_that_git_does_not_track_says_so_in_its_line(tmp_path: Path) -> None:
+    app = App(tmp_path, repository=True)
+    app.block = {**app.block, "reuse": "always", "version": "v7"}
+    for prompt, limits in (("Answer briefly.", {"max_calls": 2}), ("Answer in verse.", {})):
+        app.write("prompt.txt", prompt)
+        result = invoke("run", app.write_spec(limits=limits), "-o", tmp_path / "out")
+    assert app.asked == QUESTIONS
+    assert any("exact_match" in line and "1.000 (2 versions)" in line for line in result.stdout.splitlines())
 
 
 class Remote:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +99,10 @@ def add_untracked(repository: Path) -> None:
     write(repository, "new/more.yaml")
 
 
+def add_prompt(repository: Path) -> None:
+    write(repository, "prompts/answer.txt")
+
+
 def edit_binary(repository: Path) -> None:
     (repository / "spec.yaml").write_bytes(b"\0\1\2")
 
@@ -105,7 +111,7 @@ def make_executable(repository: Path) -> None:
     (repository / "spec.yaml").chmod(0o755)
 
 
-@pytest.mark.parametrize("change", [edit, stage, delete, add_untracked, edit_binary, make_executable])
+@pytest.mark.parametrize("change", [edit, stage, delete, add_untracked, add_prompt, edit_binary, make_executable])
 def test_every_change_of_code_is_another_state(change: Callable[[Path], None], repository: Path) -> None:
     before = find_code_state(repository)
     change(repository)
@@ -127,7 +133,11 @@ def test_two_changes_of_one_file_are_two_states(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["app.log", "cache.sqlite3", "asked", "__pycache__/app.cpython-311.pyc", "ignored/rag.yaml", "out/a/b.yaml"]
+    "name",
+    [
+        *("app.log", "app.log.1", "cache.sqlite3", "asked", "__pycache__/app.cpython-311.pyc", "ignored/rag.yaml"),
+        *("ignored/prompt.txt", "out/a/b.yaml", "out/page.html"),
+    ],
 )
 def test_files_that_a_run_leaves_are_no_change(name: str, repository: Path) -> None:
     write(repository, ".gitignore", "ignored/\n")
@@ -138,6 +148,40 @@ def test_files_that_a_run_leaves_are_no_change(name: str, repository: Path) -> N
         write(repository, f"out/{result}")
     write(repository, name)
     assert find_code_state(repository) == before
+
+
+def test_new_files_of_any_ending_count_beside_the_spec_and_the_application_only(repository: Path) -> None:
+    for folder in ("evals", "app", "notes"):
+        write(repository, f"{folder}/x.yaml")
+    states = [find_code_state(repository / "evals", (), [repository / "app"])]
+    for name in ("notes/plan.txt", "evals/prompt.txt", "app/deep/prompt.j2"):
+        write(repository, name)
+        states.append(find_code_state(repository / "evals", (), [repository / "app"]))
+    assert states[0] == states[1]
+    assert len(set(states)) == 3
+
+
+def test_of_large_and_many_new_files_the_size_counts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.store.checkout._READ_IN_ALL", 6)
+    states = []
+    for text in ("1234", "1235", "12345"):
+        for name in ("a.txt", "b.txt"):
+            write(repository, name, text)
+            os.utime(repository / name, (0, 0))
+        states.append(find_code_state(repository))
+    write(repository, "b.txt", "12346")
+    os.utime(repository / "b.txt", (0, 0))
+    assert len(set(states)) == 3
+    assert find_code_state(repository) == states[-1]
+
+
+def test_what_the_shell_writes_to_a_file_is_no_change(repository: Path) -> None:
+    before = find_code_state(repository)
+    code = "from rageval_spec.store.checkout import find_code_state; print(find_code_state(Path()).changes)"
+    with (repository / "run.txt").open("w") as stream:
+        subprocess.run([sys.executable, "-c", f"from pathlib import Path; {code}"], cwd=repository, stdout=stream)
+    assert (repository / "run.txt").read_text() == f"{before.changes}\n"
+    assert find_code_state(repository) != before
 
 
 def test_named_files_and_folders_are_left_out(repository: Path) -> None:

@@ -1,13 +1,15 @@
 """What git tells about the code beside a spec: the commit, and what was changed since.
 
 The digest of the changes tells two states of one commit apart. It is of the diff of all tracked files, and of files
-that git neither tracks nor ignores. Of these, only files count whose ending some tracked file has, such as `.py`: a new
-module changes an application, while the log or the cache that it writes does not.
+that git neither tracks nor ignores. Of these, files count whose ending some tracked file has, such as `.py`, and beside
+the spec and the application all but those that programs write: a new module or prompt changes an application, while its
+log or cache does not.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,8 +19,15 @@ _PATIENCE = 10.0
 """Seconds to wait for git, which can be slow in a large repository; after that, nothing is known."""
 _DETACHED = "(detached)"
 _UNBORN = "(initial)"
-_READ_WHOLE = 2**20
-"""Bytes up to which an untracked file is read; of a larger one, size and time count."""
+_READ_WHOLE, _READ_IN_ALL = 2**20, 2**26
+"""Bytes up to which an untracked file, and all of them, are read; of a larger one and the rest, size and time count."""
+_WRITTEN = frozenset(
+    (
+        *("", ".bak", ".cache", ".db", ".db-journal", ".db-shm", ".db-wal", ".err", ".lock", ".log", ".out", ".pid"),
+        *(".pyc", ".sqlite", ".sqlite3", ".sqlite3-journal", ".sqlite3-shm", ".sqlite3-wal", ".swp", ".tmp"),
+    )
+)
+"""Endings of what programs write beside themselves."""
 _RESULTS = ("results.json", "values.parquet")
 """Files that every results folder has."""
 _SHOWN = 10
@@ -79,12 +88,13 @@ def find_checkout(path: Path) -> Checkout:
     return Checkout() if told is None else _read_status(told.decode("utf-8", "replace"))
 
 
-def find_code_state(path: Path, besides: Iterable[Path] = ()) -> CodeState:
+def find_code_state(path: Path, besides: Iterable[Path] = (), folders: Iterable[Path] = ()) -> CodeState:
     """The commit at `path`, as `find_checkout` finds it, and a digest of what was changed since.
 
     Args:
-        path: a folder of the repository.
+        path: the folder of the spec.
         besides: files and folders whose changes do not count, such as results.
+        folders: folders of the application.
     """
     checkout = find_checkout(path)
     top = _ask_git(_find_folder(path), "rev-parse", "--show-toplevel")
@@ -98,12 +108,15 @@ def find_code_state(path: Path, besides: Iterable[Path] = ()) -> CodeState:
     tracked = _ask_git(root, "ls-files", "-z") if others else b""
     if diff is None or others is None or tracked is None:
         return CodeState(checkout.commit)
-    new = _list_new(_split(others), _split(tracked))
+    near = [each.resolve().relative_to(root).as_posix() for each in (path, *folders) if _is_inside(each, root)]
+    new = [name for name in _list_new(_split(others), _split(tracked), near) if not _is_output(root / name)]
     if not diff and not new:
         return CodeState(checkout.commit, "")
-    digest = hashlib.sha256(diff)
+    digest, left = hashlib.sha256(diff), _READ_IN_ALL
     for name in new:
-        digest.update(f"\0{name}\0{_describe_file(root / name)}".encode("utf-8", "surrogateescape"))
+        told, read = _describe_file(root / name, min(left, _READ_WHOLE))
+        left -= read
+        digest.update(f"\0{name}\0{told}".encode("utf-8", "surrogateescape"))
     return CodeState(checkout.commit, digest.hexdigest())
 
 
@@ -156,15 +169,31 @@ def _split(listed: bytes) -> list[str]:
     return [name for name in listed.decode("utf-8", "surrogateescape").split("\0") if name]
 
 
-def _list_new(others: Sequence[str], tracked: Sequence[str]) -> list[str]:
-    """The untracked files that count: those with an ending that a tracked file has, unless they are results."""
+def _list_new(others: Sequence[str], tracked: Sequence[str], near: Sequence[str]) -> list[str]:
+    """The untracked files that count, unless they are results; `near` are the folders in which most endings do."""
     endings = {PurePosixPath(name).suffix for name in tracked} - {""}
     results = _find_results(others)
-    return sorted(
-        name
-        for name in others
-        if PurePosixPath(name).suffix in endings and not results.intersection(PurePosixPath(name).parents)
-    )
+
+    def counts(path: PurePosixPath) -> bool:
+        beside = any(path.is_relative_to(folder) for folder in near) and _WRITTEN.isdisjoint(path.suffixes or [""])
+        return (beside or path.suffix in endings) and results.isdisjoint(path.parents)
+
+    return sorted(name for name in others if counts(PurePosixPath(name)))
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.resolve().is_relative_to(root)
+
+
+def _is_output(path: Path) -> bool:
+    """Whether the shell writes what this process prints to the file."""
+    for stream in (1, 2):
+        try:
+            if os.path.samestat(os.fstat(stream), path.stat()):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _find_results(names: Sequence[str]) -> set[PurePosixPath]:
@@ -173,13 +202,14 @@ def _find_results(names: Sequence[str]) -> set[PurePosixPath]:
     return set.intersection(*folders)
 
 
-def _describe_file(path: Path) -> str:
+def _describe_file(path: Path, most: int) -> tuple[str, int]:
+    """What tells the file from others, and how many bytes were read for it, at most `most`."""
     try:
         status = path.lstat()
         if path.is_symlink():
-            return str(path.readlink())
-        if status.st_size > _READ_WHOLE:
-            return f"{status.st_size} {status.st_mtime_ns}"
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+            return str(path.readlink()), 0
+        if status.st_size > most:
+            return f"{status.st_size} {status.st_mtime_ns}", 0
+        return hashlib.sha256(path.read_bytes()).hexdigest(), status.st_size
     except OSError:
-        return "unreadable"
+        return "unreadable", 0
