@@ -279,9 +279,10 @@ def test_a_number_of_two_commits_says_so_in_its_line(tmp_path: Path) -> None:
 def test_a_number_of_two_prompts_that_git_does_not_track_says_so_in_its_line(tmp_path: Path) -> None:
     app = App(tmp_path, repository=True)
     app.block = {**app.block, "reuse": "always", "version": "v7"}
-    for prompt, limits in (("Answer briefly.", {"max_calls": 2}), ("Answer in verse.", {})):
-        app.write("prompt.txt", prompt)
-        result = invoke("run", app.write_spec(limits=limits), "-o", tmp_path / "out")
+    app.write("prompt.txt", "Answer briefly.")
+    app.run({"limit": 2})
+    app.write("prompt.txt", "Answer in verse.")
+    result = invoke("run", app.write_spec(reports=["terminal"]), "-o", tmp_path / "out")
     assert app.asked == QUESTIONS
     assert any("exact_match" in line and "1.000 (2 versions)" in line for line in result.stdout.splitlines())
 
