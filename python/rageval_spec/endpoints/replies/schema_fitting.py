@@ -59,6 +59,14 @@ def is_choice(schema: Mapping[str, Any]) -> bool:
     return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
 
 
+_HIGHEST = re.compile(
+    r"(?:grade|score|rating)?(?:(?:max(?:imum)?|highest)(?:possible)?(?:score|grade|rating|points?|value)?"
+    r"|(?:out)?of|scale(?:max(?:imum)?)?|range|upperbound|denominator)"
+)
+"""What a reply calls the highest number, or the scale that ends with it, by `verdict_grammar.fold_word`."""
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+
+
 def list_types(schema: Mapping[str, Any]) -> Sequence[str]:
     """The types that the schema allows."""
     kind: str | Sequence[str] = schema.get("type", "string")
@@ -81,6 +89,7 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
         raise _wrong_type(value, "object", path)
     properties = schema.get("properties", {})
     value = _spell(value, properties)
+    _refuse_other_scale(value, properties)
     fitted: dict[str, Any] = {}
     for key, inner in properties.items():
         where = f"{path}.{key}" if path else key
@@ -91,6 +100,22 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
             said = said if "enum" in inner else json.dumps(said)
         fitted[key] = _fit(said, inner, where)
     return fitted
+
+
+def _refuse_other_scale(value: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+    """Refuse an object that says beside its number what the highest one is, and means another scale.
+
+    Raises:
+        UnreadableReplyError: the object names another highest number, as in `{"grade": 4, "max": 10}`.
+    """
+    highest = {float(inner["maximum"]) for inner in properties.values() if "maximum" in inner}
+    for key in value.keys() - properties.keys() if highest else ():
+        said = _DIGITS.findall(json.dumps(value[key])) if _HIGHEST.fullmatch(verdict_grammar.fold_word(key)) else ()
+        if said and float(said[-1]) not in highest:
+            raise json_text.UnreadableReplyError(
+                f"{json_text.show_value(key)} is {json_text.show_value(value[key])}, and the highest number is "
+                f"{max(highest):g}"
+            )
 
 
 def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@
     line    = [label] value                               Score: 4    The answer is B
     label   = ["the" | "my" | "final" | ...] noun ("is" | ":" | "=")
     value   = option [the option's own meaning]           B    B)    (B) Partially relevant
+            | the whole meaning of one option             Partially relevant
             | number [("/" | "out of") the highest one]   4    4/5
 
 Marks of emphasis, quotation marks, brackets and a full stop around a value do not count. Everything else does: what
@@ -87,11 +88,15 @@ def read_verdict(text: str, read_value: Read[T], nouns: Sequence[str]) -> T | No
 def read_option(text: str, options: Sequence[Any], meanings: Mapping[str, str] | None = None) -> Any:
     """The option that a value is, in any case and spacing, alone or with its own meaning; None if it is none.
 
-    `meanings` are the meanings of the options. A reply can begin with a part of the meaning: `B) Mostly`.
+    `meanings` are the meanings of the options. After an option, a part of its meaning is enough: `B) Mostly`. Without
+    one, the meaning must be whole, and no other option may have the same.
     """
     if text in options:
         return text
-    found = [option for option in options if _is_option(text, str(option), options, (meanings or {}).get(option, ""))]
+    meant = meanings or {}
+    found = [option for option in options if _is_option(text, str(option), options, meant.get(option, ""))]
+    if not found and (said := _fold_meaning(text)):
+        found = [option for option in options if said == _fold_meaning(meant.get(option, ""))]
     return found[0] if len(found) == 1 else None
 
 
