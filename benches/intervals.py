@@ -10,6 +10,7 @@ Prints the tables of `benches/intervals.md`. Each cell draws sets of questions f
 - `skewed`: values near 1 with rare failures, values that are mostly 0, and values of which nearly all are equal.
 - `clustered`: questions of a document share the probability of a right answer; documents are drawn whole.
 - `differences`: paired values of two systems, most of them equal.
+- `ratings`: whole numbers on a short scale, once with the metric's `range` and once without it.
 - `unbounded`: seconds, of which no highest value is known.
 
 `holds` is the share of sets whose interval holds the population's mean. `false pass` is the share whose lower end lies
@@ -34,6 +35,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -45,7 +47,7 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_t
-from rageval_spec.statistics.mean_intervals import MeanValues, find_mean_intervals
+from rageval_spec.statistics.mean_intervals import MeanValues, find_mean_intervals, find_range
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
@@ -141,7 +143,7 @@ def sum_up(intervals: Sequence[Interval], mean: float, weights: Floats | None = 
     return Found(
         float(counts @ holds),
         float(counts @ (rows[:, 0] > mean + tolerance)),
-        float(counts @ (rows[:, 1] - rows[:, 0])),
+        float(np.nansum(counts * (rows[:, 1] - rows[:, 0])) / counts[~np.isnan(rows[:, 0])].sum()),
     )
 
 
@@ -150,8 +152,8 @@ def every_count(size: int) -> list[Floats]:
 
 
 def find_rule(sets: Sequence[MeanValues]) -> list[Interval]:
-    """The rule's intervals; a set without one counts as a set whose interval holds nothing."""
-    return [one or Interval(math.inf, -math.inf) for one in find_mean_intervals(sets, SETTINGS)]
+    """The rule's intervals; NaN for a set without one, whose interval holds nothing and passes no gate."""
+    return [one or Interval(math.nan, math.nan) for one in find_mean_intervals(sets, SETTINGS)]
 
 
 def find_bca(sets: Sequence[Floats]) -> list[Interval]:
@@ -188,7 +190,11 @@ def measure(population: Population, size: int, draws: int) -> dict[str, Found]:
     drawn = [population.draw(random, size) for _ in range(draws)]
     sets = [values for values, _ in drawn]
     rule = [
-        MeanValues(values, population.range, None if clusters is None else lay_out_clusters(clusters))
+        MeanValues(
+            values,
+            find_range(population.range, "mean", values),
+            None if clusters is None else lay_out_clusters(clusters),
+        )
         for values, clusters in drawn
     ]
     low, high = population.range
@@ -228,6 +234,7 @@ def list_populations(data: Path) -> Iterator[tuple[str, list[Population]]]:
             Population("graded, ± 0.15", lambda r, n: (np.clip(r.normal(0, 0.15, n), -1, 1), None), 0.0, (-1.0, 1.0)),
         ],
     )
+    yield "Ratings, with and without `range` (which no gate passes by)", [*list_ratings()]
     yield (
         "Seconds, without a highest value",
         [
@@ -235,6 +242,23 @@ def list_populations(data: Path) -> Iterator[tuple[str, list[Population]]]:
             Population("log-normal, 1", lambda r, n: (r.lognormal(0, 1, n), None), math.exp(0.5), (0.0, None)),
         ],
     )
+
+
+RATINGS = (((5, 4, 1), (0.8, 0.15, 0.05)), ((5, 1), (0.98, 0.02)), ((5, 4, 3, 2, 1), (0.6, 0.2, 0.1, 0.05, 0.05)),
+           ((1, 0, -1), (0.85, 0.1, 0.05)), ((1, -1), (0.9, 0.1)))  # fmt: skip
+
+
+def list_ratings() -> Iterator[Population]:
+    for values, shares in RATINGS:
+        name = ", ".join(f"{100 * share:g}% {value}" for value, share in zip(values, shares, strict=True))
+        mean = float(np.dot(values, shares))
+        draw = partial(draw_ratings, np.array(values, float), np.array(shares))
+        yield Population(name, draw, mean, (min(values), max(values)))
+        yield Population(f"{name}; no range", draw, mean, (-math.inf, None))
+
+
+def draw_ratings(values: Floats, shares: Floats, random: Random, size: int) -> tuple[Floats, None]:
+    return random.choice(values, size, p=shares), None
 
 
 def fail(draw: Callable[[Random, int], Floats], share: float) -> Draw:

@@ -142,6 +142,25 @@ def test_an_evaluation_has_means_intervals_slices_comparisons_and_gates(tmp_path
     ]
 
 
+@pytest.mark.parametrize("need", [{"decide": "certain"}, {"on": "lower"}])
+def test_validate_and_the_report_say_that_a_range_is_missing(tmp_path: Path, need: dict[str, str]) -> None:
+    rating = {"use": "column", "column": "rating"}
+    gate = {"metric": "rating", "min": -9, "min_scored": 0, **need}
+    (told,) = validate(write(tmp_path, rating, gates=[gate])).warnings
+    key, value = next(iter(need.items()))
+    assert told.message == (
+        f"the gate cannot pass by '{key}: {value}': the lowest and highest value of 'rating' are not known"
+    )
+    assert told.hint is not None and told.hint.startswith("write 'range: [lowest, highest]' in the metric")
+    found = evaluate(tmp_path, rating, gates=[gate])
+    assert {one.outcome for one in found.gates} == {"inconclusive"}
+    assert [note.message.partition(",")[0] for note in found.notes if note.code == "no_range"] == [
+        "rating: its lowest and highest value are not known"
+    ]
+    known = write(tmp_path, {**rating, "range": [-9, 9]}, gates=[gate])
+    assert validate(known).warnings == ()
+
+
 @pytest.mark.parametrize(("column", "hint"), [("ratng", "did you mean 'rating'?"), ("thumb", "did you mean 'thumbs'?")])
 def test_validate_suggests_the_nearest_column(tmp_path: Path, column: str, hint: str) -> None:
     path = write(tmp_path, {"use": "column", "column": column})

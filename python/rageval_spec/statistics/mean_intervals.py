@@ -48,6 +48,7 @@ OF_CLUSTERS = "{} of clusters"
 """The values of `Interval.method`, beside `EXACT`; the last one has another in its place."""
 FREE_METHODS = (BOOTSTRAP, OF_CLUSTERS.format(BOOTSTRAP))
 """The methods for values without a range."""
+RANGE_ADVICE = "write 'range: [lowest, highest]' in the metric, such as 'range: [1, 5]', or [0, 1] for yes and no"
 _ROUNDING = 1e-9
 """A value that is outside its range by no more than this, relative to the range, is at its end."""
 _EQUAL = 1e-12
@@ -75,6 +76,16 @@ def list_bounds(metric: object) -> ValueRange | None:
     """The bounds that a metric declares; None if it declares none."""
     bounds: ValueRange | None = getattr(metric, "bounds", None)
     return bounds
+
+
+def lacks_range(metric: object, statistic: str) -> bool:
+    """Whether nobody said which values a metric can have, so that those that were not seen can be anything.
+
+    No interval of the mean of such values may pass a gate (`benches/intervals.md`). Seconds, tokens and costs have no
+    highest value either, but that is known of them.
+    """
+    bounds = list_bounds(metric)
+    return statistic == "mean" and bounds is not None and bounds[0] == -math.inf
 
 
 def find_range(bounds: ValueRange | None, statistic: str, *series: Iterable[float]) -> ValueRange | None:

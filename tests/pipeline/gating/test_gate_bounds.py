@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.arithmetic import reaches
 from rageval_spec.data.bands import make_scale
+from rageval_spec.data.datasets import CellDesign
 from rageval_spec.data.evaluation import PairLimit
-from rageval_spec.data.outcomes import BaselineChange, Interval
+from rageval_spec.data.outcomes import BaselineChange, Correction, Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more, decide
 from rageval_spec.pipeline.gating.gate_outcomes import check_gates
 from rageval_spec.spec.blocks.gates import GateNode
@@ -95,9 +96,9 @@ def test_an_interval_that_ends_at_the_bound_clears_it() -> None:
     assert check({"min": 0.75, "on": "lower"}, cell(0.8, interval=ends)).outcome == "pass"
 
 
-def test_a_missing_interval_fails_a_gate_that_needs_it() -> None:
+def test_a_missing_interval_makes_a_gate_that_needs_it_inconclusive() -> None:
     checked = check({"min": 0.1, "on": "lower"}, cell(0.412, interval=None, scored=1, total=1))
-    assert checked.outcome == "fail"
+    assert (checked.outcome, checked.counts_as) == ("inconclusive", "warn")
     assert checked.reason == (
         "ndcg@10 of bm25 is 0.412 and has no interval, which 'on: lower' needs: 1 of 1 queries could be scored"
     )
@@ -137,6 +138,7 @@ def test_bounds_of_percentiles() -> None:
     assert upper.outcome == "fail"
     assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.900, above the max")
     few = check({**gate, "on": "upper"}, replace(slow, interval=None, scored=20, total=20))
+    assert few.outcome == "inconclusive"
     assert few.reason == (
         "latency@p95 of bm25 is 1.240 and has no interval, which 'on: upper' needs: "
         "20 of 20 queries could be scored, too few for this percentile"
@@ -256,7 +258,9 @@ def test_a_certain_gate_tells_a_mean_from_a_bound_next_to_it() -> None:
 
 def test_a_certain_gate_needs_an_interval() -> None:
     found = check({"min": 0.4} | CERTAIN, cell(0.412, interval=None, scored=1))
-    assert found.outcome == "fail"
+    assert found.outcome == "fail", "min_scored is missed"
+    found = check({"min": 0.4, "min_scored": 0} | CERTAIN, cell(0.412, interval=None, scored=1))
+    assert found.outcome == "inconclusive"
     assert "has no interval, which 'decide: certain' needs: 1 of 40 queries could be scored" in found.reason
 
 
@@ -538,8 +542,9 @@ def test_a_percentile_is_compared_like_a_mean() -> None:
     )
     few = check({**gate, "decide": "certain"}, slow, against=replace(against, interval=None))
     assert (few.outcome, few.reason) == (
-        "fail",
-        "latency@p95 of bm25 has no interval of its difference from main, which 'decide: certain' needs",
+        "inconclusive",
+        "latency@p95 of bm25 has no interval of its difference from main, which 'decide: certain' needs: the two share "
+        "40 queries, too few for this percentile",
     )
 
 
@@ -649,6 +654,81 @@ def test_enough_pairs_and_a_gate_without_a_test_decide() -> None:
     assert check(UNRESOLVABLE, against=found).outcome in ("warn", "fail")
     few = replace(comparison(-0.5), limit=PairLimit(4, 0.125, 0.125))
     assert check({"baseline": "main", "max_drop": 0.02}, against=few).outcome == "fail"
+
+
+def test_every_number_without_an_interval_is_one_rule() -> None:
+    """A mean, a percentile, a count, one cluster, corrected means, differences: none passes, and none fails."""
+    lacking = {"interval": None, "scored": 40, "total": 40}
+    alone = CellDesign(clusters=1)
+    corrected = Correction("ppi", 0.5, None, 0.5, None, labels=30, worth=None, source="people")
+    cells = [
+        cell(0.5, metric="cost", **lacking),
+        cell(0.5, metric="latency@p95", statistic="p95", **lacking),
+        cell(40.0, metric="num_ret", statistic="sum", **lacking),
+        cell(0.5, design=alone, **lacking),
+        cell(0.5, correction=corrected, **lacking),
+    ]
+    for one in cells:
+        for need in ({"decide": "certain"}, {"on": "upper"}, {"on": "lower"}):
+            for bound in ({"max": 0.1}, {"max": 100.0}):
+                found = check({"metric": one.metric, **bound, **need, "on_inconclusive": "fail"}, one)
+                assert (found.outcome, found.counts_as) == ("inconclusive", "fail"), found.reason
+                assert "has no interval, which '" in found.reason
+            against = comparison(-0.3, metric=one.metric, interval=None, baseline_mean=1.0)
+            drop = check({"metric": one.metric, "baseline": "main", "max_drop": 0.1, **need}, one, against=against)
+            assert drop.outcome == "inconclusive", drop.reason
+
+
+FREE = {"rating": Bounded(bounds=(-math.inf, None))}
+
+
+@pytest.mark.parametrize("need", [{"decide": "certain"}, {"on": "lower"}])
+@pytest.mark.parametrize("bound", [{"min": 4.6}, {"min": 4.6, "target": 4.65}, {"target": 4.65}])
+def test_no_gate_passes_by_an_interval_of_values_without_a_range(need: dict[str, str], bound: dict[str, float]) -> None:
+    """Ratings of 5, 4 and 1 whose mean is below 4.67 pass `min: 4.67` in 12% of the sets of 20, had they no range."""
+    ratings = cell(4.75, metric="rating", interval=Interval(4.68, 4.81, 0.95, "bootstrap-bca-t"))
+    gate = GateNode.model_validate({"metric": "rating", **bound, **need, "on_inconclusive": "fail"})
+    [found] = check_gates([gate], [ratings], FREE)
+    assert (found.outcome, found.counts_as) == ("inconclusive", "fail" if "min" in bound else "warn")
+    assert "the lowest and highest value of rating are not known; write 'range: [lowest, highest]'" in found.reason
+    [known] = check_gates([gate], [ratings], {"rating": Bounded(bounds=(1.0, 5.0))})
+    assert known.outcome == "pass"
+
+
+def test_what_needs_no_range_decides_without_one() -> None:
+    """A mean, a percentile, a number that misses its bound; and seconds, of which it is known that there is none."""
+    ends = Interval(4.68, 4.81, 0.95, "bootstrap-bca-t")
+    ratings = cell(4.75, metric="rating", interval=ends)
+    for keys, of, outcome in (
+        ({"min": 4.6}, ratings, "pass"),
+        ({"min": 4.9, "decide": "certain"}, ratings, "fail"),
+        ({"min": 4.7, "on": "lower"}, ratings, "fail"),
+        ({"min": 4.6, "on": "lower"}, replace(ratings, statistic="p50"), "pass"),
+    ):
+        [found] = check_gates([GateNode.model_validate({"metric": "rating", **keys})], [of], FREE)
+        assert found.outcome == outcome
+    seconds = {"rating": Bounded(bounds=(0.0, None))}
+    [found] = check_gates([GateNode(metric="rating", min=4.6, on="lower")], [ratings], seconds)
+    assert found.outcome == "pass"
+
+
+@pytest.mark.parametrize("need", [{"decide": "certain"}, {"on": "lower"}])
+def test_no_drop_passes_by_an_interval_of_values_without_a_range(need: dict[str, str]) -> None:
+    gate = GateNode.model_validate({"metric": "rating", "baseline": "main", "max_drop": 0.2, **need})
+    for difference, outcome in ((-0.01, "inconclusive"), (-0.5, "fail")):
+        against = comparison(difference, metric="rating", baseline_mean=4.7)
+        [found] = check_gates([gate], [cell(4.7, metric="rating")], FREE, {"main": [against]})
+        assert found.outcome == outcome
+        assert ("write 'range: [lowest, highest]'" in found.reason) == (outcome == "inconclusive")
+
+
+def test_equal_values_without_a_range_say_how_to_write_one() -> None:
+    gate = GateNode(metric="rating", min=4.0, decide="certain")
+    [found] = check_gates([gate], [cell(5.0, metric="rating", interval=None)], FREE)
+    assert found.outcome == "inconclusive"
+    assert (
+        "all values are equal, and the lowest and highest value of rating are not known; write 'range:" in found.reason
+    )
 
 
 @pytest.mark.parametrize("gate", [{"decide": "certain"}, {"on": "upper"}])

@@ -119,7 +119,8 @@ def test_a_gate_can_use_another_spelling_of_a_metric() -> None:
         ),
         (
             "{metric: found, min: 0.1, on_inconclusive: fail}",
-            "a gate without a baseline is only inconclusive with 'decide: certain'; add 'decide: certain'",
+            "a gate without a baseline is only inconclusive with 'decide: certain' or 'on: lower | upper'; add "
+            "'decide: certain'",
         ),
         ("{metric: found, system: a, baseline: a}", "the gate compares 'a' with itself"),
     ],

@@ -118,8 +118,8 @@ class OwnValuesNode(MetricNode):
     range: tuple[float, float] | None = Field(
         default=None,
         exclude_if=lambda ends: ends is None,
-        description="The lowest and the highest possible value, such as [1, 5]; a value outside is an error. Intervals "
-        "are narrower with it, and gates are checked against it. Default: not known.",
+        description="The lowest and the highest possible value, such as [1, 5]; a value outside is an error. Without "
+        "it, no gate passes by `decide: certain` or `on: lower | upper`: values that were not seen could be anything.",
     )
     higher_is_better: bool | None = Field(
         default=True, description="false if low values are good; null if neither high nor low ones are."

@@ -11,17 +11,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.datasets import CellDesign
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.data.outcomes import BaselineChange, Counted, Drop, DropSeverity, Verdict, rank_outcome, read_drop
+from rageval_spec.data.outcomes import (
+    BaselineChange,
+    Counted,
+    Drop,
+    DropSeverity,
+    Interval,
+    Verdict,
+    rank_outcome,
+    read_drop,
+)
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.values.answer_values import lacks_most
 from rageval_spec.spec.blocks.gates import GateNode
-from rageval_spec.statistics.mean_intervals import ValueRange, count_needed, find_difference_range, list_bounds
+from rageval_spec.statistics.mean_intervals import (
+    RANGE_ADVICE,
+    ValueRange,
+    count_needed,
+    find_difference_range,
+    lacks_range,
+    list_bounds,
+)
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import (
     ADJUSTED,
@@ -89,6 +105,18 @@ class _Subject(NamedTuple):
     terms: int
     shown: Formatter
 
+    @classmethod
+    def mean_of(cls, cell: Aggregate, cell_name: str, metric: Directed) -> _Subject:
+        assert cell.mean is not None
+        digits = 0 if cell.statistic == "sum" else DIGITS
+        return cls(cell_name, cell.mean, digits, cell.scored, find_metric_format(metric).number)
+
+    @classmethod
+    def end_of(cls, gate: GateNode, interval: Interval, cell: Aggregate, cell_name: str, metric: Directed) -> _Subject:
+        name = f"the {gate.on} end of the {format_percent(interval.confidence)} interval of {cell_name}"
+        value = interval.low if gate.on == "lower" else interval.high
+        return cls(name, value, DIGITS, cell.scored, find_metric_format(metric).number)
+
 
 def find_metric_format(metric: Directed) -> NumberFormat:
     """How the numbers of a metric are written."""
@@ -112,33 +140,60 @@ def check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, metric: Direct
 
 def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> _Check | BoundResult:
     """How the gate checks a bound: `check(bound, kind, below_is_bad=, miss=)`; a finding if it cannot."""
+    check: _Check
+    if gate.need is None:
+        return partial(_compare, _Subject.mean_of(cell, cell_name, metric))
+    if cell.interval is None:
+        seen = f"{cell_name} is {format_mean(cell, shown=find_metric_format(metric))} and has no interval"
+        return _lack_interval(gate, seen, _explain_no_interval(gate, cell, metric), cell.mean)
     if gate.decide == "certain":
-        if cell.interval is not None:
-            return partial(_decide, gate, cell, cell_name, metric)
-        return _lack_bound_interval(gate, "decide: certain", cell, cell_name, metric)
-    subject = _subject(gate, cell, cell_name, metric)
-    if subject is None:
-        return _lack_bound_interval(gate, f"on: {gate.on}", cell, cell_name, metric)
-    return partial(_compare, subject)
+        check = partial(_decide, gate, cell, cell_name, metric)
+    else:
+        check = partial(_compare, _Subject.end_of(gate, cell.interval, cell, cell_name, metric))
+    return partial(_check_in_range, gate, cell, check) if lacks_range(metric, cell.statistic) else check
+
+
+def _check_in_range(gate: GateNode, cell: Aggregate, check: _Check, *args: Any, **kwargs: Any) -> BoundResult:
+    return _need_range(gate, cell, check(*args, **kwargs), kwargs["miss"])
+
+
+def _need_range(gate: GateNode, cell: Aggregate, found: BoundResult, miss: Counted = "fail") -> BoundResult:
+    """The finding of an interval of a metric without a range: it can miss a bound, but not clear it."""
+    if found.outcome not in ("pass", "inconclusive"):
+        return found
+    relation = f"which shows too little, because the lowest and highest value of {cell.metric} are not known"
+    relation += f"; {RANGE_ADVICE}"
+    return found._replace(outcome="inconclusive", relation=relation, counts_as=weigh(gate, miss))
 
 
 _FEWEST = 2
 """The fewest values of which there is an interval."""
 
 
-def _lack_bound_interval(gate: GateNode, need: str, cell: Aggregate, cell_name: str, metric: Directed) -> BoundResult:
-    seen = f"{cell_name} is {format_mean(cell, shown=find_metric_format(metric))}"
+def _lack_interval(gate: GateNode, seen: str, why: str, observed: float | None = None) -> BoundResult:
+    """An inconclusive finding: the gate decides by an interval, and there is none."""
+    return BoundResult("inconclusive", f"{seen}, which '{gate.need}' needs: {why}", "", observed, weigh(gate))
+
+
+def _explain_no_interval(gate: GateNode, cell: Aggregate, metric: Directed) -> str:
+    if cell.statistic == "sum":
+        return f"it is a count; remove '{gate.need}'"
+    if cell.design is not None and cell.design.clusters == 1:
+        return f"{describe_scored(cell)}, and all its questions belong to one cluster"
+    if read_percentile(cell.statistic) is not None:
+        return f"{describe_scored(cell)}, too few for this percentile"
     if cell.correction is not None:
-        return BoundResult("fail", f"{seen} and has no interval, which '{need}' needs")
-    is_constant = read_percentile(cell.statistic) is None and cell.scored >= _FEWEST
-    if is_constant and not (cell.design and cell.design.clusters == 1):
-        told = f"{seen} and has no interval, which '{need}' needs: all values are equal"
-        told += f", and {cell.metric} has no highest value, so they do not say what another one could be"
-        return BoundResult("inconclusive", told, "", cell.mean, weigh(gate))
-    few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
-    few = ", and all its questions belong to one cluster" if cell.design and cell.design.clusters == 1 else few
-    lacking = f"has no interval, which '{need}' needs: {describe_scored(cell)}{few}"
-    return BoundResult("fail", f"{seen} and {lacking}")
+        return "all its labels belong to one cluster"
+    if cell.scored < _FEWEST:
+        return describe_scored(cell)
+    return f"all values are equal, {_describe_equal(cell, metric)}"
+
+
+def _describe_equal(cell: Aggregate, metric: Directed) -> str:
+    """Why equal values, or differences, have no interval."""
+    if lacks_range(metric, cell.statistic):
+        return f"and the lowest and highest value of {cell.metric} are not known; {RANGE_ADVICE}"
+    return f"and {cell.metric} has no highest value, so they do not say what another one could be"
 
 
 def check_level(
@@ -154,17 +209,6 @@ def check_level(
     finding = check(bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
     assert finding.observed is not None
     return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed, cell.scored).word})")
-
-
-def _subject(gate: GateNode, cell: Aggregate, cell_name: str, metric: Directed) -> _Subject | None:
-    shown = find_metric_format(metric).number
-    digits = 0 if cell.statistic == "sum" else DIGITS
-    if gate.on == "mean" and cell.mean is not None:
-        return _Subject(cell_name, cell.mean, digits, cell.scored, shown)
-    if cell.interval is None:
-        return None
-    name = f"the {gate.on} end of the {format_percent(cell.interval.confidence)} interval of {cell_name}"
-    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits, cell.scored, shown)
 
 
 def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
@@ -286,21 +330,29 @@ def check_drop(
         return BoundResult("fail", _no_comparison(gate, cell, cell_name))
     if refused := [change for change in comparison.changes if change.part not in (gate.accept_changes or ())]:
         return _refuse(gate, comparison, refused, cell_name)
+    if gate.need is not None and comparison.interval is None:
+        seen = f"{cell_name} has no interval of its difference from {gate.baseline}"
+        return _lack_interval(gate, seen, _explain_no_difference(comparison, cell, metric))
     if gate.decide == "certain":
-        return _decide_drop(gate, comparison, cell, cell_name, metric)
-    change = _change(gate, comparison)
-    if change is None:
-        return _lack_drop_interval(gate, cell, cell_name, f"on: {gate.on}")
-    drop = change if metric.higher_is_better is False else -change
-    return _judge_drop(gate, comparison, cell_name, change, drop, find_metric_format(metric))
+        found = _decide_drop(gate, comparison, cell, cell_name, metric)
+    else:
+        change = _change(gate, comparison)
+        drop = change if metric.higher_is_better is False else -change
+        found = _judge_drop(gate, comparison, cell_name, change, drop, find_metric_format(metric))
+    return _need_range(gate, cell, found) if gate.need and lacks_range(metric, cell.statistic) else found
 
 
-def _lack_drop_interval(gate: GateNode, cell: Aggregate, cell_name: str, need: str) -> BoundResult:
-    lacking = f"{cell_name} has no interval of its difference from {gate.baseline}, which '{need}' needs"
-    if cell.statistic != "mean" or cell.correction is not None or (cell.design and cell.design.clusters == 1):
-        return BoundResult("fail", lacking)
-    told = f"{lacking}: all differences are equal, and {cell.metric} has no highest value, so they do not say what "
-    return BoundResult("inconclusive", f"{told}another one could be", counts_as=weigh(gate))
+def _explain_no_difference(comparison: Comparison, cell: Aggregate, metric: Directed) -> str:
+    if cell.statistic == "geometric mean":
+        return "it is a geometric mean"
+    shared = f"the two share {comparison.queries} queries"
+    if cell.design is not None and cell.design.clusters == 1:
+        return f"{shared}, and all belong to one cluster"
+    if read_percentile(cell.statistic) is not None:
+        return f"{shared}, too few for this percentile"
+    if cell.correction is not None:
+        return "all labels belong to one cluster"
+    return f"all differences are equal, {_describe_equal(cell, metric)}"
 
 
 class _Limit(NamedTuple):
@@ -411,8 +463,7 @@ def _decide_drop(
 
     A severity is one that the whole interval has. A drop of low severity that is not certain warns at most.
     """
-    if comparison.interval is None:
-        return _lack_drop_interval(gate, cell, cell_name, "decide: certain")
+    assert comparison.interval is not None
     lower_is_better = metric.higher_is_better is False
     change = _snap(comparison.difference, 0.0, comparison)
     of_values = find_difference_range(list_bounds(metric)) if cell.statistic == "mean" else None
@@ -464,11 +515,11 @@ def _describe_accepted(comparison: Comparison) -> str:
     return f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
 
 
-def _change(gate: GateNode, comparison: Comparison) -> float | None:
+def _change(gate: GateNode, comparison: Comparison) -> float:
+    """The number that `on:` selects."""
     if gate.on == "mean":
         return _snap(comparison.difference, 0.0, comparison)
-    if comparison.interval is None:
-        return None
+    assert comparison.interval is not None
     return _snap(comparison.interval.low if gate.on == "lower" else comparison.interval.high, 0.0, comparison)
 
 

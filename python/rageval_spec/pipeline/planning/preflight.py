@@ -26,6 +26,7 @@ from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, find_key
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
 from rageval_spec.spec.blocks.spec_node import DEFAULT_IDS, Spec
 from rageval_spec.spec.text.places import KeyPath
+from rageval_spec.statistics.mean_intervals import RANGE_ADVICE, lacks_range
 from rageval_spec.wording import count_noun, list_choices, list_names
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     yield from _find_label_faults(spec, parts)
     yield from _find_self_judging(spec, parts)
     yield from _find_shared_models(spec, parts)
+    yield from _find_undecidable(spec, parts)
     yield from _find_unanswered(spec, parts)
     yield from _find_asked_sources(spec, parts)
     mixes, faults = _read_mixes(spec)
@@ -189,6 +191,18 @@ def _find_shared_models(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
                     )
                     hint = "name another model here, or rate retrieval by judged documents: ndcg@10, recall@10"
                     yield spec.diagnose(path, message, "shared-model", hint, "warning")
+
+
+def _find_undecidable(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+    """A warning for each gate that cannot pass, because it decides by an interval of values without a range."""
+    for index, gate in enumerate(spec.gates):
+        metric = parts.metrics.get(gate.metric)
+        if gate.need is not None and metric is not None and lacks_range(metric, metric.statistic):
+            unknown = f"the lowest and highest value of '{gate.metric}' are not known"
+            path = ("gates", index, gate.need.partition(":")[0])
+            yield spec.diagnose(
+                path, f"the gate cannot pass by '{gate.need}': {unknown}", "no-range", RANGE_ADVICE, "warning"
+            )
 
 
 def _list_ranking_models(parts: SpecPlugins, system: System[Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
-from rageval_spec.statistics.mean_intervals import FREE_METHODS
+from rageval_spec.statistics.mean_intervals import FREE_METHODS, RANGE_ADVICE, lacks_range
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun, format_percent
 
@@ -312,8 +312,18 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
 
 
 def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
-    """A warning for each mean of values that are outside the range that the metric declares."""
-    return [
+    """A warning for each mean of values outside the range of its metric; a note for each metric without a range."""
+    drawn = [cell for cell in aggregates if cell.interval is not None and cell.interval.method in FREE_METHODS]
+    unknown = [cell.metric for cell in drawn if lacks_range(metrics[cell.metric], cell.statistic)]
+    free = [
+        Note(
+            "no_range",
+            f"{name}: its lowest and highest value are not known, so the interval is only of the values seen, and no "
+            f"gate passes by it; {RANGE_ADVICE}",
+        )
+        for name in dict.fromkeys(unknown)
+    ]
+    return free + [
         Note(
             "outside_range",
             f"{cell.metric}: values lie outside {_describe_range(*metrics[cell.metric].bounds)}, which the metric "
@@ -322,10 +332,8 @@ def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[An
             cell.system,
             level="warning",
         )
-        for cell in aggregates
-        if cell.interval is not None
-        and cell.interval.method in FREE_METHODS
-        and metrics[cell.metric].bounds[1] is not None
+        for cell in drawn
+        if metrics[cell.metric].bounds[1] is not None
     ]
 
 

@@ -135,6 +135,13 @@ class GateNode(SpecBlock):
         ),
     )
 
+    @property
+    def need(self) -> str | None:
+        """The key by which an interval decides, as it is written; None if the number itself does."""
+        if self.decide == "certain":
+            return "decide: certain"
+        return None if self.on == "mean" else f"on: {self.on}"
+
     def content(self) -> dict[str, Any]:
         """The gate's keys in JSON types. Unset keys that older versions lack are left out, so that digests stay."""
         content = self.model_dump(mode="json", by_alias=True)
@@ -282,8 +289,8 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
     if gate.decide == "certain" and gate.alpha is not None:
         hint = "remove 'alpha', and set the confidence of intervals under 'statistics'"
         yield "alpha", "'alpha' has no effect with 'decide: certain', which looks at the interval", hint
-    if whole and gate.decide != "certain" and gate.baseline is None and gate.on_inconclusive is not None:
-        message = "a gate without a baseline is only inconclusive with 'decide: certain'"
+    if whole and gate.need is None and gate.baseline is None and gate.on_inconclusive is not None:
+        message = "a gate without a baseline is only inconclusive with 'decide: certain' or 'on: lower | upper'"
         yield "on_inconclusive", message, "add 'decide: certain'"
     yield from _find_severity_faults(gate)
     for key in ("max_drop", "alpha", "accept_changes", "severities"):

@@ -59,7 +59,7 @@ def explain_undecidable(gate: GateNode, metric: Metric[Any]) -> str | None:
 def _explain_kind(gate: GateNode, _: Metric[Any]) -> str | None:
     if gate.slice is not None:
         return "it looks at a slice"
-    if gate.decide == "certain" or gate.on != "mean":
+    if gate.need is not None:
         return "it looks at an interval over all questions"
     if gate.alpha is not None:
         return "it looks at a p-value"
