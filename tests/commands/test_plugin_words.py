@@ -312,3 +312,44 @@ def test_explain_of_an_unknown_metric() -> None:
     result = invoke("explain", "ncdg")
     assert result.exit_code == 2
     assert "did you mean 'ndcg'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("success_rate", "did you mean 'error_rate'?"), ("latency_p95", "write latency@p95,")],
+)
+def test_explain_knows_the_synonyms_that_specs_know(name: str, meant: str) -> None:
+    result = invoke("explain", name)
+    assert result.exit_code == 2
+    assert meant in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gates", "- gates.min_scored: Fail if a smaller share of the queries could be scored."),
+        ("limits", "- limits.max_calls: Stop before making more calls"),
+        ("resume", "- resume: How long after its beginning"),
+        ("min_scored", "- gates.min_scored: Fail if"),
+        ("stopping.confidence", "- stopping.confidence: The probability that all gates"),
+    ],
+)
+def test_keys_of_the_spec_itself_are_explained(name: str, said: str) -> None:
+    result = invoke("explain", name)
+    assert result.exit_code == 0
+    assert said in result.stdout
+    keys = json.loads(invoke("explain", name, "--format", "json").stdout)
+    assert all(key.startswith(f"{name}.") or key == name or key.endswith(f".{name}") for key in keys)
+
+
+def test_every_key_of_a_spec_can_be_explained() -> None:
+    from rageval_spec.spec.blocks.spec_node import SpecNode
+
+    for name, field in SpecNode.model_fields.items():
+        assert invoke("explain", field.alias or name).exit_code == 0, name
+
+
+def test_an_unknown_command_names_those_that_there_are() -> None:
+    result = invoke("models", "list")
+    assert result.exit_code == 2
+    assert "there is no command 'list'; the commands are bench, export, show" in result.stderr

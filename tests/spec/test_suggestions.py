@@ -37,10 +37,6 @@ def test_keys_of_other_tools_suggest_the_key_here() -> None:
         ("groundedness", "faithfulness"),
         ("Response-Relevancy", "answer_relevancy"),
         ("negative_rejection", "answerability"),
-        ("latency@95", "latency@p95"),
-        ("latency_p95", "latency@p95"),
-        ("p99_latency", "latency@p99"),
-        ("Latency-p50", "latency@p50"),
         ("success_rate", "error_rate"),
         ("hallucination", "faithfulness"),
         ("answer_similarity", "semantic_similarity"),
@@ -53,6 +49,25 @@ def test_keys_of_other_tools_suggest_the_key_here() -> None:
 def test_metrics_are_found_by_their_names_in_other_tools(written: str, meant: str) -> None:
     assert diagnose(metric=f"'{written}'") == [f"unknown measure '{written}'; did you mean '{meant}'?"]
     assert diagnose(metric=f"{{use: '{written}'}}") == [f"unknown metric '{written}'; did you mean '{meant}'?"]
+
+
+@pytest.mark.parametrize("written", ["latency@95", "latency_p95", "p95_latency", "Latency-p95", "latency@p95"])
+def test_percentiles_are_found_however_they_are_written(written: str) -> None:
+    hint = "write latency@p95, or as a block {use: latency, percentile: 95}"
+    assert diagnose(metric=f"{{use: '{written}'}}") == [f"unknown metric '{written}'; {hint}"]
+    if written != "latency@p95":
+        assert diagnose(metric=f"'{written}'") == [f"unknown measure '{written}'; {hint}"]
+
+
+@pytest.mark.parametrize("written", ["12", "true", "1.5", "[12h]", "'12'", "soon"])
+def test_a_duration_that_is_none_is_told_how_to_be_written(written: str) -> None:
+    told = "'resume': must be a duration such as 12h, 90m or 2d, or the word never"
+    assert diagnose(more=f"resume: {written}") == [told]
+
+
+def test_a_range_with_one_end_says_that_it_needs_two() -> None:
+    (found,) = diagnose(metric="{use: column, column: rating, range: [1]}")
+    assert found.startswith("'range' has only 1 entry; the lowest and the highest possible value, such as [1, 5]")
 
 
 def test_a_metric_without_its_judge_lists_the_judges() -> None:

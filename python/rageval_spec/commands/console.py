@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from rageval_spec import signals
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.diagnostics import make_visible, suggest
 from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, UsageError, describe_os_error, explain_exit
 from rageval_spec.registry import SECTIONS
 
@@ -197,12 +197,14 @@ class Front(click.Group):
         """The command that the arguments begin with. Its file is imported here; lists of commands need none.
 
         Raises:
-            UsageError: the name of a section of specs, which earlier releases had a command for.
+            UsageError: there is no such command, for example for a section of specs as in earlier releases.
         """
         if args and args[0] in SECTIONS and args[0] not in self.commands:
             raise UsageError(
                 f"there is no command '{args[0]}'; run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
             )
+        if args[0] not in self.commands and args[0][:1] != "-" and not suggest(args[0], [*self.commands]):
+            raise UsageError(f"there is no command '{args[0]}'; the commands are {', '.join(sorted(self.commands))}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.find() if isinstance(command, Later) else command, rest
 

@@ -68,15 +68,20 @@ def list_words(section: registry.Section | None, form: str) -> int:
 def explain(name: str, model: str | None, form: str) -> int:
     """Explain a word of a spec: what it does, its keys, their defaults, and how to write it.
 
-    A metric can be called by any name that other tools give it. A word of several sections needs its section.
+    A metric can be called by any name that other tools give it. A word of several sections needs its section. Keys of
+    the spec itself are explained too, and so are those of its own blocks.
 
     \b
     rageval-spec explain ndcg
+    rageval-spec explain gates
     rageval-spec explain datasets.csv
     rageval-spec explain nli --model lytang/MiniCheck-Flan-T5-Large
     """
     if name in registry.SECTIONS and model is None:
         return cast("int", list_words.callback(name, form))  # type: ignore[misc]
+    if model is None and (keys := find_keys(name)):
+        console.write_form(_write_json(keys) if form == "json" else describe_spec_keys(keys), form)
+        return PASSED
     found = find_words(name)
     if len(found) > 1:
         text = _list_homonyms(name, found, form)
@@ -86,6 +91,38 @@ def explain(name: str, model: str | None, form: str) -> int:
         text = (describe_plugin_as_json if form == "json" else describe_plugin)(*found[0])
     console.write_form(text, form)
     return PASSED
+
+
+def find_keys(name: str) -> dict[str, Any]:
+    """What the JSON Schema says of a key of the spec itself, or of its own blocks: `resume`, `gates.min_scored`.
+
+    A word of `use:` comes before a key of the same name. Each key has the name by which it can be asked for.
+    """
+    from rageval_spec.spec.blocks.spec_node import SpecNode
+
+    if any(name in registry.words(section) for section in registry.SECTIONS):
+        return {}
+    schema = SpecNode.model_json_schema(by_alias=True)
+    found = {key: value for key, value in schema["properties"].items() if key not in registry.SECTIONS}
+    for key, value in [*found.items()]:
+        inner = schema["$defs"].get((re.findall(r"#/\$defs/(\w+)", json.dumps(value)) or [""])[-1], {})
+        for own, described in inner.get("properties", {}).items():
+            found[f"{key}.{own}"] = described
+    if name in found:
+        return {key: value for key, value in found.items() if key == name or key.startswith(f"{name}.")}
+    return {key: value for key, value in found.items() if key.endswith(f".{name}")}
+
+
+def describe_spec_keys(keys: Mapping[str, Any]) -> str:
+    """A paragraph for each key, with its default."""
+    return "\n".join(
+        indent_paragraph(
+            f"{key}: {value.get('description', '')}"
+            + (f" (default {_spell(value['default'])})" if isinstance(value.get("default"), str | int | float) else ""),
+            "- ",
+        )
+        for key, value in keys.items()
+    ) + "\n"  # fmt: skip
 
 
 def find_words(name: str) -> list[tuple[registry.Section, str]]:
@@ -161,8 +198,10 @@ def _suggest_metric(name: str) -> str | None:
 
 
 def _suggest_word(name: str) -> str:
+    from rageval_spec.spec.blocks.plugin_lookup import suggest_metric
+
     every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
-    hint = _suggest_metric(name) if re.search("[@(]", name) else suggest(name, every) or _suggest_metric(name)
+    hint = suggest_metric(name) or (None if re.search("[@(]", name) else suggest(name, every)) or _suggest_metric(name)
     return hint or "to list all words, run: rageval-spec list"
 
 

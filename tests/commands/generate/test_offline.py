@@ -142,6 +142,9 @@ def test_a_wrong_split_is_refused_before_anything_is_made(folder: Path) -> None:
     done = generate(folder, "--split", "half")
     assert done.exit_code == 2
     assert "such as 30:70, not 'half'" in done.stderr
+    lone = generate(folder, "--split-by", "document")
+    assert lone.exit_code == 2
+    assert "add --split, such as --split 30:70" in lone.stderr
     assert not (folder / "golden.jsonl").exists()
 
 

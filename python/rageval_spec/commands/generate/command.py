@@ -166,6 +166,9 @@ def generate(form: str, **options: Any) -> int:
     rageval-spec generate docs/ --model llama3.1:8b --base-url http://localhost:11434 --language de
     rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
     """
+    source = click.get_current_context().get_parameter_source("split_by")
+    if options["split"] is None and source == ParameterSource.COMMANDLINE:
+        raise click.UsageError("--split-by says what --split keeps together; add --split, such as --split 30:70")
     if options.pop("no_model"):
         _check_offline()
         from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline

@@ -310,6 +310,11 @@ def _explain_missing(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         if names:
             hint += f"; there {'are' if len(names) > 1 else 'is'} {', '.join(names)} and those under '{section}:'"
         return block.place.diagnose(f"{block.title} needs {quote(finding.missing)}", "missing-key", hint)
+    if isinstance(finding.node, yaml_tree.YamlSequence):
+        models, count = models_at(block.model, finding.path[:-1]), _count(_length(finding.node), "entry", "entries")
+        text = next(filter(None, (_description(model, str(finding.path[-1])) for model in models)), "")
+        hint = text[:1].lower() + text[1:].partition(". ")[0] or None
+        return finding.place.diagnose(f"{quote(str(finding.path[-1]))} has only {count}", "value", hint)
     models = models_at(block.model, finding.path)
     descriptions = filter(None, (_description(model, finding.missing) for model in models))
     hint = f"add '{finding.missing}:'" + "".join(f", {text[:1].lower()}{text[1:].rstrip('.')}" for text in descriptions)

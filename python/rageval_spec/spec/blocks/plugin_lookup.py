@@ -116,7 +116,7 @@ def suggest_metric(text: str) -> str | None:
     if found := _PERCENTILE.fullmatch(_fold(text)):
         word, place = (found["word"], found["place"]) if found["word"] else (found["later"], found["first"])
         if (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
-            return f"did you mean '{word}@p{place}'?"
+            return f"write {word}@p{place}, or as a block {{use: {word}, percentile: {place}}}"
     infos = {word: getattr(plugin, "info", None) for word, plugin in plugins.items()}
     names = {word: info.aliases for word, info in infos.items() if isinstance(info, MetricInfo)}
     meant = next((word for word, aliases in names.items() if _fold(text) in map(_fold, aliases)), None)

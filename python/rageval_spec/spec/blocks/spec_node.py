@@ -373,10 +373,10 @@ class SpecNode(SpecBlock):
         description="How to show the results: blocks with `use:`, or bare names such as `terminal`.",
     )
 
-    @field_validator("resume")
+    @field_validator("resume", mode="before")
     @classmethod
-    def _check_resume(cls, value: str) -> str:
-        if value != NEVER and read_duration(value) is None:
+    def _check_resume(cls, value: object) -> str:
+        if not isinstance(value, str) or (value != NEVER and read_duration(value) is None):
             raise ValueError(f"must be a duration such as 12h, 90m or 2d, or the word {NEVER}")
         return value
 
