@@ -1,4 +1,4 @@
-"""Finds the plugin of a word: first the file `<section>/<word>.py` of this package, then entry points.
+"""Finds the plugin of a word: the file `<section>/<word>.py` of this package, its tool of exchange, or an entry point.
 
 The module constant `PLUGIN` of such a file is the plugin class. Another distribution adds a word with an entry point
 in the group `rageval_spec.<section>`, whose name is the word and whose value is the class.
@@ -27,6 +27,10 @@ _KINDS: Mapping[Section, str] = {
 """The name of each section's contract class in `rageval_spec.plugin`."""
 
 
+_TOOL_FILES: Mapping[Section, str] = {"datasets": "source.py", "systems": "source.py", "reports": "target.py"}
+"""The file with which the folder of a tool in `exchange/` gives its word to a section."""
+
+
 def name_one(section: str) -> str:
     """What messages call one block of a section: `dataset`, `source of labels`."""
     return "source of labels" if section == "labels" else section.removesuffix("s")
@@ -42,7 +46,15 @@ def words(section: Section) -> tuple[str, ...]:
 def builtin_words(section: Section) -> frozenset[str]:
     """The words that this package itself provides. Imports no plugin and reads no entry points."""
     folder = Path(__file__).parent / section
-    return frozenset(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
+    return _tool_words(section) | {file.stem for file in folder.glob("*.py") if not file.stem.startswith("_")}
+
+
+@cache
+def _tool_words(section: Section) -> frozenset[str]:
+    if section not in _TOOL_FILES:
+        return frozenset()
+    tools = (Path(__file__).parent / "exchange").glob(f"*/{_TOOL_FILES[section]}")
+    return frozenset(file.parent.name for file in tools)
 
 
 @cache
@@ -53,6 +65,8 @@ def load(section: Section, word: str) -> Any:
         UsageError: there is no such word, or its plugin cannot be imported or is not a plugin of this section. The
             message names the file or the distribution and says what to write there.
     """
+    if word in _tool_words(section):
+        return import_module("rageval_spec.exchange.shared.tool_plugins").make_plugin(section, word)
     if word in builtin_words(section):
         module = import_module(f"rageval_spec.{section}.{word}")
         return _check(section, getattr(module, "PLUGIN", None), f"{section}/{word}.py", "PLUGIN")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.tables import Collection, references_of
-from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
+from rageval_spec.exchange.shared.contracts import TraceSource, read_traces
+from rageval_spec.exchange.shared.tool_plugins import open_part
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ T = TypeVar("T", bound=DatasetNode)
 class TraceDataset(Dataset[T]):
     """The questions of traces, with their references and relevant documents if the tool has them.
 
-    A subclass names its `source_type`; its node inherits from `DatasetNode` and from the node of the source. The same
-    trace twice counts once.
+    The same trace twice counts once.
     """
 
+    node_type = DatasetNode
     source_type: ClassVar[type[TraceSource[Any]]]
+    """What the traces are read with; the keys of its node are among those of the plugin's."""
 
     @property
     def parts(self) -> frozenset[str]:
@@ -51,9 +52,7 @@ class TraceDataset(Dataset[T]):
 
     @cached_property
     def _source(self) -> TraceSource[Any]:
-        fields = self.source_type.node_type.model_fields
-        node: SourceNode = self.source_type.node_type(**{name: getattr(self.node, name) for name in fields})
-        return self.source_type(node, replace(self.context, models={}, judges={}))
+        return open_part(self.source_type, self)
 
     @cached_property
     def _traces(self) -> list[Trace]:

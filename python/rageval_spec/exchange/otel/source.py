@@ -147,6 +147,8 @@ class OtelFiles(SpanSource[OtelFilesNode]):
     """Reads the traces of files."""
 
     node_type = OtelFilesNode
+    summary = "Read the traces of OpenTelemetry spans from files."
+    known_as = ("opentelemetry", "openinference", "otlp")
 
     def inputs(self) -> Sequence[InputFile]:
         """The files; the path itself if it has none."""
@@ -164,6 +166,7 @@ class OtelSource(SpanSource[OtelSourceNode]):
     """Reads the traces of files, or of what is sent to an address."""
 
     node_type = OtelSourceNode
+    for_specs = OtelFiles
     summary = "Read the traces of OpenTelemetry spans, from files or as they are sent."
     examples: ClassVar[Sequence[str]] = (
         "import otel spans.jsonl.gz -o traces.jsonl",

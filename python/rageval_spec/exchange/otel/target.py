@@ -123,6 +123,7 @@ class OtelTarget(Target[OtelTargetNode]):
     """Sends values to a collector, or to any tool that receives OTLP."""
 
     node_type = OtelTargetNode
+    known_as = ("opentelemetry", "otlp", "collector")
     summary = "Send values over OTLP: as log records or spans in the traces of the answers, and as metrics."
     examples = (
         "export otel --endpoint http://localhost:4318",

@@ -58,6 +58,7 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
     """Reads traces newest first, each with all its spans and what was said about them."""
 
     node_type = PhoenixSourceNode
+    known_as = ("arize", "arize_phoenix")
     summary = "Read the traces of a project, or the examples of a dataset, from Arize Phoenix."
     examples = (
         "import phoenix --project support --since 7d -o traces.jsonl",

@@ -65,6 +65,7 @@ class PhoenixTarget(Target[PhoenixTargetNode]):
     """Writes what Phoenix replaces when it is written again, so that sending twice changes nothing."""
 
     node_type = PhoenixTargetNode
+    known_as = ("arize", "arize_phoenix")
     summary = "Write values to Arize Phoenix, as annotations of spans and documents or as experiments."
     examples = (
         "export phoenix rageval-results",

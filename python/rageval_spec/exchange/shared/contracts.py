@@ -77,6 +77,8 @@ class Exporter(ABC, Generic[T]):
     """What is sent, as a sentence for the help of `export`."""
     examples: ClassVar[Sequence[str]] = ()
     """Commands for the help of `export`, without the program's name."""
+    known_as: ClassVar[tuple[str, ...]] = ()
+    """What else users may call the report."""
 
     def __init__(self, node: T, context: Context) -> None:
         """Keep the node and the context; open nothing."""
@@ -320,6 +322,10 @@ class TraceSource(ABC, Generic[S]):
     """What is read, as a sentence for the help of `import`."""
     examples: ClassVar[Sequence[str]] = ()
     """Commands for the help of `import`, without the program's name: `import phoenix --project support`."""
+    known_as: ClassVar[tuple[str, ...]] = ()
+    """What else users may call the dataset and the system."""
+    for_specs: ClassVar[type[TraceSource[Any]] | None] = None
+    """What a spec reads from the tool, where it is less than what `import` can read."""
 
     def __init__(self, node: S, context: Context) -> None:
         """Keep the node and the context; open nothing. Relative paths are resolved with `context.resolve`."""

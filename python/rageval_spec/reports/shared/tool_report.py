@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.exchange.shared.delivery import send_parcels
+from rageval_spec.exchange.shared.tool_plugins import open_part
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.exchange.shared.contracts import Target, TargetNode
+    from rageval_spec.exchange.shared.contracts import Target
 
 R = TypeVar("R", bound=ReportNode)
 
 
 class SendingReport(Report[R]):
-    """Sends the values once they are computed. Its text, on standard output, says what was sent.
+    """Sends what is new since the last evaluation into the same folder, once the values are computed.
 
-    A subclass names its `target_type`; its node inherits from `ReportNode` and from the node of the target.
+    Its text, on standard output, says what was sent.
     """
 
+    node_type = ReportNode
     target_type: ClassVar[type[Target[Any]]]
+    """What sends the values; the keys of its node are among those of the plugin's."""
     comes_last = True
 
     def render(self, evaluation: Evaluation) -> bytes:
@@ -39,6 +41,4 @@ class SendingReport(Report[R]):
 
     @cached_property
     def _target(self) -> Target[Any]:
-        fields = self.target_type.node_type.model_fields
-        node: TargetNode = self.target_type.node_type(**{name: getattr(self.node, name) for name in fields})
-        return self.target_type(node, replace(self.context, models={}, judges={}))
+        return open_part(self.target_type, self)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pydantic import field_validator
+
 from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource, read_traces
+from rageval_spec.exchange.shared.contracts import TraceSource, read_traces
+from rageval_spec.exchange.shared.tool_plugins import open_part
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.recorded.answers_and_steps import (
     AnswerRow,
@@ -28,6 +30,18 @@ if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
     from rageval_spec.data.traces import Trace
 
+
+class TraceSystemNode(GeneratingNode):
+    """Which traces to take answers from."""
+
+    @field_validator("dataset", check_fields=False)
+    @classmethod
+    def _check_dataset(cls, name: str | None) -> str | None:
+        if name is not None:
+            raise ValueError("a dataset has no answers; write it under 'datasets:', and here what has the answers")
+        return name
+
+
 T = TypeVar("T", bound=GeneratingNode)
 _MOST_SHOWN = 3
 _LONGEST_SHOWN = 60
@@ -36,11 +50,13 @@ _LONGEST_SHOWN = 60
 class TraceSystem(System[T]):
     """Answers from traces, matched to the dataset's questions by id, or else by the question's text.
 
-    A subclass names its `source_type`; its node inherits from `GeneratingNode` and from the node of the source. If a
-    question has several traces, the newest counts; those with its id come before those with its text.
+    Answers keep their contexts, latency, tokens and cost, and their traces, so that values can be written back to
+    them. If a question has several traces, the newest counts; those with its id come before those with its text.
     """
 
+    node_type: ClassVar[type[GeneratingNode]] = TraceSystemNode
     source_type: ClassVar[type[TraceSource[Any]]]
+    """What the traces are read with; the keys of its node are among those of the plugin's."""
     can_answer = True
     stored = False
 
@@ -96,9 +112,7 @@ class TraceSystem(System[T]):
 
     @cached_property
     def _source(self) -> TraceSource[Any]:
-        fields = self.source_type.node_type.model_fields
-        node: SourceNode = self.source_type.node_type(**{name: getattr(self.node, name) for name in fields})
-        return self.source_type(node, replace(self.context, models={}, judges={}))
+        return open_part(self.source_type, self)
 
 
 def read_answer(trace: Trace) -> AnswerRow:

@@ -10,10 +10,11 @@ import pytest
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
-from rageval_spec.exchange.weave import WeaveTarget, WeaveTargetNode
+from rageval_spec.exchange.weave.target import WeaveTarget, WeaveTargetNode
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.endpoints.api_server import ApiServer, Asked
+from tests.exchange.blocks import render_report
 from tests.exchange.evaluations import make_traced
 from tests.exchange.peers import run_peer
 from tests.models.endpoint import Answer
@@ -142,3 +143,13 @@ def drop_nulls(body: Any) -> Any:
     if not isinstance(body, dict):
         return body
     return {key: drop_nulls(value) for key, value in body.items() if value is not None}
+
+
+def test_a_report_publishes_what_is_new(server: WeaveServer, tmp_path: Path) -> None:
+    evaluation = make_traced({"q0": None})
+    block = {"use": "weave", "url": server.url, "project": "my-team/support"}
+    assert render_report(evaluation, tmp_path, **block) == (
+        f"weave: sent 1 dataset to {server.url}, project my-team/support\n"
+    )
+    assert render_report(evaluation, tmp_path, **block).startswith("weave: sent nothing")
+    assert len(server.bodies) == 2

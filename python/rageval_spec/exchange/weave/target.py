@@ -1,4 +1,4 @@
-"""Weave: answers and values as a dataset of a project. Only written; its own package is not needed."""
+"""Publishes answers and values as a dataset of a project."""
 
 from __future__ import annotations
 
@@ -144,6 +144,3 @@ def _read_digest(reply: Any, path: str) -> str:
     if not isinstance(reply, Mapping) or not isinstance(reply.get("digest"), str):
         raise ServiceError(f"weave: {path}: the reply has no 'digest', as Weave's replies have")
     return str(reply["digest"])
-
-
-TARGET = WeaveTarget
