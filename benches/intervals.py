@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more
-from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_t
+from rageval_spec.statistics.intervals import Resampling, find_exact_interval
 from rageval_spec.statistics.mean_intervals import MeanValues, find_mean_intervals, find_range
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
@@ -162,7 +162,7 @@ def find_bca(sets: Sequence[Floats]) -> list[Interval]:
 
 
 def find_student(sets: Sequence[Floats]) -> list[Interval]:
-    reach = [find_t(0.975, len(one) - 1) * one.std(ddof=1) / math.sqrt(len(one)) for one in sets]
+    reach = [kernels.student_quantile(0.975, len(one) - 1) * one.std(ddof=1) / math.sqrt(len(one)) for one in sets]
     return [Interval(float(one.mean() - by), float(one.mean() + by)) for one, by in zip(sets, reach, strict=True)]
 
 

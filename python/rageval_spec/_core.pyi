@@ -32,6 +32,8 @@ __all__ = [
     "read_run",
     "read_vectors",
     "split_sentences",
+    "student_p_value",
+    "student_quantile",
     "t_test_paired",
     "top_k",
     "word_support",
@@ -61,6 +63,8 @@ def permutation_test_unpaired(
 def t_test_paired(
     differences: _Numbers, confidence: float
 ) -> tuple[float, tuple[float, float], float | None, int, float | None, float | None]: ...
+def student_p_value(t: float, degrees: float) -> float: ...
+def student_quantile(p_value: float, degrees: float) -> float: ...
 def holm(p_values: _Numbers) -> list[float]: ...
 
 # --- Vectors ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from array import array
 from fractions import Fraction
 
@@ -339,3 +340,34 @@ class TestHolm:
     def test_a_number_that_is_not_a_probability_is_named(self, bad: float) -> None:
         with pytest.raises(ValueError, match="p-value 1 is"):
             kernels.holm([0.5, bad])
+
+
+class TestStudentsT:
+    @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 30, 199, 5000, 2.5])
+    @pytest.mark.parametrize("share", [0.005, 0.05, 0.5, 0.6, 0.9, 0.975, 0.9995])
+    def test_quantiles_are_scipys(self, degrees: float, share: float) -> None:
+        expected = scipy.stats.t.ppf(share, degrees)
+        assert kernels.student_quantile(share, degrees) == pytest.approx(expected, rel=1e-11, abs=1e-12)
+
+    @pytest.mark.parametrize(("t", "degrees"), [(0.3, 1), (2.5, 1), (-2.5, 4), (1.0, 30), (5.0, 100), (80.0, 20)])
+    def test_p_values_are_scipys(self, t: float, degrees: int) -> None:
+        assert kernels.student_p_value(t, degrees) == pytest.approx(2 * scipy.stats.t.sf(abs(t), degrees), rel=1e-11)
+
+    def test_p_values_at_the_ends(self) -> None:
+        assert kernels.student_p_value(0.0, 10) == 1.0
+        assert kernels.student_p_value(math.inf, 10) == 0.0
+
+    def test_a_quantile_has_the_p_value_that_it_is_for(self) -> None:
+        # By hand: t with one degree of freedom is Cauchy's distribution, whose quantile is tan(pi (share - 1/2)).
+        assert kernels.student_quantile(0.75, 1) == pytest.approx(1.0, rel=1e-14)
+        assert kernels.student_p_value(1.0, 1) == pytest.approx(0.5, rel=1e-14)
+
+    @pytest.mark.parametrize(("share", "degrees"), [(0.9, 0), (0.9, -1), (0.0, 5), (1.0, 5), (math.nan, 5)])
+    def test_what_has_no_quantile_is_an_error(self, share: float, degrees: float) -> None:
+        with pytest.raises(ValueError, match="Student's t needs a share"):
+            kernels.student_quantile(share, degrees)
+
+    def test_what_has_no_p_value_is_an_error(self) -> None:
+        for t, degrees in ((math.nan, 5), (1.0, 0)):
+            with pytest.raises(ValueError, match="Student's t needs a number"):
+                kernels.student_p_value(t, degrees)

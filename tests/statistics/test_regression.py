@@ -19,7 +19,6 @@ from rageval_spec.statistics.regression import (
     MOST_PAIRED,
     associate,
     find_determined,
-    find_p_value,
     rank,
     regress,
     sum_groups,
@@ -149,16 +148,6 @@ def test_too_few_rows_or_clusters_have_no_effects() -> None:
     assert regress(outcome[:4], few) == ()
     assert regress(outcome, predictors, ["a", "b"] * (len(outcome) // 2) + ["a"] * (len(outcome) % 2)) == ()
     assert regress(outcome, {}) == ()
-
-
-@pytest.mark.parametrize(("t", "degrees"), [(0.3, 1), (2.5, 1), (2.5, 4), (1.0, 30), (5.0, 100)])
-def test_p_values_are_scipys(t: float, degrees: int) -> None:
-    assert find_p_value(t, degrees) == pytest.approx(2 * stats.t.sf(t, degrees), rel=1e-3)
-
-
-def test_p_values_at_the_ends() -> None:
-    assert find_p_value(0.0, 10) == 1.0
-    assert find_p_value(1e9, 10) == 0.0
 
 
 def find(

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from rageval_spec import kernels
 from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
 from rageval_spec.wording import count_noun, format_number, format_percent
@@ -190,18 +191,12 @@ def select_negative(correlations: NDArray[np.float64], systems: int) -> list[int
 def find_chance(correlation: float, systems: int) -> float:
     """The probability of a correlation that is as low, where there is none (Student's t with `systems - 2` degrees).
 
-    Fisher's transformation would give a seventh of it for five systems and a correlation of -0.99. The sums are those
-    of Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
+    Fisher's transformation would give a seventh of it for five systems and a correlation of -0.99.
     """
-    sine = max(-1.0, min(1.0, correlation))
-    square, degrees = 1 - sine * sine, systems - 2
-    is_odd = degrees % 2 == 1
-    term, total = (math.sqrt(square), 0.0) if is_odd else (1.0, 0.0)
-    for number in range(3 if is_odd else 2, degrees + 1, 2):
-        total += term
-        term *= square * (number - 1) / number
-    inside = 2 / math.pi * (math.asin(sine) + sine * total) if is_odd else sine * total
-    return (1 + inside) / 2
+    rest = 1 - correlation * correlation
+    t = correlation * math.sqrt((systems - 2) / rest) if rest > 0 else math.copysign(math.inf, correlation)
+    tail = kernels.student_p_value(t, systems - 2) / 2
+    return tail if correlation < 0 else 1 - tail
 
 
 def find_bounds(correlation: float, systems: int) -> tuple[float, float]:
@@ -319,7 +314,6 @@ def _find_agreed(rankings: Sequence[Sequence[str]]) -> tuple[str, tuple[int, int
 
 def _measure_support(question: str, documents: Sequence[str]) -> tuple[float, float]:
     """The share of the question's words in the best document but the last one, and in the last one."""
-    from rageval_spec import kernels
 
     (shares,) = kernels.word_support([question], [documents])
     found = [one.share or 0.0 for one in shares[: len(documents)]]

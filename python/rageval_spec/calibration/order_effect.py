@@ -11,7 +11,6 @@ from rageval_spec import kernels
 from rageval_spec.data.findings import SUPPORTED_FROM
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
-from rageval_spec.statistics.regression import find_p_value
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
@@ -131,4 +130,4 @@ def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, 
     interval = find_mean_interval(values, Resampling())
     if error == 0:
         return mean, interval, 1.0 if mean == 0 else 0.0
-    return mean, interval, find_p_value(abs(mean) / error, groups - 1)
+    return mean, interval, kernels.student_p_value(abs(mean) / error, groups - 1)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.statistics import holm as holm
     from rageval_spec.kernels.statistics import permutation_test_paired as permutation_test_paired
     from rageval_spec.kernels.statistics import permutation_test_unpaired as permutation_test_unpaired
+    from rageval_spec.kernels.statistics import student_p_value as student_p_value
+    from rageval_spec.kernels.statistics import student_quantile as student_quantile
     from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
     from rageval_spec.kernels.vectors import Neighbours as Neighbours
     from rageval_spec.kernels.vectors import SimilarityMetric as SimilarityMetric
@@ -72,7 +74,7 @@ _NAMES = {
     "statistics": (
         *("IntervalEnds", "IntervalMethod", "PermutationTest", "TTest"),
         *("bootstrap_mean", "bootstrap_means", "bound_means", "holm", "permutation_test_paired"),
-        *("permutation_test_unpaired", "t_test_paired"),
+        *("permutation_test_unpaired", "student_p_value", "student_quantile", "t_test_paired"),
     ),
     "vectors": ("Neighbours", "SimilarityMetric", "Vectors", "cosine_matrix", "cosine_rows", "top_k"),
 }

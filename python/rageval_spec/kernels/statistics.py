@@ -219,6 +219,33 @@ def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
     return TTest(mean, IntervalEnds(*interval), statistic, df, p_value, effect)
 
 
+def student_p_value(t: float, degrees: float) -> float:
+    """The two-sided p-value of Student's t: the probability that it lies at least as far from 0 as `t`.
+
+    Raises:
+        ValueError: there are no degrees of freedom, or `t` is NaN.
+    """
+    if not degrees > 0 or t != t:
+        raise ValueError(f"Student's t needs a number and degrees of freedom above 0, not {t} and {degrees}")
+    return _core.student_p_value(t, degrees)
+
+
+def student_quantile(share: float, degrees: float) -> float:
+    """The quantile of Student's t: the number below which it lies with the probability `share`.
+
+    Raises:
+        ValueError: there are no degrees of freedom, or `share` is not between 0 and 1.
+    """
+    if not degrees > 0 or not 0 < share < 1:
+        raise ValueError(
+            f"Student's t needs a share in (0, 1) and degrees of freedom above 0, not {share} and {degrees}"
+        )
+    if share == 0.5:
+        return 0.0
+    distance = _core.student_quantile(2 * min(share, 1 - share), degrees)
+    return distance if share > 0.5 else -distance
+
+
 def holm(p_values: Numbers) -> list[float]:
     """Return Holm's adjusted p-values of one family of comparisons, in the given order.
 

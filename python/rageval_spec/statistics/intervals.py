@@ -246,6 +246,11 @@ def find_unseen_share(count: float, confidence: float) -> float:
     return -math.expm1(math.log((1 - confidence) / 2) / count)
 
 
+def find_binomial(hits: int, total: int, share: float) -> float:
+    """The binomial probability of exactly this many hits, for a share between 0 and 1."""
+    return math.exp(_log_choose(total, hits) + hits * math.log(share) + (total - hits) * math.log1p(-share))
+
+
 _NOTHING = 1e-6
 """An effective number below this is one of rounding."""
 
@@ -271,61 +276,14 @@ def find_p_of_signs(count: int, total: int) -> float:
     With the numbers of pairs that changed one way and the other, this is McNemar's exact test.
     """
     least = min(count, total - count)
-    tail = math.fsum(math.exp(_log_choose(total, hits) - total * math.log(2)) for hits in range(least + 1))
-    return min(1.0, 2 * tail)
-
-
-def find_t(share: float, degrees: int) -> float:
-    """The quantile of Student's t distribution.
-
-    Exact for 1 and 2 degrees of freedom; from 3 on, Hill's approximation (1970, algorithm 396), whose relative error is
-    below 1e-5.
-    """
-    if degrees < 1:
-        raise ValueError("Student's t needs at least one degree of freedom")
-    if share < 0.5:
-        return -find_t(1 - share, degrees)
-    if share == 0.5:
-        return 0.0
-    if degrees == 1:
-        return math.tan(math.pi * (share - 0.5))
-    if degrees == 2:
-        tails = 4 * share * (1 - share)
-        return (2 * share - 1) * math.sqrt(2 / tails)
-    return _find_t_by_hill(2 * (1 - share), degrees)
-
-
-def _find_t_by_hill(tails: float, degrees: int) -> float:
-    """The number that is exceeded, in either direction, with the probability `tails`."""
-    a = 1 / (degrees - 0.5)
-    b = 48 / a**2
-    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
-    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * degrees
-    y = (d * tails) ** (2 / degrees)
-    if y > 0.05 + a:
-        x = NormalDist().inv_cdf(tails / 2)
-        y = x * x
-        if degrees < 5:
-            c += 0.3 * (degrees - 4.5) * (x + 0.6)
-        c += (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b
-        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
-        y = math.expm1(a * y * y)
-    else:
-        tail = 1 / (((degrees + 6) / (degrees * y) - 0.089 * d - 0.822) * (degrees + 2) * 3)
-        y = ((tail + 0.5 / (degrees + 4)) * y - 1) * (degrees + 1) / (degrees + 2) + 1 / y
-    return math.sqrt(degrees * y)
+    return min(1.0, 2 * math.fsum(find_binomial(hits, total, 0.5) for hits in range(least + 1)))
 
 
 def find_tail(wrong: int, sent: int, limit: float) -> float:
     """The probability of at most this many wrong answers if the share of wrong ones is `limit`; 1 if none was sent."""
     if not sent or wrong >= sent:
         return 1.0
-    logs = (
-        math.lgamma(sent + 1) - math.lgamma(hits + 1) - math.lgamma(sent - hits + 1)
-        + hits * math.log(limit) + (sent - hits) * math.log1p(-limit)
-        for hits in range(wrong + 1)
-    )  # fmt: skip
-    return min(1.0, math.fsum(map(math.exp, logs)))
+    return min(1.0, math.fsum(find_binomial(hits, sent, limit) for hits in range(wrong + 1)))
 
 
 def find_upper(wrong: int, sent: int, confidence: float) -> float:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import EXACT, find_t, find_unseen_share
+from rageval_spec.statistics.intervals import EXACT, find_unseen_share
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
@@ -232,7 +232,7 @@ def _list_ends(of_values: ValueRange | None) -> tuple[float, float] | None:
 def _widen(low: float, high: float, numbers: Values, confidence: float) -> tuple[float, float]:
     """The ends of a bootstrap interval, as far from the mean as few values require (T. Hesterberg, 2015)."""
     count, share = len(numbers), (1 + confidence) / 2
-    factor = find_t(share, count - 1) / NormalDist().inv_cdf(share) * math.sqrt(count / (count - 1))
+    factor = kernels.student_quantile(share, count - 1) / NormalDist().inv_cdf(share) * math.sqrt(count / (count - 1))
     mean = math.fsum(numbers) / count
     return mean - (mean - low) * factor, mean + (high - mean) * factor
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
-from rageval_spec.statistics.intervals import find_unseen_share
+from rageval_spec.statistics.intervals import find_binomial, find_unseen_share
 
 if TYPE_CHECKING:
     from array import array
@@ -157,18 +157,12 @@ def find_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] |
     spread = _NEGLIGIBLE * (math.sqrt(count * share * (1 - share)) + 1)
     first, last = max(0, math.floor(count * share - spread)), min(count, math.ceil(count * share + spread))
     low, below = first, 0.0
-    while low < last and (below := below + _binomial(low, count, share)) <= tail:
+    while low < last and (below := below + find_binomial(low, count, share)) <= tail:
         low += 1
     high, above = last + 1, 0.0
-    while high > first + 1 and (above := above + _binomial(high - 1, count, share)) <= tail:
+    while high > first + 1 and (above := above + find_binomial(high - 1, count, share)) <= tail:
         high -= 1
     return (low, high) if low >= 1 and high <= count else None
-
-
-def _binomial(hits: int, count: int, share: float) -> float:
-    """The binomial probability P(B = hits)."""
-    ways = math.lgamma(count + 1) - math.lgamma(hits + 1) - math.lgamma(count - hits + 1)
-    return math.exp(ways + hits * math.log(share) + (count - hits) * math.log1p(-share))
 
 
 Statistic: TypeAlias = str

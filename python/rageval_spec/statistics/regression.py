@@ -18,8 +18,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_t, number_clusters
+from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +101,7 @@ def regress(
     # Where predictors explain everything, what is left of the others' slopes and errors is rounding.
     least = _ROUNDING * float(np.abs(outcome).max()) / np.abs(design).max(axis=0)
     slopes, errors = (np.where(np.abs(slopes) > least, slopes, 0.0), np.where(errors > least, errors, 0.0))
-    half = find_t((1 + confidence) / 2, degrees)
+    half = kernels.student_quantile((1 + confidence) / 2, degrees)
     method = CLUSTERED if is_clustered else METHOD
     return tuple(
         Effect(
@@ -117,7 +118,7 @@ def regress(
 def _test(slope: float, error: float, degrees: int) -> float:
     """The p-value of a slope of 0; 1 for a slope that is 0 exactly, 0 for another one without an error."""
     if error > 0:
-        return find_p_value(abs(slope) / error, degrees)
+        return kernels.student_p_value(abs(slope) / error, degrees)
     return 0.0 if slope else 1.0
 
 
@@ -192,19 +193,6 @@ def _find_pull(design: Floats, bread: Floats) -> Floats:
     left = 1 - np.einsum("ij,jk,ik->i", design, bread, design)
     pull: Floats = np.where(left > _ALIKE, 1 / np.maximum(left, _ALIKE), 0.0)
     return pull
-
-
-def find_p_value(t: float, degrees: int) -> float:
-    """The probability that Student's t lies at least this far from 0, to a relative 1e-4; below 1e-12 it is 0."""
-    if t <= 0:
-        return 1.0
-    low, high = 1e-12, 1.0
-    if find_t(1 - low / 2, degrees) <= t:
-        return 0.0
-    for _ in range(80):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if find_t(1 - middle / 2, degrees) <= t else (middle, high)
-    return high
 
 
 Association = Literal["pearson", "spearman", "kendall", "mae", "bias"]

@@ -15,9 +15,10 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
+from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_exact_interval, find_t, number_clusters
+from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
 from rageval_spec.statistics.percentiles import find_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class Layout:
         "What teachers should know about the bootstrap", The American Statistician 69, 2015).
         """
         share = (1 + confidence) / 2
-        factor = find_t(share, self.degrees) / NormalDist().inv_cdf(share)
+        factor = kernels.student_quantile(share, self.degrees) / NormalDist().inv_cdf(share)
         return mean - (mean - low) * factor, mean + (high - mean) * factor
 
 
@@ -402,7 +403,7 @@ def find_weighted_interval(
         return None
     seen = find_percentile(own, percent, layout.weights)
     error = math.sqrt(layout.find_variance((np.asarray(numbers) <= seen).astype(float)))
-    reach = find_t((1 + confidence) / 2, layout.degrees) * error
+    reach = kernels.student_quantile((1 + confidence) / 2, layout.degrees) * error
     low, high = percent / 100 - reach, percent / 100 + reach
     if low <= 0 or high >= 1 or error == 0:
         return None

@@ -21,6 +21,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(permutation_test_paired, m)?)?;
     m.add_function(wrap_pyfunction!(permutation_test_unpaired, m)?)?;
     m.add_function(wrap_pyfunction!(t_test_paired, m)?)?;
+    m.add_function(wrap_pyfunction!(student_p_value, m)?)?;
+    m.add_function(wrap_pyfunction!(student_quantile, m)?)?;
     m.add_function(wrap_pyfunction!(holm, m)?)?;
     Ok(())
 }
@@ -144,6 +146,18 @@ fn t_test_paired(py: Python<'_>, differences: Numbers, confidence: f64) -> PyRes
         test.p_value,
         test.effect_size,
     ))
+}
+
+#[pyfunction]
+#[pyo3(signature = (t, degrees))]
+fn student_p_value(t: f64, degrees: f64) -> f64 {
+    statistics::student_two_sided(t, degrees)
+}
+
+#[pyfunction]
+#[pyo3(signature = (p_value, degrees))]
+fn student_quantile(p_value: f64, degrees: f64) -> f64 {
+    statistics::student_two_sided_quantile(p_value, degrees)
 }
 
 #[pyfunction]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rageval_spec.statistics.intervals import find_t
 from rageval_spec.statistics.raters.corrected_means import (
     CorrectedMean,
     UncorrectableError,
@@ -138,17 +137,6 @@ def test_one_label_has_no_interval_and_none_is_an_error() -> None:
         correct([], [], [0.5])
     with pytest.raises(ValueError, match="1 labels for 2 judged rows"):
         correct([0.1, 0.2], [1.0], [0.5])
-
-
-@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 30, 199, 5000])
-@pytest.mark.parametrize("share", [0.005, 0.05, 0.5, 0.6, 0.9, 0.975, 0.9995])
-def test_t_is_scipys(degrees: int, share: float) -> None:
-    assert find_t(share, degrees) == pytest.approx(stats.t.ppf(share, degrees), rel=1e-5, abs=1e-12)
-
-
-def test_t_needs_a_degree_of_freedom() -> None:
-    with pytest.raises(ValueError, match="at least one degree of freedom"):
-        find_t(0.9, 0)
 
 
 @pytest.mark.parametrize("worst", [20, 100])

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_t, number_clusters
+from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -279,7 +280,7 @@ def _join_variances(
 def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> Interval | None:
     if math.isnan(variance):
         return None
-    half = find_t((1 + confidence) / 2, degrees) * math.sqrt(variance)
+    half = kernels.student_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)
     return Interval(value - half, value + half, confidence, method)
 
 
@@ -316,7 +317,7 @@ def respect_bounds(
     is_yes_no = bool(((labels == low) | (labels == high)).all()) and 0 < share < 1
     if not is_yes_no or found.error is None or found.labelled_interval is None:
         return found
-    t = find_t((1 + confidence) / 2, found.degrees)
+    t = kernels.student_quantile((1 + confidence) / 2, found.degrees)
     alone = ((found.labelled_interval.high - found.labelled_interval.low) / (2 * t)) ** 2
     taken = max(0.0, 1 - found.error**2 / alone) if alone > 0 else 0.0
     count, unseen = found.degrees + 1, _UNSEEN * taken

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
+from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.statistics.aggregation import PairedTests, adjust
-from rageval_spec.statistics.intervals import find_t, number_clusters
+from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
-from rageval_spec.statistics.regression import find_p_value
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _correct_apart(
         labelled, labelled=found.labelled, labelled_interval=found.labelled_interval, worth=found.worth
     )
     t = abs(found.value) / found.error if found.error else math.inf
-    return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
+    return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
 
 
 def _find_lack(count: int, *, is_pair: bool) -> str | None:
@@ -255,7 +255,7 @@ def _infer(
         found = corrected_means.respect_bounds(found, rows.labels, bounds, confidence)
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
-    return _clip(_Found(found.value, found.interval, correction, find_p_value(t, found.degrees)), bounds)
+    return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
 
 
 def _correct_share_of_yes(
@@ -592,5 +592,5 @@ def _choose_weights(judge: Floats, apart: Floats) -> Floats:
 
 
 def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> outcomes.Interval:
-    half = find_t((1 + confidence) / 2, degrees) * math.sqrt(variance)
+    half = kernels.student_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)
     return outcomes.Interval(value - half, value + half, confidence, method)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import find_t
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 
 MOST_LABELS = 10_000_000
@@ -47,7 +47,7 @@ class Spread:
         variance = self.variance / labels
         if judged:
             variance = self.variance * ((1 - self.explained) / labels + self.explained / max(self.rows, labels))
-        return 2 * find_t((1 + confidence) / 2, questions - 1) * math.sqrt(variance)
+        return 2 * kernels.student_quantile((1 + confidence) / 2, questions - 1) * math.sqrt(variance)
 
     def count_labels(self, width: float, confidence: float = 0.95, *, judged: bool = True) -> int | None:
         """The fewest labels with an interval that is no wider. None if not even labels of all answers suffice.
@@ -127,7 +127,8 @@ def find_spread(mean: CorrectedMean, questions: int) -> Spread | None:
     interval = mean.labelled_interval
     if interval is None or questions < 2:
         return None
-    alone = ((interval.high - interval.low) / (2 * find_t((1 + interval.confidence) / 2, questions - 1))) ** 2
+    reach = 2 * kernels.student_quantile((1 + interval.confidence) / 2, questions - 1)
+    alone = ((interval.high - interval.low) / reach) ** 2
     explained = 0.0
     if mean.worth is not None and mean.rows > mean.labels:
         explained = (1 - mean.labels / mean.worth) / (1 - mean.labels / mean.rows)

@@ -22,9 +22,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import bootstrap_interval, find_t, number_clusters
-from rageval_spec.statistics.regression import find_p_value
+from rageval_spec.statistics.intervals import bootstrap_interval, number_clusters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -492,8 +492,8 @@ def _chance(odds: Floats) -> Floats:
 
 
 def _describe(value: float, error: float, degrees: int, confidence: float) -> Odds:
-    half = find_t((1 + confidence) / 2, degrees) * error
-    p_value = find_p_value(abs(value) / error if error > 0 else math.inf, degrees)
+    half = kernels.student_quantile((1 + confidence) / 2, degrees) * error
+    p_value = kernels.student_p_value(abs(value) / error if error > 0 else math.inf, degrees)
     return Odds(value, error, Interval(value - half, value + half, confidence, METHOD), p_value)
 
 

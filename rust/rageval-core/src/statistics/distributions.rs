@@ -112,7 +112,7 @@ const FAR: Rational = [
 ///
 /// It is the regularised incomplete beta function `I_x(df / 2, 1 / 2)` at `x = df / (df + t^2)`
 /// (NIST Digital Library of Mathematical Functions, 8.17).
-pub(crate) fn student_two_sided(t: f64, df: f64) -> f64 {
+pub fn student_two_sided(t: f64, df: f64) -> f64 {
     let (a, ratio) = (df / 2.0, t * t / df);
     if ratio == 0.0 {
         return 1.0;
@@ -130,7 +130,7 @@ pub(crate) fn student_two_sided(t: f64, df: f64) -> f64 {
 }
 
 /// The `t > 0` with `student_two_sided(t, df) == probability`, for `0 < probability < 1`.
-pub(crate) fn student_two_sided_quantile(probability: f64, df: f64) -> f64 {
+pub fn student_two_sided_quantile(probability: f64, df: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while student_two_sided(high, df) > probability && high < f64::MAX / 4.0 {
         low = high;

@@ -16,6 +16,7 @@ mod student;
 
 pub use bootstrap::{Bootstrap, IntervalMethod, bootstrap_means};
 pub use bounded_mean::{BoundedSample, bound_means};
+pub use distributions::{student_two_sided, student_two_sided_quantile};
 pub use holm::holm;
 pub use permutation::{PermutationTest, permutation_test_paired};
 pub use permutation_unpaired::permutation_test_unpaired;
