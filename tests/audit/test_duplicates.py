@@ -19,8 +19,8 @@ from rageval_spec.audit.duplicates import (
     find_pairs,
     find_similar,
     is_same_word,
-    list_shingles,
 )
+from rageval_spec.judging.segments import list_shingles
 from tests.question_sets import ask
 
 

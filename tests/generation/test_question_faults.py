@@ -9,12 +9,12 @@ import pytest
 from rageval_spec.generation.question_faults import (
     AcceptedQuestions,
     TextSpan,
-    cut_shingles,
     find_leak,
     find_quote,
     find_unanchored,
     split_question_words,
 )
+from rageval_spec.judging.segments import list_shingles
 from rageval_spec.plugin import Embeddings
 
 ASKED = "What is the refund period for shoes that were bought online?"
@@ -76,7 +76,7 @@ def test_with_a_model_the_same_in_other_words_is_found() -> None:
 
 
 def test_empty_and_short_texts_are_compared() -> None:
-    assert cut_shingles("") != frozenset()
+    assert list_shingles("") != frozenset()
     known = AcceptedQuestions()
     known.add("a")
     assert known.find("A?") is not None

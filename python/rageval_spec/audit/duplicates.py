@@ -6,7 +6,7 @@ was trained or tuned on.
 
 Texts that share most of their character sequences are found without comparing every text with every other one, by
 MinHash (Broder, 1997): of each of `_HASHES` hash functions, a text keeps the smallest hash of its shingles, which are
-the sequences of `_SIZE` characters. Two texts keep the same one with a probability that is the share of shingles that
+the sequences of `SHINGLE` characters. Two texts keep the same one with a probability that is the share of shingles that
 they have in common (Jaccard). Texts that agree on a whole band of hashes are candidates, and candidates are compared
 exactly. A pair with a share of 0.7 is a candidate with a probability of 0.988, and one with 0.8 with 0.9998.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding
 from rageval_spec.judging.quantities import Quantity, find_missing, find_quantities, have_same, spell_fractions
+from rageval_spec.judging.segments import SHINGLE, list_shingles
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -491,7 +492,6 @@ def _find_unit(words: Sequence[str], at: int) -> frozenset[str]:
 
 _LINK_WORDS = "in on at of by to and or from for since until im am und en et du au al del dal il"
 _LINKS = frozenset(_LINK_WORDS.split())
-_SIZE = 4
 _BANDS, _ROWS = 16, 4
 _HASHES = _BANDS * _ROWS
 _BLOCK = 20_000
@@ -525,12 +525,6 @@ def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] 
         share = compare_shingles(sets[later], sets[earlier])
         if share >= least:
             yield Similar(later, earlier, share)
-
-
-def list_shingles(text: str) -> frozenset[str]:
-    """The sequences of characters of a text; a short text is one itself."""
-    padded = f" {text} "
-    return frozenset(padded[at : at + _SIZE] for at in range(max(1, len(padded) - _SIZE + 1)))
 
 
 def compare_shingles(first: frozenset[str], second: frozenset[str]) -> float:
@@ -575,19 +569,19 @@ def _sign(texts: Sequence[str]) -> NDArray[np.uint32]:
     """The smallest hash of each text's shingles by each hash function: shape (texts, _HASHES)."""
     import numpy as np
 
-    padded = [f" {text} ".ljust(_SIZE) for text in texts]
+    padded = [f" {text} ".ljust(SHINGLE) for text in texts]
     points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     lengths = np.array([len(text) for text in padded])
     starts = np.r_[0, np.cumsum(lengths)[:-1]]
     hashes = np.zeros(len(points), dtype=np.uint64)
-    for at in range(_SIZE):
+    for at in range(SHINGLE):
         hashes[: len(points) - at] += points[at:] * np.uint64(_FACTORS[at])
     hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes ^= hashes >> np.uint64(32)
     inside = np.ones(len(points), dtype=bool)
-    for back in range(1, _SIZE):
+    for back in range(1, SHINGLE):
         inside[starts + lengths - back] = False
-    kept = np.cumsum(lengths - _SIZE + 1)
+    kept = np.cumsum(lengths - SHINGLE + 1)
     own = hashes[inside]
     signs = np.empty((len(texts), _HASHES), dtype=np.uint32)
     for number, (factor, shift) in enumerate(_list_functions()):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.generation.model_requests import FOLDER
 from rageval_spec.judging.language import FREQUENT_WORDS
+from rageval_spec.judging.segments import list_shingles
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import EmbeddingModel
 
 
-LENGTH = 4
-"""Characters of a shingle."""
 SHINGLES = 0.8
 """The least share of shingles that two questions with the same meaning have in common (Jaccard)."""
 _TELLING = 4
@@ -59,7 +58,7 @@ class AcceptedQuestions:
 
     def add(self, question: str) -> None:
         """Add a question, whose number is how many there were before."""
-        shingles = cut_shingles(question)
+        shingles = list_shingles(" ".join(split_question_words(question)))
         for shingle in shingles:
             self._places[shingle].append(len(self))
         self._texts.append(question)
@@ -69,7 +68,7 @@ class AcceptedQuestions:
 
     def find(self, question: str) -> Duplicate | None:
         """The first question that asks the same; None if there is none."""
-        shingles = cut_shingles(question)
+        shingles = list_shingles(" ".join(split_question_words(question)))
         shared = Counter(place for shingle in shingles for place in self._places.get(shingle, ()))
         for place, count in sorted(shared.items()):
             likeness = count / (len(shingles) + len(self._shingles[place]) - count)
@@ -118,12 +117,6 @@ def _is_spelled_alike(word: str, others: Sequence[str]) -> bool:
     if any(letter.isdigit() for letter in word):
         return False
     return any(ratio(word, other) >= _ALIKE for other in others)
-
-
-def cut_shingles(text: str) -> frozenset[str]:
-    """The sequences of four characters in a text, without case and marks."""
-    words = f" {' '.join(split_question_words(text))} "
-    return frozenset(words[at : at + LENGTH] for at in range(max(1, len(words) - LENGTH + 1)))
 
 
 PHRASES = "unanchored.toml"

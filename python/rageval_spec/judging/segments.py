@@ -278,3 +278,13 @@ def _holds(text: str, parts: Sequence[str]) -> bool:
 
 def _fold(text: str) -> str:
     return " ".join(text.split()).strip(" \"'“”‘’«»").casefold()
+
+
+SHINGLE = 4
+"""Characters of a shingle."""
+
+
+def list_shingles(text: str) -> frozenset[str]:
+    """The sequences of four characters in a text; a short text is one itself."""
+    padded = f" {text} "
+    return frozenset(padded[at : at + SHINGLE] for at in range(max(1, len(padded) - SHINGLE + 1)))
