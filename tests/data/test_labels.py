@@ -14,7 +14,6 @@ from rageval_spec.data.labels import (
     AnchorSet,
     Label,
     LabelScale,
-    Preference,
     average_labels,
     digest_answer,
     find_ends,
@@ -85,19 +84,6 @@ def test_labels_reach_from_nothing_in_common_to_the_best_value() -> None:
     assert find_ends(1.0, 5.0) == (1.0, 5.0)
     assert find_ends(-1.0, 1.0) == (0.0, 1.0)
     assert find_ends(0.0, None) == (0.0, 1.0)
-
-
-def test_the_winner_is_the_text_that_was_chosen() -> None:
-    assert Preference("q", "x", "y", "first").winner == "x"
-    assert Preference("q", "x", "y", "second").winner == "y"
-    assert Preference("q", "x", "y", "tie").winner is None
-
-
-def test_a_pair_is_the_same_in_both_orders_but_not_for_another_person() -> None:
-    one = Preference("q", "x", "y", "first", "ann")
-    assert one.pair == Preference("q", "y", "x", "tie", "ann").pair
-    assert one.pair != Preference("q", "x", "y", "first", "bob").pair
-    assert one.pair != Preference("q", "x", "y", "first", "ann", "length").pair
 
 
 ANCHOR = Anchor("golden", "v1", "q1", "Who?", "Ada.\u202e", 1.0, 0.75, ("A.",), None, ("Ada",), None, {"topic": "x"})

@@ -1,4 +1,4 @@
-"""Labels, what people judged about answers, and preferences, choices between two answers.
+"""Labels: what people judged about answers.
 
 Anchors are a frozen set of labelled answers, with what a judge said of them: asked about again, they show whether the
 judge changed.
@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -169,41 +169,6 @@ def _read(label: Label, scale: LabelScale, setting: str) -> float:
             f"name the scale, worst first: {setting}"
         )
     return value
-
-
-Choice = Literal["first", "second", "tie"]
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """What one person, or one judge, said of two answers that were shown in an order.
-
-    Attributes:
-        query_id: the question.
-        first, second: the texts of the answers, in the order in which they were shown.
-        choice: the better one, or `tie`.
-        annotator: who chose; "" if it is not said.
-        metric: what the better one is better at; "" if it is not said.
-        place: where the row stands: `pairs.csv:12`.
-    """
-
-    query_id: str
-    first: str
-    second: str
-    choice: Choice
-    annotator: str = ""
-    metric: str = ""
-    place: str = ""
-
-    @property
-    def pair(self) -> tuple[str, str, str, frozenset[str]]:
-        """What was compared, whichever answer was shown first, and by whom."""
-        return self.query_id, self.metric, self.annotator, frozenset((self.first, self.second))
-
-    @property
-    def winner(self) -> str | None:
-        """The text of the better answer; None for a tie."""
-        return None if self.choice == "tie" else self.first if self.choice == "first" else self.second
 
 
 FORMAT_VERSION = 1

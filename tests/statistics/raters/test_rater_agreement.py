@@ -14,7 +14,6 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -29,9 +28,7 @@ from rageval_spec.statistics.raters.rater_agreement import (
     Coefficient,
     Ratings,
     count_confusion,
-    find_share,
     measure_agreement,
-    measure_choices,
     measure_rater,
 )
 
@@ -254,53 +251,6 @@ def test_thousands_of_different_labels_need_no_table_of_their_pairs(coefficient:
 
 
 Floats = NDArray[np.float64]
-
-
-def draw(seed: int, rows: int = 120) -> tuple[Floats, Floats]:
-    random = np.random.default_rng(seed)
-    longer = random.normal(size=rows) * 40
-    is_first: Floats = (random.random(rows) < 1 / (1 + np.exp(-0.4 - 0.02 * longer))).astype(np.float64)
-    return is_first, longer
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("each", [1, 3])
-def test_coefficients_and_errors_are_statsmodels(seed: int, each: int) -> None:
-    is_first, longer = draw(seed)
-    groups = np.arange(120) // each
-    expected = sm.Logit(is_first, sm.add_constant(longer)).fit(
-        disp=0, cov_type="cluster", cov_kwds={"groups": groups}, method="newton", tol=1e-12
-    )
-    found = measure_choices(is_first, longer, list(groups))
-    assert found is not None
-    assert found.length is not None
-    for place, one in enumerate((found.place, found.length)):
-        assert one.value == pytest.approx(expected.params[place], abs=1e-9)
-        assert one.error == pytest.approx(expected.bse[place], rel=1e-9)
-        assert one.interval.low < one.value < one.interval.high
-        degrees = len(set(groups)) - 1
-        assert one.p_value == pytest.approx(2 * stats.t.sf(abs(one.value / one.error), degrees), rel=1e-3)
-
-
-def test_choices_that_cannot_be_fitted_have_no_coefficients() -> None:
-    is_first, longer = draw(1)
-    assert measure_choices(np.ones(10), longer[:10]) is None
-    assert measure_choices(np.zeros(10), longer[:10]) is None
-    assert measure_choices(np.array([]), np.array([])) is None
-    assert measure_choices((longer > 0).astype(np.float64), longer) is None
-    assert measure_choices(is_first, longer, ["a", "b", "c", "d"] * 30) is None
-
-
-def test_without_differences_in_length_there_is_only_the_place() -> None:
-    found = measure_choices(np.array([1.0, 1.0, 1.0, 0.0] * 10), np.full(40, 5.0))
-    assert found is not None
-    assert found.length is None
-    assert find_share(found.place.value) == pytest.approx(0.75)
-
-
-def test_shares_of_huge_odds_are_0_or_1() -> None:
-    assert find_share(1e6) == pytest.approx(1.0)
-    assert find_share(-1e6) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 5), (5, 5), (3, 10), (120, 200), (1, 1)])

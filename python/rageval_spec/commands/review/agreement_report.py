@@ -1,8 +1,4 @@
-"""`review agreement` and `review preferences`: how far the labels of people can be trusted.
-
-`agreement` says how well the people who labelled the same answers agree. `preferences` says whether choices between
-two answers follow their order or their lengths.
-"""
+"""`review agreement`: how well the people who labelled the same answers agree."""
 
 from __future__ import annotations
 
@@ -14,26 +10,19 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import UsageError
-from rageval_spec.reading.label_files import read_columns, read_labels, read_preferences
+from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.review.agreement import (
     DOMINANT,
     ENOUGH_AGREEMENT,
-    ENOUGH_CHOICES,
-    SIGNIFICANT,
     Disagreement,
     MetricAgreement,
-    PreferenceBias,
-    Swaps,
     Value,
-    VerdictShare,
     compare_annotators,
-    measure_preferences,
 )
 from rageval_spec.wording import (
     count_noun,
     format_interval,
     format_number,
-    format_p_value,
     format_percent,
     list_choices,
 )
@@ -41,7 +30,6 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rageval_spec.data.outcomes import Interval
     from rageval_spec.statistics.raters.rater_agreement import AgreementCoefficient
 
 
@@ -279,87 +267,3 @@ def _to_json(found: MetricAgreement) -> dict[str, Any]:
             for one in found.disagreements
         ],
     }
-
-
-def describe_preferences(paths: Sequence[Path], columns: Sequence[str], form: str) -> bytes:
-    """What choices depend on besides the answers' content, on each metric, as text or JSON.
-
-    Args:
-        paths: the files of choices.
-        columns: names of columns as `part=name`.
-        form: `text` or `json`.
-
-    Raises:
-        DataError: a file cannot be read.
-        UsageError: a column is not `part=name`.
-    """
-    found = measure_preferences(read_preferences(paths, columns))
-    if form == "json":
-        return dump_visible([asdict(one) for one in found]).encode()
-    return render_text(lambda _: (block for one in found for block in _draw_preference(one)))
-
-
-def _draw_preference(found: PreferenceBias) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    title = f"Preferences on {found.metric}" if found.metric else "Preferences"
-    ties = f", {count_noun(found.ties, 'tie')}" if found.ties else ""
-    yield Text(make_visible(f"{title}: {count_noun(found.verdicts, 'verdict')}{ties}"), "bold")
-    yield ""
-    for sentence, is_bias in _conclude_preference(found):
-        yield Text(f"{'!' if is_bias else ' '} {sentence}", "yellow" if is_bias else "")
-    if found.questions < ENOUGH_CHOICES:
-        few = (
-            f"Only {count_noun(found.questions, 'question')}: {ENOUGH_CHOICES} or more "
-            "show whether order and length matter."
-        )
-        yield Text(few, "yellow")
-    if found.reason is not None:
-        yield Text(f"Whether length matters cannot be told: {found.reason}.")
-    yield from _say_orders(found.swaps)
-    yield ""
-
-
-def _conclude_preference(found: PreferenceBias) -> Iterator[tuple[str, bool]]:
-    if found.first is not None:
-        yield f"The answer that is shown first wins {_say(found.first)}.", found.first.is_significant
-    if found.first_at_equal_length is not None:
-        equal = found.first_at_equal_length
-        yield f"If both are equally long, the first one wins {_say(equal)}.", equal.is_significant
-    if found.longer is not None:
-        words = count_noun(found.unit, "word")
-        yield f"An answer that is {words} longer than the other wins {_say(found.longer)}.", found.longer.is_significant
-
-
-def _say(share: VerdictShare) -> str:
-    """`54.1% [51%, 57.2%] of the verdicts (adjusted p = 0.0123)`."""
-    value = format_percent(share.value)
-    return f"{value} {_write_interval(share.interval)} of the verdicts (adjusted {format_p_value(share.p_adjusted)})"
-
-
-def _write_interval(interval: Interval) -> str:
-    return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]"
-
-
-def _say_orders(swaps: Swaps | None) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    if swaps is None:
-        yield Text(
-            "No pair was judged in both orders, so a preference for a place cannot be told from better answers there, "
-            "unless the order was drawn at random."
-        )
-        return
-    interval = swaps.interval
-    spread = "" if interval is None else f" {_write_interval(interval)}"
-    yield Text(
-        f"Of {count_noun(swaps.pairs, 'pair')} in both orders, {format_percent(swaps.same / swaps.pairs)}{spread} have "
-        "the same verdict."
-    )
-    if not swaps.first + swaps.second:
-        return
-    yield Text(
-        f"The answer shown first won both times in {swaps.first}, the one shown second in {swaps.second} "
-        f"({format_p_value(swaps.p_value)}).",
-        "yellow" if swaps.p_value < SIGNIFICANT else "",
-    )

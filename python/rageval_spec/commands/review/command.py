@@ -237,29 +237,5 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     return PASSED
 
 
-@review.command("preferences")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--column", "columns", multiple=True, metavar="PART=NAME",
-    help="The column of a part of a choice, such as verdict=winner; can be repeated. Parts: query_id, first, second, "
-    "verdict, annotator, metric.",
-)  # fmt: skip
-@shared.form_option
-def prefer(files: tuple[Path, ...], columns: tuple[str, ...], form: str) -> int:
-    """Show whether choices between two answers follow their order or their lengths.
-
-    FILES are CSV, TSV, JSON or Parquet files with a row for each choice of a person or a judge: the question, the two
-    answers in the order in which they were shown, and the verdict (first, second or tie).
-
-    \b
-    rageval-spec review preferences pairs.csv
-    rageval-spec review preferences pairs.jsonl --column verdict=winner
-    """
-    from rageval_spec.commands.review.agreement_report import describe_preferences
-
-    console.write(describe_preferences(files, columns, form))
-    return PASSED
-
-
 review.add_command(select)
 review.add_command(import_)
