@@ -19,7 +19,7 @@ import pytest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel import receiver as module
 from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
-from rageval_spec.exchange.shared.spans.protobuf import encode_spans, read_fields, write_bytes, write_message
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans, read_rejection
 from rageval_spec.exchange.shared.spans.span_files import SpanFiles
 from rageval_spec.exchange.shared.spans.spans import Span
 from tests.exchange.otel.rotel import rotel_forwarding
@@ -104,13 +104,9 @@ def test_an_empty_request_is_fine_and_keeps_nothing(opened: Open) -> None:
 
 
 def test_spans_without_ids_are_rejected_and_the_others_kept(opened: Open) -> None:
-    bad = write_message(1, write_message(2, write_message(2, write_bytes(1, b"short"))))
-    status, body = opened.post(encode_spans([_span(1)]) + bad)
+    status, body = opened.post(encode_spans([_span(1), _span(2)._replace(trace_id=b"short".hex())]))
     assert status == 200
-    ((number, _, start, stop),) = read_fields(body, 0, len(body))
-    fields = {one: (first, last) for one, _, first, last in read_fields(body, start, stop)}
-    assert number == 1 and fields[1][0] == 1
-    assert body[slice(*fields[2])] == b"a trace id has 5 bytes where 16 were expected"
+    assert read_rejection(body) == (1, "span 2: a trace id has 5 bytes where 16 were expected")
     status, body = opened.post(_json("x", "000000000000000a"), JSON)
     said = json.loads(body)["partialSuccess"]
     assert status == 200 and said["rejectedSpans"] == "1" and "spans[0].spanId: 'x'" in said["errorMessage"]

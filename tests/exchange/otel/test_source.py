@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -91,7 +90,7 @@ def test_a_damaged_file_leaves_nothing_behind(tmp_path: Path) -> None:
     path = _write(tmp_path / "a.otlp", *record_trace(1))
     path.write_bytes(path.read_bytes()[:-5])
     done = invoke("import", "otel", path, "-o", tmp_path / "traces.jsonl")
-    assert done.exit_code == 3 and re.search(rf"{path}: byte \d+: not an OTLP request", done.stderr)
+    assert done.exit_code == 3 and f"{path}: not an OTLP request" in done.stderr
     assert not (tmp_path / "traces.jsonl").exists()
 
 

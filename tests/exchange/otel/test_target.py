@@ -29,10 +29,8 @@ from rageval_spec.exchange.shared.delivery import send_parcels
 from rageval_spec.exchange.shared.scores import Judgements
 from rageval_spec.exchange.shared.spans.protobuf import (
     decode_spans,
+    encode_rejection,
     encode_spans,
-    write_message,
-    write_number,
-    write_text,
 )
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import SECOND
@@ -192,7 +190,7 @@ def test_answers_without_a_trace_become_traces_that_can_be_read_again() -> None:
 
 
 def test_a_collector_that_rejects_spans_is_an_error() -> None:
-    partial = write_message(1, write_number(1, 2) + write_text(2, "too old"))
+    partial = encode_rejection(2, "too old")
     with collecting() as collector:
         collector.answers = [(200, partial)]
         with pytest.raises(RagevalError, match=r"/v1/traces: rejected 2 of what was sent: too old"):

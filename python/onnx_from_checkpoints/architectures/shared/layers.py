@@ -56,8 +56,7 @@ class Nodes:
         Each callable adds the nodes of one branch and returns the name of its output. It may use any value and constant
         of the graph so far. Only the branch that `condition` selects is computed.
         """
-        branches = {"then_branch": self._enclose(then), "else_branch": self._enclose(otherwise)}
-        return self.add("If", condition, **branches)
+        return self.add("If", condition, then_branch=self._enclose(then), else_branch=self._enclose(otherwise))
 
     def _enclose(self, build: Callable[[], str]) -> onnx.GraphProto:
         outer, self._nodes = self._nodes, []

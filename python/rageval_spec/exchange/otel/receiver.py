@@ -175,7 +175,7 @@ def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
     except RecursionError:
         raise Refusal(400, "the JSON has too many lists and objects inside one another") from None
     except protobuf.WireError as error:
-        raise Refusal(400, f"not an OTLP request: byte {error.offset:,}: {error}") from None
+        raise Refusal(400, f"not an OTLP request: {error}") from None
     except JsonSpanError as error:
         raise Refusal(400, f"not an OTLP request: {error}") from None
     except ValueError as error:
@@ -293,7 +293,7 @@ def _explain(refusal: Refusal, *, is_json: bool) -> bytes:
     code, message = 3, str(refusal)
     if is_json:
         return json.dumps({"code": code, "message": message}).encode()
-    return protobuf.write_number(1, code) + protobuf.write_text(2, message)
+    return protobuf.encode_status(code, message)
 
 
 def _make_protocol() -> type[asyncio.Protocol]:
@@ -332,7 +332,7 @@ def _describe(taken: Taken, *, is_json: bool) -> bytes:
     if is_json:
         partial = {"rejectedSpans": str(taken.rejected), "errorMessage": taken.reason}
         return json.dumps({"partialSuccess": partial}).encode()
-    return protobuf.write_message(1, protobuf.write_number(1, taken.rejected) + protobuf.write_text(2, taken.reason))
+    return protobuf.encode_rejection(taken.rejected, taken.reason)
 
 
 _LENGTH = 4

@@ -108,7 +108,7 @@ HALF = json.dumps(_json(1, 2)).encode()
         (b"[1, 2]", "spans:1: a number is neither an OTLP request nor a span"),
         (b"[" * 100_000, r"spans:1: the JSON has too many lists|spans:1:\d+: not valid JSON"),
         (b'{"a": "\xff"}', "spans:1: not valid JSON"),
-        (encode_spans([_span(1)])[:-4], r"spans: byte \d+: not an OTLP request: a field of"),
+        (encode_spans([_span(1)])[:-4], "spans: not an OTLP request: the bytes are damaged, cut off"),
         (_frame(1) + _frame(2)[:-3], r"byte \d+: the file is cut off: a request of"),
         (_frame(1) + b"\0\0", r"byte \d+: the file is cut off inside a length"),
         (b"\0\xff\xff\xff" * 9, r"byte 0: the file is cut off: a request of 16,777,215 bytes has only 32"),

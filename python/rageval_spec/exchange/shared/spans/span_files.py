@@ -114,12 +114,12 @@ class SpanFiles:
         return [f"{count_noun(number, 'evaluation result')} of no trace that was read left out"] if number else []
 
     def _decode(self, data: bytes, place: str, offset: int) -> Iterator[Span]:
-        where = f"{place}request at byte {offset:,}, " if offset else place
+        where = f"{place}request at byte {offset:,}: " if offset else place
         try:
             yield from decode_spans(data, where)
             self._keep(decode_events(data))
         except WireError as error:
-            raise DataError(f"{place}byte {offset + error.offset:,}: not an OTLP request: {error}") from None
+            raise DataError(f"{where}not an OTLP request: {error}") from None
 
     def _read_json(self, path: Path, stream: IO[bytes]) -> Iterator[Span]:
         for line, text in _split_documents(path, stream):
