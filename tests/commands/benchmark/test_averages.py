@@ -194,19 +194,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *systems: str, **more: Any) -> Benchmark:
-    spec = load_spec(BenchmarkRequest(more.pop("datasets", ("fruit", "salad")), systems, metrics=("rr", "num_ret")))
+    datasets, overrides = more.pop("datasets", ("fruit", "salad")), more.pop("overrides", ())
+    spec = load_spec(BenchmarkRequest(datasets, systems, ("rr", "num_ret"), overrides=overrides))
     return benchmark.run(spec, Options(output=folder / "out", one_at_a_time=True, **more))
 
 
 def test_a_benchmark_is_an_evaluation_with_averages_and_timings(folder: Path) -> None:
-    done = run(folder, "bm25", "tied=file,path=fruit/tied.run")
-    assert (done.evaluation.systems, done.outcome.exit_code) == (("bm25", "tied"), 0)
-    means = [done.evaluation.aggregate(dataset, "tied", "rr") for dataset in ("fruit", "salad")]
-    average = done.average("tied", "rr")
+    done = run(folder, "bm25", "file", overrides=("systems.file.path=fruit/tied.run",))
+    assert (done.evaluation.systems, done.outcome.exit_code) == (("bm25", "file"), 0)
+    means = [done.evaluation.aggregate(dataset, "file", "rr") for dataset in ("fruit", "salad")]
+    average = done.average("file", "rr")
     assert average is not None
     assert [mean and mean.mean for mean in means] == [0.625, 0.625]
     assert average.mean == 0.625
-    assert done.average("tied", "num_ret") is None
+    assert done.average("file", "num_ret") is None
     timing = done.timing("salad", "bm25")
     assert timing is not None
     assert (timing.documents, timing.queries, timing.stored) == (6, 4, False)
@@ -221,12 +222,15 @@ def test_a_second_run_computes_nothing_and_reports_the_seconds_of_the_first(fold
     assert second.averages == first.averages
 
 
+SETTING = ("systems.counting.answer=d1",)
+
+
 def test_the_systems_that_a_hybrid_reads_run_once(folder: Path, install: Install) -> None:
     install("systems", "counting", Counting)
     Counting.asked.clear()
-    done = run(folder, "one=counting,answer=d1", "hybrid:one+bm25", "bm25", datasets=("fruit",), no_store=True)
-    assert Counting.asked == ["one"]
-    assert done.evaluation.systems == ("one", "hybrid-one+bm25", "bm25")
+    done = run(folder, "counting", "bm25", "hybrid", datasets=("fruit",), overrides=SETTING, no_store=True)
+    assert Counting.asked == ["counting"]
+    assert done.evaluation.systems == ("counting", "bm25", "hybrid")
 
 
 # Speed

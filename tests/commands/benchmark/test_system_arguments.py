@@ -11,20 +11,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec import registry
 from rageval_spec.commands.benchmark.system_arguments import (
     BenchmarkRequest,
-    ModelBlocks,
-    RefusedError,
     build_tree,
     describe_model,
     load_spec,
-    name_after,
-    read_pieces,
-    refuse,
-    shape_of,
     write_spec,
-    write_text,
     write_yaml,
 )
 from rageval_spec.diagnostics import SpecError
@@ -63,11 +55,6 @@ def expand(*systems: str, datasets: Sequence[str] = ("data",), **more: Any) -> d
     return data
 
 
-def systems_of(*systems: str) -> dict[str, Any]:
-    found: dict[str, Any] = expand(*systems)["systems"]
-    return found
-
-
 def complaints(*systems: str, **more: Any) -> list[str]:
     with pytest.raises(SpecError) as caught:
         load_spec(BenchmarkRequest(more.pop("datasets", ("data",)), systems, **more))
@@ -90,7 +77,7 @@ def test_systems_and_metrics_have_defaults() -> None:
         "systems": {
             "bm25": {"use": "bm25"},
             "dense-minilm": {"use": "dense", "model": "minilm"},
-            "hybrid-bm25+dense-minilm": {"use": "hybrid", "systems": ["bm25", "dense-minilm"]},
+            "hybrid": {"use": "hybrid", "systems": ["bm25", "dense-minilm"]},
         },
         "metrics": ["ndcg@10"],
         "reports": ["terminal"],
@@ -98,72 +85,28 @@ def test_systems_and_metrics_have_defaults() -> None:
 
 
 @pytest.mark.usefixtures("fruit")
-@pytest.mark.parametrize(
-    ("argument", "name", "block"),
-    [
-        ("bm25", "bm25", {"use": "bm25"}),
-        (
-            "bm25,k1=0.9,stemmer=english",
-            "bm25,k1=0.9,stemmer=english",
-            {"use": "bm25", "k1": 0.9, "stemmer": "english"},
-        ),
-        ("lex=bm25,b=0", "lex", {"use": "bm25", "b": 0}),
-        ("dense", "dense-minilm", {"use": "dense", "model": "minilm"}),
-        ("dense:minilm,depth=5", "dense-minilm,depth=5", {"use": "dense", "model": "minilm", "depth": 5}),
-        ("file,path=runs/a,b.txt", "file,path=runs-a,b.txt", {"use": "file", "path": "runs/a,b.txt"}),
-        ("my file=file,path=x=y", "my file", {"use": "file", "path": "x=y"}),
-        ("dense,model=other", "dense,model=other", {"use": "dense", "model": "other"}),
-    ],
-)
-def test_one_system(argument: str, name: str, block: dict[str, Any]) -> None:
-    assert systems_of(argument) == {name: block}
-
-
-@pytest.mark.usefixtures("fruit")
-def test_systems_that_a_hybrid_reads_are_added_unless_they_are_listed() -> None:
-    found = systems_of("hybrid:bm25+dense:minilm,weights={bm25: 2, dense-minilm: 1}", "bm25")
-    assert found == {
-        "hybrid-bm25+dense-minilm,weights={bm25- 2, dense-minilm- 1}": {
-            "use": "hybrid",
-            "systems": ["bm25", "dense-minilm"],
-            "weights": {"bm25": 2, "dense-minilm": 1},
-        },
+def test_a_hybrid_reads_all_systems_before_it_and_a_reranker_the_last() -> None:
+    data = expand("bm25", "dense", "hybrid", "rerank:cross-encoder/ms-marco-MiniLM-L6-v2", "dense:intfloat/e5")
+    assert data["systems"] == {
         "bm25": {"use": "bm25"},
         "dense-minilm": {"use": "dense", "model": "minilm"},
+        "hybrid": {"use": "hybrid", "systems": ["bm25", "dense-minilm"]},
+        "rerank-ms-marco-MiniLM-L6-v2": {"use": "rerank", "model": "ms-marco-MiniLM-L6-v2", "system": "hybrid"},
+        "dense-e5": {"use": "dense", "model": "e5"},
     }
-    assert list(found)[1:] == ["bm25", "dense-minilm"]
-
-
-@pytest.mark.usefixtures("fruit")
-def test_a_name_can_be_used_before_the_system_that_it_names() -> None:
-    found = systems_of("hybrid:lex+dense", "lex=bm25,k1=0.9")
-    assert found["hybrid-lex+dense-minilm"]["systems"] == ["lex", "dense-minilm"]
-    assert list(found) == ["hybrid-lex+dense-minilm", "lex", "dense-minilm"]
-
-
-@pytest.mark.usefixtures("fruit")
-def test_a_reranker_reads_a_hybrid() -> None:
-    data = expand("rerank:cross-encoder/ms-marco-MiniLM-L6-v2@hybrid:bm25+dense,top=50")
-    assert data["models"] == {"ms-marco-MiniLM-L6-v2": {"use": "onnx", "model": "cross-encoder/ms-marco-MiniLM-L6-v2"}}
-    name, *below = data["systems"]
-    assert name == "rerank-ms-marco-MiniLM-L6-v2@hybrid-bm25+dense-minilm,top=50"
-    assert below == ["hybrid-bm25+dense-minilm", "bm25", "dense-minilm"]
-    reranker = data["systems"][name]
-    assert reranker["model"] == "ms-marco-MiniLM-L6-v2"
-    assert "hybrid-bm25+dense-minilm" in reranker.values()
+    assert data["models"] == {
+        "ms-marco-MiniLM-L6-v2": {"use": "onnx", "model": "cross-encoder/ms-marco-MiniLM-L6-v2"},
+        "e5": {"use": "onnx", "model": "intfloat/e5"},
+    }
 
 
 def test_each_model_is_declared_once_under_a_readable_name(fruit: Path) -> None:
-    for folder in ("e5/onnx", "e5/snapshots/" + "0" * 40, "models/e5"):
-        (fruit / folder).mkdir(parents=True)
-        (fruit / folder / "model_quantized.onnx").touch()
-    absolute = str(fruit / "models" / "e5")
-    paths = ["e5/onnx/model_quantized.onnx", f"e5/snapshots/{'0' * 40}", "models/e5", "intfloat/e5", absolute]
-    data = expand(*(f"m{number}=dense:{path}" for number, path in enumerate(paths)), "again=dense:intfloat/e5,depth=9")
+    (fruit / "models" / "e5").mkdir(parents=True)
+    data = expand("dense:intfloat/e5", "bm25", "rerank:models/e5", "rerank:a/minilm")
     assert {name: block["model"] for name, block in data["models"].items()} == {
-        "e5": paths[0], "e5-2": paths[1], "e5-3": paths[2], "e5-4": paths[3], "e5-5": paths[4],
+        "e5": "intfloat/e5", "e5-2": "models/e5", "minilm-2": "a/minilm",
     }  # fmt: skip
-    assert data["systems"]["again"]["model"] == "e5-4"
+    assert data["systems"]["rerank-e5"]["model"] == "e5-2"
 
 
 # Datasets
@@ -199,12 +142,16 @@ def test_variables_in_arguments_stay_literal(fruit: Path) -> None:
     "request_",
     [
         BenchmarkRequest(("data",)),
-        BenchmarkRequest(
-            ("data", "no=data", "1e3=data"), ("bm25,k1=0.9", "yes=bm25", "hybrid:yes+dense"), ("rr", "ndcg(gain=exp)@5")
-        ),
+        BenchmarkRequest(("data", "no=data", "1e3=data"), ("bm25", "dense", "hybrid"), ("rr", "ndcg(gain=exp)@5")),
         BenchmarkRequest(("data",), ("bm25",), overrides=("systems.bm25.k1=0.7", "statistics.seed=7", "name=mine")),
-        BenchmarkRequest(("data",), ("file,path=data/good.run",), split="test", reports=("terminal", "csv")),
-        BenchmarkRequest(("data",), ("rerank:a/b@bm25", "dense:c/d")),
+        BenchmarkRequest(
+            ("data",),
+            ("file",),
+            split="test",
+            overrides=("systems.file.path=data/good.run",),
+            reports=("terminal", "csv"),
+        ),
+        BenchmarkRequest(("data",), ("bm25", "rerank:a/b", "dense:c/d")),
     ],
 )
 @pytest.mark.usefixtures("fruit")
@@ -241,58 +188,33 @@ def test_every_text_survives_a_round_trip_through_yaml(text: str) -> None:
 
 
 @pytest.mark.usefixtures("fruit")
-def test_a_message_points_into_the_argument() -> None:
-    assert complaints("bm25", "lex=bm25,k1=0.9,bb=3") == [
-        "--system:2:17: unknown key 'bb'; did you mean 'b'?\n  lex=bm25,k1=0.9,bb=3\n                  ^^"
-    ]
-
-
-@pytest.mark.usefixtures("fruit")
 @pytest.mark.parametrize(
-    ("argument", "message"),
+    ("arguments", "message"),
     [
-        ("bm26", "1: unknown system 'bm26'; did you mean 'bm25'?"),
-        ("", "1: the name of a system is missing; the systems are bm25, "),
-        ("x=", "3: the name of a system is missing; the systems are bm25, "),
-        ("bm25:minilm", "6: bm25 takes no model; write its keys after commas: bm25,KEY=VALUE"),
-        ("bm25,k1=x", "9: expected a number, found the text 'x'"),
-        ("bm25,k1=1,k1=2", "11: the key 'k1' is given twice"),
-        ("bm25,use=file", "6: the key 'use' is given twice"),
-        ("bm25,k1=[1", "9: this '[' is not closed; add ']'"),
-        ("hybrid", "1: hybrid cannot be used without a target; write hybrid:SYSTEM+SYSTEM"),
-        ("hybrid:bm25", "8: 'systems' must have at least 2 entries, but has 1"),
-        ("hybrid:bm25+", "13: the name of a system is missing; the systems are "),
-        ("hybrid:bm25+dens", "13: unknown system 'dens'; did you mean 'dense'?"),
-        ("rerank", "1: rerank cannot be used without a target; write rerank:MODEL@SYSTEM"),
-        ("rerank:a/b", "8: rerank needs a system whose results it reads; write rerank:MODEL@SYSTEM"),
-        ("rerank:@bm25", "8: the name of a model is missing; a model is minilm, a hub id such as "),
-        ("dense:", "7: the name of a model is missing; a model is minilm, a hub id such as "),
-        ("dense:miniml", "7: there is no model 'miniml'; did you mean 'minilm'?"),
-        ("dense:gte", "7: there is no model 'gte'; a model is minilm, a hub id such as "),
-        ("dense:x/e5.onnx", "7: there is no file 'x/e5.onnx'"),
+        (["bm26"], "1:1: unknown system 'bm26'; did you mean 'bm25'?"),
+        ([""], "1:1: the name of a system is missing; the systems are bm25, "),
+        (["bm25", "bm25,k1=0.9"], "2:1: unknown system 'bm25,k1=0.9'; "),
+        (["bm25:minilm"], "1:6: bm25 takes no model; for other settings, write --set systems.bm25.KEY=VALUE"),
+        (["hybrid"], "1:1: hybrid needs at least two systems that it reads; write at least two systems before it: "),
+        (["bm25", "hybrid"], "2:1: hybrid needs at least two systems"),
+        (["rerank:a/b"], "1:1: rerank needs a system that it reads; write a system before it: --system bm25 "),
+        (["bm25", "rerank"], "2:1: the name of a model is missing; a model is minilm, a hub id such as "),
+        (["dense:"], "1:7: the name of a model is missing; a model is minilm, a hub id such as "),
+        (["dense:miniml"], "1:7: there is no model 'miniml'; did you mean 'minilm'?"),
+        (["dense:gte"], "1:7: there is no model 'gte'; a model is minilm, a hub id such as "),
+        (["dense:x/e5.onnx"], "1:7: there is no file 'x/e5.onnx'"),
+        (["bm25", "bm25"], "2:1: the system 'bm25' is listed twice; remove one of them, or write a spec"),
     ],
 )
-def test_wrong_systems_are_explained(argument: str, message: str) -> None:
-    (line,) = first_lines(argument)
-    assert line.startswith(f"--system:1:{message}")
+def test_wrong_systems_are_explained(arguments: list[str], message: str) -> None:
+    (line,) = first_lines(*arguments)
+    assert line.startswith(f"--system:{message}")
 
 
 @pytest.mark.usefixtures("fruit")
-def test_a_misspelled_system_name_gets_a_suggestion() -> None:
-    assert first_lines("lexical=bm25,k1=0.9", "hybrid:lexica+dense") == [
-        "--system:2:8: unknown system 'lexica'; did you mean 'lexical'?"
-    ]
-
-
-@pytest.mark.usefixtures("fruit")
-def test_two_systems_cannot_share_a_name() -> None:
-    assert first_lines("bm25", "bm25") == ["--system:2:1: the system 'bm25' is listed twice; remove one of them"]
-    assert first_lines("a=bm25", "a=bm25,b=0.1") == [
-        "--system:2:1: another system is already named 'a'; give this one another name: NAME=SYSTEM"
-    ]
-    assert first_lines("dense-minilm=bm25", "rerank:a/b@dense") == [
-        "--system:2:12: another system with different settings is already named 'dense-minilm'; "
-        "give that system another name"
+def test_a_message_points_into_the_argument() -> None:
+    assert complaints("bm25", "dense:miniml") == [
+        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?\n  dense:miniml\n        ^^^^^^"
     ]
 
 
@@ -337,32 +259,6 @@ def test_wrong_folders_are_explained(fruit: Path) -> None:
     ]
 
 
-def name(models: ModelBlocks, text: str) -> str:
-    (piece,) = read_pieces("--system", [text])
-    return models.name(piece)
-
-
-def test_each_model_is_declared_once_and_minilm_needs_no_declaration() -> None:
-    models = ModelBlocks()
-    assert [name(models, text) for text in ("minilm", "a/e5", "a/e5", "b/e5")] == ["minilm", "e5", "e5", "e5-2"]
-    blocks = {key: to_data(entry.value) for key, entry in models.blocks.items()}
-    assert blocks == {"e5": {"use": "onnx", "model": "a/e5"}, "e5-2": {"use": "onnx", "model": "b/e5"}}
-    assert all(isinstance(entry.value, YamlMapping) for entry in models.blocks.values())
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [("", "the name of a model is missing"), ("gone.onnx", "there is no file"), ("minilmm", "did you mean 'minilm'")],
-)
-def test_text_that_is_not_a_model_is_refused(
-    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(RefusedError) as refused:
-        name(ModelBlocks(), text)
-    assert told in str(refused.value.diagnostics[0])
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -374,50 +270,3 @@ def test_text_that_is_not_a_model_is_refused(
 )
 def test_a_model_is_named_after_the_distinctive_part_of_its_path(text: str, expected: str) -> None:
     assert describe_model(text) == expected
-
-
-def test_a_piece_knows_its_place_in_the_argument() -> None:
-    first, second = read_pieces("--system", ["bm25", "hybrid:bm25+dense"])
-    word, rest = second.partition(":")
-    assert rest is not None
-    parts = rest.split("+")
-    assert (first.text, word.text, [part.text for part in parts]) == ("bm25", "hybrid", ["bm25", "dense"])
-    with pytest.raises(RefusedError) as refused:
-        refuse(parts[1], "unknown", "write another")
-    assert str(refused.value.diagnostics[0]).startswith("--system:2:13: unknown; write another")
-
-
-def test_without_a_separator_there_is_one_piece() -> None:
-    (piece,) = read_pieces("--system", ["bm25"])
-    assert piece.partition(":") == (piece, None)
-    assert piece.split("+") == [piece]
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [("a/b:c", "a-b-c"), ("..hidden..", "hidden"), ("x" * 300, "x" * 100), ("", ""), ('"quoted"', "quoted")],
-)
-def test_names_contain_only_characters_that_file_names_can_contain(text: str, name: str) -> None:
-    assert name_after(text) == name
-
-
-def test_a_written_text_is_literal() -> None:
-    (piece,) = read_pieces("DATASET", ["${HOME}"])
-    assert write_text(piece.place, piece.text).value == "$${HOME}"
-
-
-@pytest.mark.parametrize(
-    ("word", "model", "systems", "advice"),
-    [
-        ("bm25", None, None, "write bm25:"),
-        ("dense", "model", None, "write dense:MODEL"),
-        ("hybrid", None, "systems", "write hybrid:SYSTEM+SYSTEM"),
-        ("rerank", "model", "system", "write rerank:MODEL@SYSTEM"),
-    ],
-)
-def test_a_systems_keys_determine_what_it_takes_after_the_colon(
-    word: str, model: str | None, systems: str | None, advice: str
-) -> None:
-    shape = shape_of(registry.load("systems", word).node_type)
-    assert (shape.model and shape.model.key, shape.systems and shape.systems.key) == (model, systems)
-    assert shape.describe(word) == advice

@@ -85,17 +85,16 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
       bm25                          WORD: any system a spec can use, with its defaults
       dense:minilm                  WORD:MODEL, where MODEL is minilm, a hub id such as
                                     intfloat/e5-small-v2, a folder or an .onnx file
-      hybrid:bm25+dense:minilm      fuses the systems joined by a plus, and adds them
-                                    to the table if they are not listed
-      rerank:MODEL@bm25             reorders the top results of the system after the @
-      bm25,k1=0.9,stemmer=english   sets the system's keys after commas; values are YAML
-      NAME=dense:minilm,depth=100   names a system so that others can use it: hybrid:NAME+bm25
-    The default is bm25, dense:minilm and hybrid:bm25+dense:minilm.
+      hybrid                        fuses all systems before it
+      rerank:MODEL                  reorders the top results of the system before it
+    The default is bm25, dense:minilm and hybrid. Set keys with --set; for anything else,
+    save the spec that --spec prints, change it and run it.
 
     \b
     rageval-spec benchmark data/scifact
     rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric recall@100
-    rageval-spec benchmark data/scifact --system hybrid:bm25+dense --spec > spec.yaml
+    rageval-spec benchmark data/scifact --system bm25 --set systems.bm25.k1=0.9
+    rageval-spec benchmark data/scifact --spec > spec.yaml
     """
     from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, write_spec
 
