@@ -37,7 +37,7 @@ from rageval_spec.pipeline.planning.spec_selection import select
 from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
 from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
-from rageval_spec.pipeline.results.summary import judge_values
+from rageval_spec.pipeline.results.summary import summarize_values
 from rageval_spec.plugin import Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
@@ -198,7 +198,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
                 check_question_columns(work)
             execution = _execute(work, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
-            evaluation = judge_values(spec, parts, execution, earlier, notes, _selection(options), planned)
+            evaluation = summarize_values(spec, parts, execution, earlier, notes, _selection(options), planned)
             evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")

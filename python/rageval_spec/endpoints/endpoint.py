@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import authorize, find_proxy, hide_credentials, join_path, list_credentials
 from rageval_spec.endpoints.connections import MOST_BYTES, Connections, HttpRequest, hold_body
-from rageval_spec.endpoints.tries import Reply, TryFailure, WrongReplyError, judge_status
+from rageval_spec.endpoints.tries import Reply, TryFailure, WrongReplyError, classify_status
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.secrets import Redactor, Secret
 from rageval_spec.wording import count_noun
@@ -103,7 +103,7 @@ class Endpoint:
 
     def judge(self, reply: Reply) -> TryFailure:
         """The failure that a status other than 200 stands for."""
-        return judge_status(shorten(reply), self._url_key)
+        return classify_status(shorten(reply), self._url_key)
 
     def redact(self, text: str) -> str:
         """The text with the secrets that are sent masked."""

@@ -304,7 +304,7 @@ class TooLargeError(TryFailure):
     """A reply that is larger than the limit for replies."""
 
 
-def judge_status(reply: Reply, url_key: str) -> TryFailure:
+def classify_status(reply: Reply, url_key: str) -> TryFailure:
     """The failure that a status other than 200 stands for; `url_key` is the key of the spec that has the URL."""
     status = f"answered {reply.status} {reply.reason}".rstrip()
     if 300 <= reply.status < 400:

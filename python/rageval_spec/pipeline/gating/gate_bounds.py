@@ -338,7 +338,7 @@ def check_drop(
     else:
         change = _change(gate, comparison)
         drop = change if metric.higher_is_better is False else -change
-        found = _judge_drop(gate, comparison, cell_name, change, drop, find_metric_format(metric))
+        found = _decide_by_drop(gate, comparison, cell_name, change, drop, find_metric_format(metric))
     return _need_range(gate, cell, found) if gate.need and lacks_range(metric, cell.statistic) else found
 
 
@@ -535,7 +535,7 @@ def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     )
 
 
-def _judge_drop(
+def _decide_by_drop(
     gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float, shown: NumberFormat
 ) -> BoundResult:
     """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def judge_values(
+def summarize_values(
     spec: Spec,
     parts: SpecPlugins,
     execution: Execution,
