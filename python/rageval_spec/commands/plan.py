@@ -67,7 +67,17 @@ def show_plan(
 @shared.selection_options
 @shared.store_options
 @shared.answer_options
-@shared.power_options
+@click.option(
+    "--power", is_flag=True, help="Show instead the smallest drop that the questions can show, for each metric."
+)
+@click.option(
+    "--from", "sources", multiple=True, metavar="RESULTS",
+    help="With --power: the results or label whose values tell the spread; twice for that of their differences.",
+)  # fmt: skip
+@click.option(
+    "--sd", type=click.FloatRange(min=0), metavar="NUMBER",
+    help="With --power: the standard deviation of the differences, if there are no earlier values.",
+)  # fmt: skip
 @shared.form_option
 def plan(spec: Path, form: Any, **options: Any) -> int:
     """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.

@@ -129,10 +129,19 @@ def describe_seconds(outcome: RunOutcome) -> str:
 @shared.spec_argument
 @shared.selection_options
 @shared.store_options
-@shared.output_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
+    show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are files.",
+)  # fmt: skip
+@click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates.")
+@click.option("--no-history", is_flag=True, help="Do not record the evaluation in the history.")
 @shared.answer_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
-@shared.annotations_option
+@click.option(
+    "--annotations", type=click.Choice(["github"]),
+    help="Also print annotations, at most ten, that GitHub shows at the lines of the spec: gates that did not pass, "
+    "and errors in the spec.",
+)  # fmt: skip
 def run(spec: Path, annotations: Any, **options: Any) -> int:
     """Run an evaluation and check its gates.
 

@@ -131,7 +131,28 @@ def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
 @click.argument("run_file", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("measures", metavar="[MEASURE]...", nargs=-1)
 @click.option("-q", "--per-query", is_flag=True, help="Print the values of each query too.")
-@shared.ranking_options
+@click.option(
+    "-c", "--complete", is_flag=True, help="Count queries that are missing from the run as 0 instead of skipping them."
+)
+@click.option(
+    "-l", "--level", "relevance_level", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+    help="The lowest relevance that counts as relevant.",
+)  # fmt: skip
+@click.option("-J", "--judged-only", is_flag=True, help="Remove unjudged documents from the rankings before scoring.")
+@click.option(
+    "-M", "--depth", type=click.IntRange(min=1), metavar="N", help="Score only the first N documents of each ranking."
+)
+@click.option(
+    "--ties", type=click.Choice(["trec_eval", "trec_eval_2023", "input", "float64", "ranx", "range"]),
+    default="trec_eval", show_default=True,
+    help="How to order documents with equal scores. trec_eval: like its tag v9.0.8 (commit d95ca64, 2020), with "
+    "scores as float32; trec_eval_2023: like its tag trec_eval-9.0.8 (2023), with scores as float64; range: like "
+    "trec_eval, plus the lowest and highest value over all orders.",
+)  # fmt: skip
+@click.option(
+    "--duplicates", type=click.Choice(["error", "first"]), default="error", show_default=True,
+    help="What to do if a query lists a document twice: stop with an error, or keep its first row.",
+)  # fmt: skip
 @shared.form_option
 def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_query: bool, **settings: Any) -> int:
     """Score one run as trec_eval does, in trec_eval's layout.

@@ -185,7 +185,16 @@ def info(folder: Path, form: Any) -> int:
 
 @store.command()
 @shared.store_folder_option
-@shared.pruning_options
+@click.option("--older-than", metavar="AGE", help="Remove what has not been used for this long: 30d, 12h, 2w.")
+@click.option(
+    "--max-size", metavar="SIZE",
+    help="Remove the least recently used until the store is no larger than this: 500MB, 2GB.",
+)  # fmt: skip
+@click.option(
+    "--unused-by", type=click.Path(path_type=Path), multiple=True, metavar="SPEC",
+    help="Remove what the evaluation of this spec does not use. If repeated, remove what none of the specs uses.",
+)  # fmt: skip
+@click.option("--answers", is_flag=True, help="Remove all answers of systems. Replies and vectors of models stay.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def prune(folder: Path, **rules: Any) -> int:
     """Remove runs, replies and answers from a store. Evaluations can keep using it meanwhile.
