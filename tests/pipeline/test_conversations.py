@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rageval_spec import runner
-from rageval_spec.commands.show import ShowRequest, show
+from rageval_spec.commands.show import show
 from rageval_spec.drawing.cards import build_card
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.runner import Options, RunOutcome
@@ -67,7 +67,7 @@ def test_cards_show_them_and_not_what_came_after_the_question(tmp_path: Path) ->
         ("text", ("user: Where is Rome?", "assistant: In Italy.", "1 retrieval search(Paris) → 1 document: d1")),
         ("markdown", ("**History:** user: Where is Rome?", "- 1 retrieval search(Paris) → 1 document: d1")),
     ):
-        text = show(ShowRequest(["q1"], str(tmp_path / "out"), None, Filter()), form).decode()  # type: ignore[arg-type]
+        text = show(["q1"], Filter(), form, results=str(tmp_path / "out")).decode()  # type: ignore[arg-type]
         assert all(line in text for line in told), text
         assert "SPOILER" not in text
 
@@ -98,7 +98,7 @@ def test_old_files_of_samples_have_no_steps(tmp_path: Path) -> None:
     metadata = pl.read_parquet_metadata(path)
     old = {key: value for key, value in metadata.items() if not key.startswith("ARROW")}
     pl.read_parquet(path).drop("steps", "trace").write_parquet(path, metadata=old)
-    text = show(ShowRequest(["q1"], str(tmp_path / "out"), None, Filter()), "text").decode()
+    text = show(["q1"], Filter(), "text", results=str(tmp_path / "out")).decode()
     assert "And Paris?" in text and "search(Paris)" not in text
 
 

@@ -30,25 +30,6 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
-class ShowRequest:
-    """What to show.
-
-    Attributes:
-        names: the arguments: a query id, a results folder, both or neither.
-        results: the results folder or label; with it, an argument is always a query id.
-        baseline: what to compare with: a results folder, a label, a system or a baseline of a gate.
-        wanted: the filter.
-        full: show long texts in full.
-    """
-
-    names: Sequence[str]
-    results: str | None
-    baseline: str | None
-    wanted: Filter
-    full: bool = False
-
-
-@dataclass(frozen=True)
 class Shown:
     """The chosen cards.
 
@@ -68,8 +49,18 @@ class Shown:
     total: int
 
 
-def show(request: ShowRequest, form: Form) -> bytes:
-    """The questions that a request chooses, as text, JSON or Markdown in UTF-8.
+def show(
+    names: Sequence[str],
+    wanted: Filter,
+    form: Form,
+    *,
+    results: str | None = None,
+    baseline: str | None = None,
+    full: bool = False,
+) -> bytes:
+    """The questions that the filter chooses, as text, JSON or Markdown in UTF-8.
+
+    `names` are a query id, a results folder, both or neither; with `results`, only a query id.
 
     JSON is an object with `format_version`, `name` (of the evaluation), `results`, `baseline` (or null), `total`,
     `matching`, `origins` (what each dataset says about itself) and `cards`; the keys of a card are the attributes of
@@ -78,7 +69,7 @@ def show(request: ShowRequest, form: Form) -> bytes:
     Raises:
         UsageError: the query id, or a name in the filter, is unknown, or there are no results.
     """
-    shown = _choose(request)
+    shown = _choose(*_resolve(names, results), wanted, baseline)
     if form == "json":
         return _to_json(shown)
     if form == "markdown":
@@ -86,35 +77,34 @@ def show(request: ShowRequest, form: Form) -> bytes:
         from rageval_spec.drawing.escaping import escape
 
         heading = f"# {escape(_describe(shown))}\n"
-        cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)
+        cards = (write_card(card, _name(card, shown), full=full) for card in shown.cards)
         origins = shown.results.evaluation.origins.items()
         told = [escape(f"Dataset {name}: {origin.describe()}") + "\n" for name, origin in origins]
         return "\n".join([heading, *told, *cards]).encode("utf-8", "backslashreplace")
     from rageval_spec.drawing.terminal import render_text
 
-    return render_text(lambda _: _draw(shown, full=request.full))
+    return render_text(lambda _: _draw(shown, full=full))
 
 
-def _choose(request: ShowRequest) -> Shown:
+def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against: str | None) -> Shown:
     from rageval_spec.commands.results_argument import open_baseline
     from rageval_spec.drawing.cards import build_cards
     from rageval_spec.drawing.question_order import KEY, NoBaselineError, rank_questions
 
-    query_id, results = _resolve(request)
     evaluation = results.evaluation
-    baseline = None if request.baseline is None else open_baseline(request.baseline, evaluation)
+    baseline = None if against is None else open_baseline(against, evaluation)
     if query_id is not None:
         _require_question(results, query_id)
     try:
-        ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
+        ranked = rank_questions(evaluation, replace(wanted, limit=None), baseline)
     except NoBaselineError as error:
         raise UsageError(f"{error}; add --baseline with other results") from error
     chosen = ranked if query_id is None else ranked.filter(query_id=query_id)
-    limited = chosen if query_id is not None or request.wanted.limit is None else chosen.head(request.wanted.limit)
+    limited = chosen if query_id is not None or wanted.limit is None else chosen.head(wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
     cards = build_cards(evaluation, deciding, baseline)
     if query_id is not None:
-        cards = tuple(sorted(cards, key=_place(evaluation)))[: request.wanted.limit]
+        cards = tuple(sorted(cards, key=_place(evaluation)))[: wanted.limit]
     return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
 
 
@@ -127,24 +117,23 @@ def _count(evaluation: Evaluation) -> int:
     return int(pl.concat(tables).n_unique())
 
 
-def _resolve(request: ShowRequest) -> tuple[str | None, NamedResults]:
+def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, NamedResults]:
     """The query id and the results, whichever order the arguments are in."""
     from rageval_spec.commands.results_argument import is_results, open_results
 
-    names = list(request.names)
-    if request.results is not None:
+    names = list(arguments)
+    if folder is not None:
         if len(names) > 1:
             raise UsageError("with --results, the only argument is a query")
-        return (names[0] if names else None), open_results(request.results)
+        return (names[0] if names else None), open_results(folder)
     if len(names) > 2:
         raise UsageError(f"expected a query and a results folder, not {len(names)} arguments")
     folders = [name for name in names if is_results(name)]
     if len(names) == 1 and folders:
         return None, open_results(folders[0])
     if len(names) == 2:
-        folder = folders[0] if folders else names[1]
-        names.remove(folder)
-        return names[0], open_results(folder)
+        names.remove(chosen := folders[0] if folders else names[1])
+        return names[0], open_results(chosen)
     return (names[0] if names else None), _open_last(names)
 
 
@@ -253,36 +242,27 @@ def _describe_list(shown: Shown, noun: str) -> str:
     return f"{count_noun(shown.matching, noun)} of {shown.total} {'matches' if shown.matching == 1 else 'match'}"
 
 
-def _question_options(command: shared.F) -> shared.F:
-    """Add the options that choose questions of a results folder, and how to print them."""
-    options = (
-        click.option("--results", metavar="FOLDER", help="The results folder or label; then the argument is a query."),
-        click.option("--baseline", metavar="FOLDER", help="Compare with this results folder, label, system or "
-                     "baseline of a gate.  [default: the gates' baselines, else the first system that has the "
-                     "metric]"),
-        click.option("--metric", help="Order by this metric's values; --below and --above concern them."),
-        click.option("--below", type=float, metavar="VALUE", help="Only questions with a lower value."),
-        click.option("--above", type=float, metavar="VALUE", help="Only questions with a higher value."),
-        click.option("--system", help="Only this system."),
-        click.option("--dataset", help="Only this dataset."),
-        click.option("--slice", help="Only questions of this slice, for example difficulty=hard."),
-        click.option("--cause", help="Only questions with this cause, for example retrieval or generation."),
-        click.option("--regressed", is_flag=True, help="Only questions with a value worse than the baseline's, "
-                     "the largest fall first."),
-        click.option("--failed", is_flag=True, help="Only questions without an answer, or with an error."),
-        shared.questions_limit_option("", 10),
-        shared.questions_form_option,
-    )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @click.command("show", cls=OutputCommand)
 @click.argument("names", metavar="[QUERY] [RESULTS]", nargs=-1)
-@_question_options
+@click.option("--results", metavar="FOLDER", help="The results folder or label; then the argument is a query.")
+@click.option("--baseline", metavar="FOLDER", help="Compare with this results folder, label, system or baseline of a "
+              "gate.  [default: the gates' baselines, else the first system that has the metric]")  # fmt: skip
+@click.option("--metric", help="Order by this metric's values; --below and --above concern them.")
+@click.option("--below", type=float, metavar="VALUE", help="Only questions with a lower value.")
+@click.option("--above", type=float, metavar="VALUE", help="Only questions with a higher value.")
+@click.option("--system", help="Only this system.")
+@click.option("--dataset", help="Only this dataset.")
+@click.option("--slice", help="Only questions of this slice, for example difficulty=hard.")
+@click.option("--cause", help="Only questions with this cause, for example retrieval or generation.")
+@click.option("--regressed", is_flag=True, help="Only questions with a value worse than the baseline's, the largest "
+              "fall first.")  # fmt: skip
+@click.option("--failed", is_flag=True, help="Only questions without an answer, or with an error.")
+@shared.questions_limit_option("", 10)
+@shared.questions_form_option
 @click.option("--full", is_flag=True, help="Show long texts in full, and cards instead of a list.")
-def show_questions(names: Sequence[str], form: Any, full: bool, **options: Any) -> int:
+def show_questions(
+    names: Sequence[str], form: Any, results: str | None, baseline: str | None, full: bool, **wanted: Any
+) -> int:
     """Show the questions behind the numbers, worst first, or one question in full.
 
     RESULTS is a results folder or a label of the history. The default is rageval-results, where `run` writes. A
@@ -297,6 +277,5 @@ def show_questions(names: Sequence[str], form: Any, full: bool, **options: Any) 
     """
     from rageval_spec.drawing.question_order import Filter
 
-    results, baseline = options.pop("results"), options.pop("baseline")
-    console.write(show(ShowRequest(names, results, baseline, Filter(**options), full), form))
+    console.write(show(names, Filter(**wanted), form, results=results, baseline=baseline, full=full))
     return PASSED

@@ -19,7 +19,7 @@ import pytest
 from rageval_spec import runner
 from rageval_spec.commands.models.listing import find_models
 from rageval_spec.commands.results_argument import open_results
-from rageval_spec.commands.show import ShowRequest, show
+from rageval_spec.commands.show import show
 from rageval_spec.data.chat import ReplyCounts
 from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
@@ -219,10 +219,10 @@ def test_results_reports_and_show_say_it_and_the_bytes_are_the_same_again(tmp_pa
     assert json.loads(results)["origins"]["golden"]["version"] == "2.1"
     told = "version 2.1; created 2026-05-01; made: model gpt-4o, seed 1; audited 2026-05-02; 2 of 2 questions reviewed"
     assert told in (tmp_path / "a" / "report.md").read_text()
-    request = ShowRequest([], str(tmp_path / "a"), None, Filter())
-    assert b"dataset golden: version 2.1; created 2026-05-01" in show(request, "text")
-    assert b"Dataset golden: version 2" in show(request, "markdown")
-    assert json.loads(show(request, "json"))["origins"]["golden"]["reviewed"] == 2
+    folder = str(tmp_path / "a")
+    assert b"dataset golden: version 2.1; created 2026-05-01" in show([], Filter(), "text", results=folder)
+    assert b"Dataset golden: version 2" in show([], Filter(), "markdown", results=folder)
+    assert json.loads(show([], Filter(), "json", results=folder))["origins"]["golden"]["reviewed"] == 2
 
 
 def test_a_version_changes_no_key_of_the_store(tmp_path: Path) -> None:
