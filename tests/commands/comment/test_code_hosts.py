@@ -17,7 +17,6 @@ from rageval_spec.commands.comment.code_hosts import (
     GitLab,
     Host,
     NoDestinationError,
-    WantedDestination,
     find_destination,
     save_comment,
 )
@@ -229,7 +228,7 @@ def pull(head: str | None) -> dict[str, Any]:
 
 
 def test_a_github_job_needs_no_option(tmp_path: Path) -> None:
-    found = find_destination(WantedDestination(), github(tmp_path, pull("owner/app")))
+    found = find_destination(github(tmp_path, pull("owner/app")))
     assert (found.host, found.api, found.repository, found.number) == (
         "github",
         "https://api.github.com",
@@ -241,59 +240,57 @@ def test_a_github_job_needs_no_option(tmp_path: Path) -> None:
 
 
 def test_a_gitlab_job_needs_no_option() -> None:
-    found = find_destination(WantedDestination(), GITLAB)
+    found = find_destination(GITLAB)
     assert (found.host, found.api, found.repository, found.number) == ("gitlab", "https://git.example/api/v4", "42", 7)
 
 
 @pytest.mark.parametrize("head", ["eve/app", None])
 def test_a_fork_on_github_gets_no_comment(tmp_path: Path, head: str | None) -> None:
     with pytest.raises(NoDestinationError, match="fork"):
-        find_destination(WantedDestination(), github(tmp_path, pull(head)))
+        find_destination(github(tmp_path, pull(head)))
 
 
 def test_a_fork_on_gitlab_gets_no_comment() -> None:
     with pytest.raises(NoDestinationError, match="fork"):
-        find_destination(WantedDestination(), {**GITLAB, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "99"})
+        find_destination({**GITLAB, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "99"})
 
 
 def test_a_push_has_nothing_to_comment_on(tmp_path: Path) -> None:
     with pytest.raises(NoDestinationError, match="does not belong to a pull request"):
-        find_destination(WantedDestination(), github(tmp_path, {"ref": "refs/heads/main"}))
+        find_destination(github(tmp_path, {"ref": "refs/heads/main"}))
     with pytest.raises(NoDestinationError, match="does not belong to a merge request"):
-        find_destination(
-            WantedDestination(), {name: text for name, text in GITLAB.items() if name != "CI_MERGE_REQUEST_IID"}
-        )
+        find_destination({name: text for name, text in GITLAB.items() if name != "CI_MERGE_REQUEST_IID"})
 
 
 def test_options_win_over_the_environment(tmp_path: Path) -> None:
     environment = github(tmp_path, pull("owner/app"), GITHUB_API_URL="https://ghe.example/api/v3")
-    assert find_destination(WantedDestination(), environment).api == "https://ghe.example/api/v3"
-    found = find_destination(WantedDestination("github", "http://localhost:8080", "other/app", 9), environment)
+    assert find_destination(environment).api == "https://ghe.example/api/v3"
+    found = find_destination(environment, host="github", api="http://localhost:8080", repository="other/app", number=9)
     assert (found.api, found.repository, found.number) == ("http://localhost:8080", "other/app", 9)
 
 
 @pytest.mark.parametrize(
     ("wanted", "environment", "told"),
     [
-        (WantedDestination(), {}, "--host github or --host gitlab"),
-        (WantedDestination("github"), {"GITHUB_TOKEN": "x"}, "--number"),
+        ({}, {}, "--host github or --host gitlab"),
+        ({"host": "github"}, {"GITHUB_TOKEN": "x"}, "--number"),
         (
-            WantedDestination("github", number=7),
+            {"host": "github", "number": 7},
             {"GITHUB_TOKEN": "x"},
             "--repository (owner/name), or set GITHUB_REPOSITORY",
         ),
-        (WantedDestination("github", repository="a/b", number=7), {}, "set GITHUB_TOKEN"),
-        (WantedDestination("gitlab", repository="42", number=7), {"GITLAB_TOKEN": " "}, "set GITLAB_TOKEN"),
-        (WantedDestination("gitlab", "ftp://x", "42", 7), {"GITLAB_TOKEN": "x"}, "--api"),
-        (WantedDestination("gitlab"), {**GITLAB, "CI_MERGE_REQUEST_IID": "x7"}, "CI_MERGE_REQUEST_IID"),
+        ({"host": "github", "repository": "a/b", "number": 7}, {}, "set GITHUB_TOKEN"),
+        ({"host": "gitlab", "repository": "42", "number": 7}, {"GITLAB_TOKEN": " "}, "set GITLAB_TOKEN"),
+        ({"host": "gitlab", "api": "ftp://x", "repository": "42", "number": 7}, {"GITLAB_TOKEN": "x"}, "--api"),
+        ({"host": "gitlab"}, {**GITLAB, "CI_MERGE_REQUEST_IID": "x7"}, "CI_MERGE_REQUEST_IID"),
     ],
 )
-def test_a_missing_or_wrong_part_is_named(wanted: WantedDestination, environment: dict[str, str], told: str) -> None:
+def test_a_missing_or_wrong_part_is_named(wanted: dict[str, Any], environment: dict[str, str], told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        find_destination(wanted, environment)
+        find_destination(environment, **wanted)
     assert told in str(caught.value)
 
 
 def test_an_event_that_is_not_one_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"event\.json is not an event of GitHub"):
-        find_destination(WantedDestination(), github(tmp_path, {"pull_request": {"number": "x"}}))
+        find_destination(github(tmp_path, {"pull_request": {"number": "x"}}))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.comment.code_hosts import WantedDestination
-from rageval_spec.commands.comment.command import CommentRequest, comment
+from rageval_spec.commands.comment.command import comment
 from rageval_spec.errors import RagevalError
 from tests.answered_evaluation import bridges, save
 from tests.command_line import invoke
@@ -117,7 +116,7 @@ def test_an_unknown_pull_request_is_an_error(tmp_path: Path, results: Path, serv
 
 
 def ask(folder: Path, results: Path, server: CodeHostServer, clock: Sleepless) -> int:
-    return comment(CommentRequest(str(results)), job(folder, server), clock)
+    return comment(str(results), environment=job(folder, server), clock=clock)
 
 
 @pytest.mark.parametrize("status", [403, 429])
@@ -157,8 +156,10 @@ def test_a_host_that_always_fails_is_an_error(
 def test_several_comments_have_keys(tmp_path: Path, results: Path, server: CodeHostServer) -> None:
     server.user = None
     for key in ("one", "two", "one"):
-        destination = WantedDestination("github", server.url, "owner/app", 7)
-        comment(CommentRequest(str(results), key=key, destination=destination), job(tmp_path, server))
+        comment(
+            str(results), key=key, environment=job(tmp_path, server),
+            host="github", api=server.url, repository="owner/app", number=7,
+        )  # fmt: skip
     assert [one["body"].splitlines()[0] for one in server.comments] == [
         "<!-- rageval-spec: one -->",
         "<!-- rageval-spec: two -->",
@@ -167,4 +168,4 @@ def test_several_comments_have_keys(tmp_path: Path, results: Path, server: CodeH
 
 def test_a_summary_that_cannot_be_written_is_named(tmp_path: Path, results: Path) -> None:
     with pytest.raises(RagevalError, match="the summary could not be written"):
-        comment(CommentRequest(str(results), summary=tmp_path / "no" / "summary.md", dry_run=True))
+        comment(str(results), summary=tmp_path / "no" / "summary.md", dry_run=True)

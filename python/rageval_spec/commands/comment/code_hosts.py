@@ -286,39 +286,32 @@ class Destination:
     token: Secret
 
 
-@dataclass(frozen=True, slots=True)
-class WantedDestination:
-    """What the command line says of the destination; None for what the environment should say."""
-
-    host: Host | None = None
-    api: str | None = None
-    repository: str | None = None
-    number: int | None = None
-
-
 class NoDestinationError(Exception):
     """There is nothing to comment on, which is not a mistake; the message says why."""
 
 
-def find_destination(wanted: WantedDestination, environment: Mapping[str, str]) -> Destination:
+def find_destination(
+    environment: Mapping[str, str],
+    *,
+    host: Host | None = None,
+    api: str | None = None,
+    repository: str | None = None,
+    number: int | None = None,
+) -> Destination:
     """The pull request of the options, or else of the CI job.
 
     Raises:
         NoDestinationError: the job does not belong to a pull request, or to one from a fork, whose jobs must not write.
         UsageError: an option or a variable is missing or wrong; the message names it.
     """
-    host = wanted.host or _find_host(environment)
-    if wanted.number is None:
+    host = host or _find_host(environment)
+    if number is None:
         number = _read_event(environment) if host == "github" else _read_merge_request(environment)
-    else:
-        number = wanted.number
     variable, form = _REPOSITORIES[host]
-    repository = wanted.repository or environment.get(variable)
+    repository = repository or environment.get(variable)
     if not repository:
         raise UsageError(f"which repository? Write --repository ({form}), or set {variable}")
-    return Destination(
-        host, _find_api(host, wanted.api, environment), repository, number, _find_token(host, environment)
-    )
+    return Destination(host, _find_api(host, api, environment), repository, number, _find_token(host, environment))
 
 
 def _find_host(environment: Mapping[str, str]) -> Host:

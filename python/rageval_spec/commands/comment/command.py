@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from rageval_spec.errors import PASSED, RagevalError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.comment.code_hosts import CodeHost, Destination, WantedDestination
+    from rageval_spec.commands.comment.code_hosts import CodeHost, Destination
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.endpoints.pacing import Clock
 
@@ -24,56 +23,46 @@ if TYPE_CHECKING:
 _RETRIES = 4
 
 
-@dataclass(frozen=True)
-class CommentRequest:
-    """What the command line asks for.
-
-    Attributes:
-        results: a results folder or a label; None for the folder that `run` writes to.
-        baseline: the results to compare with; None for no comparison beyond that of the gates.
-        key: tells this comment from others on the same pull request; the name of the evaluation by default.
-        summary: a file to append the text to.
-        dry_run: print the text and post nothing.
-        no_post: only write the summary.
-        destination: where to post; the environment says what is missing, and without it everything.
-    """
-
-    results: str | None = None
-    baseline: str | None = None
-    key: str | None = None
-    summary: Path | None = None
-    dry_run: bool = False
-    no_post: bool = False
-    destination: WantedDestination | None = None
-
-
-def comment(request: CommentRequest, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
+def comment(
+    results: str | None = None,
+    *,
+    baseline: str | None = None,
+    key: str | None = None,
+    summary: Path | None = None,
+    dry_run: bool = False,
+    no_post: bool = False,
+    environment: Mapping[str, str] = os.environ,
+    clock: Clock | None = None,
+    **destination: Any,
+) -> int:
     """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run.
+
+    The rest of the options are those of `find_destination`.
 
     Raises:
         UsageError: there are no such results, or an option or a variable is missing or wrong.
         RagevalError: the code host refuses the comment, or the summary cannot be written.
     """
-    from rageval_spec.commands.comment.code_hosts import NoDestinationError, WantedDestination, find_destination
+    from rageval_spec.commands.comment.code_hosts import NoDestinationError, find_destination
     from rageval_spec.commands.comment.comment_text import mark
     from rageval_spec.commands.results_argument import open_results
     from rageval_spec.endpoints.pacing import Clock
 
-    opened = open_results(request.results)
-    baseline = None if request.baseline is None else open_results(request.baseline, opened.evaluation)
-    text = _write(opened, baseline, request.key, environment)
-    if request.summary is not None:
-        _append(request.summary, text)
-    if request.dry_run:
+    opened = open_results(results)
+    against = None if baseline is None else open_results(baseline, opened.evaluation)
+    text = _write(opened, against, key, environment)
+    if summary is not None:
+        _append(summary, text)
+    if dry_run:
         console.write(text)
-    if request.dry_run or request.no_post:
+    if dry_run or no_post:
         return PASSED
     try:
-        destination = find_destination(request.destination or WantedDestination(), environment)
+        found = find_destination(environment, **destination)
     except NoDestinationError as reason:
         console.tell(f"no comment was made: {reason}")
         return PASSED
-    address = post(destination, text, mark(opened.evaluation, request.key), clock or Clock())
+    address = post(found, text, mark(opened.evaluation, key), clock or Clock())
     console.tell("the comment is up to date")
     if address:
         console.show(f"{address}\n")
@@ -139,7 +128,4 @@ def comment_results(**options: Any) -> int:
     rageval-spec comment rageval-results --baseline main --summary "$GITHUB_STEP_SUMMARY"
     rageval-spec comment --host gitlab --repository group/app --number 7 --dry-run
     """
-    from rageval_spec.commands.comment.code_hosts import WantedDestination
-
-    destination = WantedDestination(*(options.pop(name) for name in ("host", "api", "repository", "number")))
-    return comment(CommentRequest(**options, destination=destination))
+    return comment(**options)
