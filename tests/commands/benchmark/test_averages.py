@@ -14,7 +14,7 @@ import pytest
 
 from rageval_spec.commands.benchmark import averages as benchmark
 from rageval_spec.commands.benchmark.averages import Average, Benchmark, average_datasets
-from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, load_spec
+from rageval_spec.commands.benchmark.system_arguments import build_tree, load_spec
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.execution.runs import Timing
@@ -195,7 +195,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(folder: Path, *systems: str, **more: Any) -> Benchmark:
     datasets, overrides = more.pop("datasets", ("fruit", "salad")), more.pop("overrides", ())
-    spec = load_spec(BenchmarkRequest(datasets, systems, ("rr", "num_ret"), overrides=overrides))
+    spec = load_spec(build_tree(datasets, systems, ("rr", "num_ret")), overrides)
     return benchmark.run(spec, Options(output=folder / "out", one_at_a_time=True, **more))
 
 
@@ -258,6 +258,6 @@ def test_the_lowest_mean_is_best_if_lower_is_better() -> None:
 
 def test_the_average_of_datasets_with_clusters_is_refused(tmp_path: Path) -> None:
     folders = [f"{name}={write_collection(tmp_path / name)}" for name in ("one", "two")]
-    spec = load_spec(BenchmarkRequest(folders, overrides=("cluster=source",)))
+    spec = load_spec(build_tree(folders), ("cluster=source",))
     with pytest.raises(UsageError, match="counts every question on its own and the same; remove 'cluster'"):
         benchmark.run(spec, Options())

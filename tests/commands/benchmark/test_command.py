@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, load_spec
+from rageval_spec.commands.benchmark.system_arguments import build_tree, load_spec
 from rageval_spec.spec import load
 from tests import command_line
 from tests.tiny import Failing, Install, install, write_collection
@@ -87,8 +87,7 @@ def test_spec_prints_the_equivalent_spec(folder: Path) -> None:
     (folder / "spec.yaml").write_text(text)
     spec = load(folder / "spec.yaml")
     overrides = ["systems.bm25.k1=0.9", FAST[1], FAST[3]]
-    request = BenchmarkRequest(("fruit", "salad"), ("bm25",), ("rr",), overrides=overrides)
-    assert spec.digest == load_spec(request).digest
+    assert spec.digest == load_spec(build_tree(("fruit", "salad"), ("bm25",), ("rr",)), overrides).digest
     assert not (folder / ".rageval").exists()
     report = json.loads(invoke(*arguments, "--format", "json").stdout)
     assert report["evaluation"]["spec_digest"] == spec.digest

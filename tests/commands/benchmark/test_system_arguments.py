@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.commands.benchmark.system_arguments import (
-    BenchmarkRequest,
     build_tree,
     describe_model,
     load_spec,
@@ -51,13 +50,14 @@ def fruit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -> 
 
 
 def expand(*systems: str, datasets: Sequence[str] = ("data",), **more: Any) -> dict[str, Any]:
-    data: dict[str, Any] = to_data(build_tree(BenchmarkRequest(datasets, systems, **more)))
+    data: dict[str, Any] = to_data(build_tree(datasets, systems, **more))
     return data
 
 
 def complaints(*systems: str, **more: Any) -> list[str]:
     with pytest.raises(SpecError) as caught:
-        load_spec(BenchmarkRequest(more.pop("datasets", ("data",)), systems, **more))
+        overrides = more.pop("overrides", ())
+        load_spec(build_tree(more.pop("datasets", ("data",)), systems, **more), overrides)
     return [str(diagnostic) for diagnostic in caught.value.diagnostics]
 
 
@@ -129,36 +129,39 @@ def test_a_folder_name_can_contain_an_equals_sign(fruit: Path) -> None:
 
 def test_variables_in_arguments_stay_literal(fruit: Path) -> None:
     (fruit / "data").rename(fruit / "${HOME}")
-    request = BenchmarkRequest(("fruit=${HOME}",), ("bm25",))
-    spec = load_spec(request)
+    spec = load_spec(build_tree(("fruit=${HOME}",), ("bm25",)))
     assert spec.datasets["fruit"].model_dump()["path"] == "${HOME}"
-    assert loads(write_spec(request)).digest == spec.digest
+    assert loads(write_spec(build_tree(("fruit=${HOME}",), ("bm25",)))).digest == spec.digest
 
 
 # The spec
 
 
 @pytest.mark.parametrize(
-    "request_",
+    ("arguments", "overrides"),
     [
-        BenchmarkRequest(("data",)),
-        BenchmarkRequest(("data", "no=data", "1e3=data"), ("bm25", "dense", "hybrid"), ("rr", "ndcg(gain=exp)@5")),
-        BenchmarkRequest(("data",), ("bm25",), overrides=("systems.bm25.k1=0.7", "statistics.seed=7", "name=mine")),
-        BenchmarkRequest(
-            ("data",),
-            ("file",),
-            split="test",
-            overrides=("systems.file.path=data/good.run",),
-            reports=("terminal", "csv"),
+        ({}, ()),
+        (
+            {
+                "datasets": ("data", "no=data", "1e3=data"),
+                "systems": ("bm25", "dense", "hybrid"),
+                "metrics": ("rr", "ndcg(gain=exp)@5"),
+            },
+            (),
         ),
-        BenchmarkRequest(("data",), ("bm25", "rerank:a/b", "dense:c/d")),
+        ({"systems": ("bm25",)}, ("systems.bm25.k1=0.7", "statistics.seed=7", "name=mine")),
+        (
+            {"systems": ("file",), "split": "test", "reports": ("terminal", "csv")},
+            ("systems.file.path=data/good.run",),
+        ),
+        ({"systems": ("bm25", "rerank:a/b", "dense:c/d")}, ()),
     ],
 )
 @pytest.mark.usefixtures("fruit")
-def test_the_printed_spec_equals_the_one_that_runs(request_: BenchmarkRequest) -> None:
-    text = write_spec(request_)
-    spec = loads(text)
-    assert spec.digest == load_spec(request_).digest
+def test_the_printed_spec_equals_the_one_that_runs(arguments: dict[str, Any], overrides: Sequence[str]) -> None:
+    tree = build_tree(**{"datasets": ("data",), **arguments})
+    spec = loads(write_spec(tree, overrides))
+    assert spec.digest == load_spec(tree, overrides).digest
     assert spec.warnings == ()
 
 

@@ -15,42 +15,7 @@ from rageval_spec.errors import PASSED, RagevalWarning
 
 if TYPE_CHECKING:
     from rageval_spec.commands.benchmark.benchmark_tables import Format
-    from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest
-
-
-def run_benchmark(request: BenchmarkRequest, form: Format, output: Path | None, **options: Any) -> int:
-    """Evaluate and print the table.
-
-    Args:
-        request: what to evaluate.
-        form: how to print the table.
-        output: a folder for the table in every format and for the values of every query; None writes no files.
-        options: further fields of `runner.Options`.
-
-    Returns:
-        The exit code, as for `run`.
-    """
-    from rageval_spec.commands.benchmark.averages import run
-    from rageval_spec.commands.benchmark.benchmark_tables import render, save
-    from rageval_spec.commands.benchmark.system_arguments import load_spec
-    from rageval_spec.runner import Options
-
-    warnings.simplefilter("always", RagevalWarning)
-    spec = load_spec(request)
-    console.complain(spec.warnings)
-    settings = Options(**options, quiet=False, one_at_a_time=True, no_history=True, output=output)
-    done = run(spec, settings)
-    console.write(render(done, form))
-    for path in () if output is None else (*done.outcome.written, *save(done, output)):
-        console.tell(f"wrote {path}")
-    for failure in done.outcome.failures:
-        if form in ("json", "csv"):
-            console.report(failure.error, str(failure))
-        else:
-            console.trace(failure.error)
-    if done.outcome.complaint:
-        console.tell(f"{PROGRAM}: {done.outcome.complaint}")
-    return done.outcome.exit_code
+    from rageval_spec.spec import Spec
 
 
 @click.command(cls=OutputCommand)
@@ -73,7 +38,17 @@ def run_benchmark(request: BenchmarkRequest, form: Format, output: Path | None, 
     help="How to print the tables.",
 )  # fmt: skip
 @click.option("--spec", "only_spec", is_flag=True, help="Print the equivalent spec instead of running it.")
-def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
+def benchmark(
+    datasets: tuple[str, ...],
+    systems: tuple[str, ...],
+    metrics: tuple[str, ...],
+    split: str | None,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    form: Any,
+    only_spec: bool,
+    **options: Any,
+) -> int:
     """Compare retrieval systems on BEIR folders.
 
     A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or NAME=FOLDER. Each metric gets a table
@@ -96,12 +71,34 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
     rageval-spec benchmark data/scifact --system bm25 --set systems.bm25.k1=0.9
     rageval-spec benchmark data/scifact --spec > spec.yaml
     """
-    from rageval_spec.commands.benchmark.system_arguments import BenchmarkRequest, write_spec
+    from rageval_spec.commands.benchmark.system_arguments import build_tree, load_spec, write_spec
 
-    names = ("datasets", "systems", "metrics", "split", "overrides")
-    reports = ("terminal",) if options["output"] is None else ("terminal", "csv")
-    request = BenchmarkRequest(**{name: options.pop(name) for name in names}, reports=reports)
+    reports = ("terminal",) if output is None else ("terminal", "csv")
+    tree = build_tree(datasets, systems, metrics, split, reports)
     if only_spec:
-        console.write(write_spec(request))
+        console.write(write_spec(tree, overrides))
         return PASSED
-    return run_benchmark(request, form, **options)
+    warnings.simplefilter("always", RagevalWarning)
+    return _run(load_spec(tree, overrides), form, output, **options)
+
+
+def _run(spec: Spec, form: Format, output: Path | None, **options: Any) -> int:
+    """Evaluate, print the tables and write the files."""
+    from rageval_spec.commands.benchmark.averages import run
+    from rageval_spec.commands.benchmark.benchmark_tables import render, save
+    from rageval_spec.runner import Options
+
+    console.complain(spec.warnings)
+    settings = Options(**options, quiet=False, one_at_a_time=True, no_history=True, output=output)
+    done = run(spec, settings)
+    console.write(render(done, form))
+    for path in () if output is None else (*done.outcome.written, *save(done, output)):
+        console.tell(f"wrote {path}")
+    for failure in done.outcome.failures:
+        if form in ("json", "csv"):
+            console.report(failure.error, str(failure))
+        else:
+            console.trace(failure.error)
+    if done.outcome.complaint:
+        console.tell(f"{PROGRAM}: {done.outcome.complaint}")
+    return done.outcome.exit_code

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, get_args, get_origin
@@ -41,66 +41,53 @@ _Blocks: TypeAlias = dict[str, yaml_tree.YamlEntry]
 """The blocks of a section by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkRequest:
-    """What the command line asks for. If `systems` or `metrics` is empty, the defaults are used.
-
-    Attributes:
-        split: the split of every dataset; None means BEIR's `test`.
-        overrides: values that override the spec, for example `statistics.seed=7`.
-        reports: the words under `reports:`.
-    """
-
-    datasets: Sequence[str]
-    systems: Sequence[str] = ()
-    metrics: Sequence[str] = ()
-    split: str | None = None
-    overrides: Sequence[str] = ()
-    reports: Sequence[str] = ("terminal",)
-
-
-def load_spec(request: BenchmarkRequest) -> Spec:
-    """The validated spec.
+def load_spec(tree: yaml_tree.YamlMapping, overrides: Sequence[str] = ()) -> Spec:
+    """The validated spec of a tree of `build_tree`.
 
     Raises:
         SpecError: the arguments are wrong; its diagnostics point into them.
     """
-    return load_tree(build_tree(request), path=NAME, overrides=request.overrides)
+    return load_tree(tree, path=NAME, overrides=overrides)
 
 
-def write_spec(request: BenchmarkRequest) -> str:
+def write_spec(tree: yaml_tree.YamlMapping, overrides: Sequence[str] = ()) -> str:
     """The spec as YAML text. It has the same digest as the spec of `load_spec`.
 
     Raises:
         SpecError: as `load_spec`.
     """
-    load_spec(request)
-    tree, _ = override(build_tree(request), request.overrides)
-    return write_yaml(tree)
+    load_spec(deepcopy(tree), overrides)
+    return write_yaml(override(tree, overrides)[0])
 
 
-def build_tree(request: BenchmarkRequest) -> yaml_tree.YamlMapping:
-    """The tree of the spec that is equivalent to the request.
+def build_tree(
+    datasets: Sequence[str],
+    systems: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    split: str | None = None,
+    reports: Sequence[str] = ("terminal",),
+) -> yaml_tree.YamlMapping:
+    """The tree of the spec that is equivalent to the arguments of the command line.
 
     Raises:
         SpecError: the arguments cannot be turned into a spec. The reader of specs checks the rest.
     """
     top = SourceText(f"rageval-spec {NAME}", "").place(0)
-    datasets: _Blocks = {}
-    systems: _Blocks = {}
+    collections: _Blocks = {}
+    retrievers: _Blocks = {}
     models: _Blocks = {}
-    faults = [*_read_datasets(request, datasets), *_read_systems(request.systems or SYSTEMS, systems, models)]
+    faults = [*_read_datasets(datasets, split, collections), *_read_systems(systems or SYSTEMS, retrievers, models)]
     if faults:
         raise SpecError(faults)
-    metrics = [_write(one.place(0, len(one.text)), one.text) for one in _list("--metric", request.metrics or METRICS)]
+    measures = [_write(one.place(0, len(one.text)), one.text) for one in _list("--metric", metrics or METRICS)]
     sections: dict[str, yaml_tree.YamlNode] = {
         "version": yaml_tree.YamlScalar(top, VERSION, str(VERSION)),
         "name": yaml_tree.YamlScalar(top, NAME, NAME),
-        "datasets": yaml_tree.YamlMapping(top, datasets),
+        "datasets": yaml_tree.YamlMapping(top, collections),
         **({"models": yaml_tree.YamlMapping(top, models)} if models else {}),
-        "systems": yaml_tree.YamlMapping(top, systems),
-        "metrics": yaml_tree.YamlSequence(top, [*metrics]),
-        "reports": yaml_tree.YamlSequence(top, [_write(top, word) for word in request.reports]),
+        "systems": yaml_tree.YamlMapping(top, retrievers),
+        "metrics": yaml_tree.YamlSequence(top, [*measures]),
+        "reports": yaml_tree.YamlSequence(top, [_write(top, word) for word in reports]),
     }
     return _block(top, sections)
 
@@ -124,9 +111,9 @@ def _list(option: str, arguments: Sequence[str]) -> list[SourceText]:
     return [SourceText(option, text, first_line=number) for number, text in enumerate(arguments, start=1)]
 
 
-def _read_datasets(request: BenchmarkRequest, blocks: _Blocks) -> Iterator[Diagnostic]:
+def _read_datasets(arguments: Sequence[str], split: str | None, blocks: _Blocks) -> Iterator[Diagnostic]:
     """Add the blocks under `datasets:`; yields what is wrong with them."""
-    for argument in _list("DATASET", request.datasets):
+    for argument in _list("DATASET", arguments):
         name, folder = _name_dataset(argument.text)
         place = argument.place(0, max(1, len(argument.text)))
         path = argument.place(len(argument.text) - len(folder), max(1, len(argument.text)))
@@ -140,9 +127,8 @@ def _read_datasets(request: BenchmarkRequest, blocks: _Blocks) -> Iterator[Diagn
             yield path.diagnose(f"{quote(folder)} is not a BEIR folder{fault[0]}", "command-line", fault[1])
         else:
             keys: dict[str, yaml_tree.YamlNode] = {"use": _write(place, "beir"), "path": _write(path, folder)}
-            if request.split is not None:
-                split = SourceText("--split", request.split)
-                keys["split"] = _write(split.place(0, len(split.text)), split.text)
+            if split is not None:
+                keys["split"] = _write(SourceText("--split", split).place(0, len(split)), split)
             blocks[name] = yaml_tree.YamlEntry(place, _block(place, keys))
 
 
