@@ -14,11 +14,10 @@ import pytest
 from onnx_from_checkpoints.model_graph import build_graph
 from rageval_spec.commands.models.bench import (
     Bench,
-    BenchRequest,
     Difference,
     FormResult,
     VectorAgreement,
-    _list_contenders,
+    _list_forms,
     choose_texts,
     make_job,
     measure_forms,
@@ -123,7 +122,7 @@ def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
     snapshot = write_fetched("owner/damaged", "model.safetensors", folder=caches)
     (snapshot / "tokenizer.json").write_bytes((embedded / "tokenizer.json").read_bytes())
     with pytest.raises(DataError, match=r"model\.safetensors"):
-        measure_forms(BenchRequest("owner/damaged", count=2, rounds=1))
+        measure_forms("owner/damaged", count=2, rounds=1)
 
 
 @pytest.mark.parametrize(
@@ -139,18 +138,18 @@ def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
 def test_unusable_texts_are_explained(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
     (caches / name).write_text(content)
     with pytest.raises(DataError, match=re.escape(message)):
-        measure_forms(BenchRequest(minilm, texts=caches / name))
+        measure_forms(minilm, texts=caches / name)
 
 
 def test_a_missing_file_is_explained(minilm: str) -> None:
     with pytest.raises(RagevalError, match=r"nothing\.txt: no such file"):
-        measure_forms(BenchRequest(minilm, texts=Path("nothing.txt")))
+        measure_forms(minilm, texts=Path("nothing.txt"))
 
 
 def test_a_folder_that_is_not_a_beir_folder_is_explained(caches: Path, minilm: str) -> None:
     (caches / "folder").mkdir()
     with pytest.raises(DataError, match=r"qrels/test\.tsv: no such file"):
-        measure_forms(BenchRequest(minilm, texts=caches / "folder"))
+        measure_forms(minilm, texts=caches / "folder")
 
 
 def test_each_task_has_its_unit() -> None:
@@ -257,8 +256,8 @@ def test_the_graph_of_the_repository_can_be_measured(caches: Path) -> None:
     (folder / "onnx").mkdir()
     onnx.save_model(build_graph(BERT, bert_weights(seed=1)), folder / "onnx" / "model.onnx")
     for graph in ("own", "repository"):
-        request = BenchRequest(str(folder), graph=graph)
-        named = find_model(request.model, graph=request.graph)
+        named = find_model(str(folder), graph=graph)
         assert named.source.graph == graph
-        nodes = [one.node for one in _list_contenders(request, named, make_job("embedding", ["a"]))]
+        keys = {"model": str(folder), "revision": None, "graph": graph}
+        nodes = [one.node for one in _list_forms(named, make_job("embedding", ["a"]), keys, None)]
         assert {node["graph"] for node in nodes if node["use"] == "onnx"} == {graph}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from onnx_from_checkpoints.configuration import Task
     from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
-    from rageval_spec.inference.model_files import Graph
     from rageval_spec.plugin import Embeddings, PairScores, TokenTags
     from rageval_spec.progress import Progress, ProgressDisplay
 
@@ -39,24 +38,20 @@ TORCH = "sentence_transformers"
 _WARM_UP = 16
 
 
-@dataclass(frozen=True, slots=True)
-class BenchRequest:
-    """What to measure: a model, on `count` texts from a file or a BEIR folder (None: built-in ones), `rounds` times."""
-
-    model: str
-    texts: Path | None = None
-    count: int = 500
-    rounds: int = 3
-    threads: int | None = None
-    revision: str | None = None
-    file: str | None = None
-    graph: Graph | None = None
-
-
-def measure_forms(request: BenchRequest) -> Bench:
+def measure_forms(
+    model: str,
+    *,
+    texts: Path | None = None,
+    count: int = 500,
+    rounds: int = 3,
+    threads: int | None = None,
+    revision: str | None = None,
+    **files: Any,
+) -> Bench:
     """Measure fp32, int8 and, if it is installed, sentence-transformers, each in its own process.
 
-    The rounds are interleaved, so that other load on the machine affects all forms alike.
+    `texts` is a file or a BEIR folder, or None for built-in texts; `files` are the other options of `find_model`. The
+    rounds are interleaved, so that other load on the machine affects all forms alike.
 
     Raises:
         UsageError: there is no such model, or it cannot be run.
@@ -66,23 +61,24 @@ def measure_forms(request: BenchRequest) -> Bench:
     from rageval_spec.inference.session import count_cores
     from rageval_spec.progress import ProgressDisplay
 
-    named = find_model(request.model, request.revision, request.file, request.graph)
-    collection = _open_collection(request.texts)
-    texts = choose_texts(request.texts, request.count, collection)
-    job = make_job(named.configuration.task, texts)
+    named = find_model(model, revision, **files)
+    collection = _open_collection(texts)
+    job = make_job(named.configuration.task, choose_texts(texts, count, collection))
+    keys = {"model": model, "revision": named.source.location.revision or revision, **files}
+    forms = _list_forms(named, job, keys, threads)
     remarks: list[str] = []
     with ProgressDisplay() as display, ExitStack() as processes:
-        trials = list(_start(request, named, job, processes, display, remarks))
-        measured, truncated = _measure(trials, job, request.rounds, display)
+        trials = list(_start(forms, named, job, processes, display, remarks))
+        measured, truncated = _measure(trials, job, rounds, display)
         ranks = collection is not None and job.unit == "text"
-        quality = _rank(trials, request, named, collection, display) if ranks and collection is not None else {}
+        quality = _rank(trials, named, collection, threads, display) if ranks and collection is not None else {}
     return Bench(
-        request.model,
+        model,
         len(job.content),
-        count_tokens(named, request.revision, job),
+        count_tokens(named, revision, job),
         truncated,
-        request.threads or count_cores(),
-        request.rounds,
+        threads or count_cores(),
+        rounds,
         measured,
         collection.name if collection is not None and ranks else None,
         quality,
@@ -92,46 +88,45 @@ def measure_forms(request: BenchRequest) -> Bench:
 
 
 def _start(
-    request: BenchRequest, named: Named, job: Job, processes: ExitStack, display: ProgressDisplay, remarks: list[str]
+    forms: Iterable[TriedModel], named: Named, job: Job, stack: ExitStack, display: ProgressDisplay, remarks: list[str]
 ) -> Iterator[Trial]:
     """The forms that run, already built and loaded. The reference must run."""
     from rageval_spec.commands.models.model_process import Trial
     from rageval_spec.progress import ignore_progress
 
-    for contender in _list_contenders(request, named, job):
-        display.announce(f"load {contender.name}")
+    for form in forms:
+        display.announce(f"load {form.name}")
         try:
-            _build(contender, named)
-            trial = processes.enter_context(Trial(contender))
+            _build(form, named)
+            trial = stack.enter_context(Trial(form))
             job.start(_WARM_UP).run(trial, ignore_progress)
         except RagevalError as error:
-            if contender.name == REFERENCE:
+            if form.name == REFERENCE:
                 raise
-            remarks.append(f"{contender.name} was not measured: {error}")
+            remarks.append(f"{form.name} was not measured: {error}")
         else:
             yield trial
 
 
-def _build(contender: TriedModel, named: Named) -> None:
+def _build(form: TriedModel, named: Named) -> None:
     """Build the graph here if it is not in the cache yet, so that the memory of building is not that of running."""
     from rageval_spec.inference.exports import provide_graph
     from rageval_spec.plugin import Context
 
-    if contender.name != TORCH:
-        context = Context(contender.name)
-        provide_graph(named.source, named.configuration, contender.node["precision"], context.fingerprint)
+    if form.name != TORCH:
+        context = Context(form.name)
+        provide_graph(named.source, named.configuration, form.node["precision"], context.fingerprint)
 
 
-def _list_contenders(request: BenchRequest, named: Named, job: Job) -> Iterator[TriedModel]:
+def _list_forms(named: Named, job: Job, keys: Mapping[str, Any], threads: int | None) -> Iterator[TriedModel]:
     from rageval_spec.commands.models.model_process import TriedModel
 
-    place = {"model": request.model, "revision": named.source.location.revision or request.revision}
     for precision in (REFERENCE, "int8"):
-        node = {"use": "onnx", **place, "file": request.file, "graph": request.graph, "precision": precision}
-        yield TriedModel(precision, node, Path(), request.threads)
+        yield TriedModel(precision, {"use": "onnx", **keys, "precision": precision}, Path(), threads)
     has_weights = any(named.source.folder.glob("*.safetensors"))
     if job.unit == "text" and has_weights and importlib.util.find_spec(TORCH):
-        yield TriedModel(TORCH, {"use": TORCH, **place, "device": "cpu"}, Path(), request.threads)
+        place = {key: keys[key] for key in ("model", "revision")}
+        yield TriedModel(TORCH, {"use": TORCH, **place, "device": "cpu"}, Path(), threads)
 
 
 def _measure(
@@ -161,7 +156,7 @@ def _measure(
 
 
 def _rank(
-    trials: Sequence[Trial], request: BenchRequest, named: Named, collection: Collection, display: ProgressDisplay
+    trials: Sequence[Trial], named: Named, collection: Collection, threads: int | None, display: ProgressDisplay
 ) -> dict[str, float]:
     """nDCG@10 of exact search with fp32 and with int8, over the whole folder."""
     from rageval_spec import registry
@@ -174,9 +169,9 @@ def _rank(
     display.announce(f"search {collection.name}")
     for trial in trials:
         if trial.name != TORCH:
-            model = TriedEmbedding(trial, request.model, named.configuration.similarity, display)
+            model = TriedEmbedding(trial, named.name, named.configuration.similarity, display)
             node = dense.node_type(use="dense", model=trial.name, depth=100)
-            system = dense(node, Context(trial.name, threads=request.threads, models={trial.name: model}))
+            system = dense(node, Context(trial.name, threads=threads, models={trial.name: model}))
             run = system.retrieve(collection, {}).run
             results = evaluate(_judgements(collection), run, [MEASURE], missing="zero", drop_self=True)
             quality[trial.name] = results[MEASURE]
@@ -215,7 +210,7 @@ def _judgements(collection: Collection) -> Any:
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How many times to measure.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="How many threads to use.  [default: all cores]")
 @shared.form_option
-def bench(form: str, **request: Any) -> int:
+def bench(form: str, **options: Any) -> int:
     """Measure a model: its speed, its memory, and what int8 changes.
 
     Compares fp32 and int8 in ONNX Runtime, and for embedding models sentence-transformers on the CPU if it is
@@ -226,7 +221,7 @@ def bench(form: str, **request: Any) -> int:
     rageval-spec models bench minilm
     rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
     """
-    measured = measure_forms(BenchRequest(**request))
+    measured = measure_forms(**options)
     console.write_form(measured.to_json() if form == "json" else measured.to_text(), form)
     return PASSED
 
