@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rageval_spec.audit.mix_and_size import WantedMix
     from rageval_spec.audit.question_set import AuditedQuestions
     from rageval_spec.commands.audit.audited_questions import EarlierResults, Subject
-    from rageval_spec.generation.documents import DocumentSet
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.spec.blocks.spec_node import Spec
 
@@ -81,7 +80,19 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Write the findings to this file: .html, .json, .md or .txt.",
 )  # fmt: skip
-def audit(**options: Any) -> int:
+def audit(
+    path: Path,
+    overrides: tuple[str, ...],
+    datasets: tuple[str, ...],
+    store: Path | None,
+    form: str | None,
+    output: Path | None,
+    *,
+    fix: bool,
+    force: bool,
+    strict: bool,
+    **options: Any,
+) -> int:
     """Check test sets: their questions, references, judgements, mix and size.
 
     SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
@@ -93,84 +104,19 @@ def audit(**options: Any) -> int:
     rageval-spec audit golden.jsonl --strict
     rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv -o audit.html
     """
-    rendered = audit_test_sets(AuditRequest(**options))
-    console.write(rendered.content)
-    return rendered.exit_code
-
-
-@dataclass(frozen=True)
-class AuditRequest:
-    """What to audit, and how to show it.
-
-    Attributes:
-        path: the spec, or the file or the folder of a dataset.
-        overrides: values that replace those of the spec.
-        datasets: only these; none for all.
-        results: the results whose values count; none for the last ones of this spec.
-        train: a file with the questions that a system was trained on.
-        documents: the documents that questions were made from.
-        types, difficulties: the wanted shares, as `factual:40,analytical:60`; None for the default ones.
-        count: how many questions are wanted.
-        metric: the metric that tells which questions systems fail; None for the first of the spec.
-        model: the embedding model to compare questions with; None for a local one of the spec.
-        store: the folder of the store; None for the one beside the spec.
-        fix: whether to write cleaned copies.
-        force: whether to overwrite earlier cleaned copies.
-        strict: whether warnings fail, too.
-        form: text, json, html or markdown; None for that of the output's suffix, else text.
-        output: the file to write; None for standard output.
-    """
-
-    path: Path
-    overrides: Sequence[str] = ()
-    datasets: Sequence[str] = ()
-    results: Sequence[str] = ()
-    train: Path | None = None
-    documents: Path | None = None
-    types: str | None = None
-    difficulties: str | None = None
-    count: int = 200
-    metric: str | None = None
-    model: str | None = None
-    store: Path | None = None
-    fix: bool = False
-    force: bool = False
-    strict: bool = False
-    form: str | None = None
-    output: Path | None = None
-
-
-class AuditOutput(NamedTuple):
-    """What to print, and the exit code: 1 if there are errors, or with `strict` also warnings."""
-
-    content: bytes
-    exit_code: int
-
-
-def audit_test_sets(request: AuditRequest) -> AuditOutput:
-    """Audit the datasets of a spec. Nothing is computed by systems and nothing is asked.
-
-    Raises:
-        SpecError: the spec is wrong.
-        UsageError: an option is wrong.
-        DataError: a dataset or a file cannot be read.
-    """
     from rageval_spec.commands.audit.audited_questions import open_questions, open_subject
 
-    form = request.form or _find_form(request.output)
+    form = form or _find_form(output)
     with ProgressDisplay() as display:
         display.announce("read the datasets")
-        subject = open_subject(request.path, request.overrides, request.store)
-        opened = {name: open_questions(subject.datasets[name]) for name in _choose(request.datasets, subject)}
-        audited = _audit(subject, opened, request, display)
-    if request.fix:
-        _fix(subject, opened, audited, force=request.force)
+        subject = open_subject(path, overrides, store)
+        opened = {name: open_questions(subject.datasets[name]) for name in _choose(datasets, subject)}
+        audited = _audit(path, subject, opened, display, **options)
+    if fix:
+        _fix(subject, opened, audited, force=force)
     content = _render(audited, form)
-    failing = audited.count("error") + (audited.count("warning") if request.strict else 0)
-    exit_code = GATE_FAILED if failing else PASSED
-    if request.output is None:
-        return AuditOutput(content, exit_code)
-    return AuditOutput(_write(request.output, content), exit_code)
+    console.write(content if output is None else _write(output, content))
+    return GATE_FAILED if audited.count("error") or (strict and audited.count("warning")) else PASSED
 
 
 _SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".txt": "text"}
@@ -205,35 +151,40 @@ def _find_form(output: Path | None) -> str:
 
 
 def _audit(
-    subject: Subject, opened: Mapping[str, AuditedQuestions], request: AuditRequest, display: ProgressDisplay
+    path: Path,
+    subject: Subject,
+    opened: Mapping[str, AuditedQuestions],
+    display: ProgressDisplay,
+    *,
+    results: Sequence[str],
+    train: Path | None,
+    documents: Path | None,
+    metric: str | None,
+    model: str | None,
+    **wanted: Any,
 ) -> Audit:
     from rageval_spec.audit.audit_findings import Audit
     from rageval_spec.audit.checks import audit_dataset
     from rageval_spec.commands.audit.audited_questions import find_meaning, open_train
+    from rageval_spec.generation.documents import read_documents
 
     if subject.spec is None:
-        _refuse_without_spec(request)
-    found = _find_results(subject, request.results)
-    train = None if request.train is None else (open_train(request.train), str(request.train))
-    meaning = find_meaning(subject.parts, request.model)
-    documents = _read_documents(request.documents)
+        for option, value in (("--metric", metric), ("--model", model)):
+            if value is not None:
+                raise UsageError(f"{option} {value}: {path} is a dataset; {option} names a part of a spec")
+    found = _find_results(subject, results)
+    trained = None if train is None else (open_train(train), str(train))
+    meaning = find_meaning(subject.parts, model)
+    sources = None if documents is None else read_documents(documents)
     audits = []
     for name in opened:
         display.announce(f"audit {name}")
-        material = _prepare(request, opened[name], subject)
-        material = replace(material, train=train, documents=documents, embed=meaning.embed, compared=meaning.remark)
+        material = _prepare(opened[name], subject, **wanted)
+        material = replace(material, train=trained, documents=sources, embed=meaning.embed, compared=meaning.remark)
         if subject.spec is not None and subject.parts is not None:
-            material = _add_values(material, subject.spec, subject.parts, found, name, request.metric)
+            material = _add_values(material, subject.spec, subject.parts, found, name, metric)
         audits.append(audit_dataset(opened[name], subject.datasets[name], material))
     return Audit(subject.name, tuple(audits), tuple(found.names))
-
-
-def _read_documents(path: Path | None) -> DocumentSet | None:
-    if path is None:
-        return None
-    from rageval_spec.generation.documents import read_documents
-
-    return read_documents(path)
 
 
 def _find_results(subject: Subject, named: Sequence[str]) -> EarlierResults:
@@ -244,13 +195,6 @@ def _find_results(subject: Subject, named: Sequence[str]) -> EarlierResults:
     if named:
         raise UsageError("--results needs a spec: it says what the metrics of the results mean")
     return EarlierResults([])
-
-
-def _refuse_without_spec(request: AuditRequest) -> None:
-    """Refuse the options that name a part of a spec, for a dataset that is audited without one."""
-    for option, value in (("--metric", request.metric), ("--model", request.model)):
-        if value is not None:
-            raise UsageError(f"{option} {value}: {request.path} is a dataset; {option} names a part of a spec")
 
 
 def _fix(subject: Subject, opened: Mapping[str, AuditedQuestions], audited: Audit, *, force: bool) -> None:
@@ -278,16 +222,18 @@ def _choose(wanted: Sequence[str], subject: Subject) -> Sequence[str]:
     return [name for name in known if not wanted or name in wanted]
 
 
-def _prepare(request: AuditRequest, questions: AuditedQuestions, subject: Subject) -> Material:
+def _prepare(
+    questions: AuditedQuestions, subject: Subject, *, count: int, types: str | None, difficulties: str | None
+) -> Material:
     from rageval_spec.audit.checks import Material
     from rageval_spec.audit.mix_and_size import DIFFICULTY, TYPE
     from rageval_spec.pipeline.results.provenance import find_dataset_origin
 
     origin = find_dataset_origin(subject.datasets[questions.name].node, questions.collection)
     return Material(
-        count=request.count,
-        types=_want(TYPE, request.types, questions),
-        difficulties=_want(DIFFICULTY, request.difficulties, questions),
+        count=count,
+        types=_want(TYPE, types, questions),
+        difficulties=_want(DIFFICULTY, difficulties, questions),
         why_none=f"this needs results; audit a spec that has been evaluated with {PROGRAM} run",
         origin="" if origin is None else origin.describe(),
     )
