@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from rageval_spec.commands.generate.command import DATASET, GenerationPlan, GenerationRequest, build_spec
+from rageval_spec.commands.generate.command import DATASET, GenerationPlan, build_spec
 from rageval_spec.data.findings import Tokens
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, ModelCalls
@@ -230,11 +230,11 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def build(corpus: Path, **options: Any) -> Any:
-    return build_spec(GenerationRequest(corpus, **{"model": "tiny", "base_url": "http://localhost:1", **options}))
+    return build_spec(corpus, **{"model": "tiny", "base_url": "http://localhost:1", **options})
 
 
 def test_the_command_line_describes_the_whole_spec(corpus: Path) -> None:
-    spec = build(corpus, checker="large", embedding="minilm", price="0.15/0.6", limits={"max_cost": 2.0})
+    spec = build(corpus, checker="large", embedding="minilm", price="0.15/0.6", max_cost=2.0)
     node = spec.datasets[DATASET]
     assert (node.model, node.checker, node.embedding, node.path) == ("tiny", "large", "minilm", str(corpus))
     assert {name: spec.models[name].model for name in ("tiny", "large")} == {"tiny": "tiny", "large": "large"}
@@ -264,8 +264,8 @@ def test_azure_needs_an_address(corpus: Path) -> None:
 
 
 def test_shares_are_read_under_the_names_of_their_options(corpus: Path) -> None:
-    spec = build(corpus, keys={"types": "factual:50,procedural:50", "multi_hop": "25%", "count": 7, "language": None})
+    spec = build(corpus, types="factual:50,procedural:50", multi_hop="25%", count=7, language=None)
     node = spec.datasets[DATASET]
     assert (node.types, node.multi_hop, node.count) == ({"factual": 50, "procedural": 50}, 25, 7)
     with pytest.raises(UsageError, match="--difficulty: unknown name 'eazy'; did you mean 'easy'"):
-        build(corpus, keys={"difficulty": "eazy:100"})
+        build(corpus, difficulty="eazy:100")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,96 +40,71 @@ if TYPE_CHECKING:
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
-_KEYS = (
-    "count", "types", "difficulty", "multi_hop", "unanswerable", "language", "style", "seed", "attempts", "per_chunk",
-    "within", "closed_book", "chunk_words", "steer_difficulty",
-    "columns",
-)  # fmt: skip
 _OFFLINE = frozenset(
     {"corpus", "output", "count", "seed", "split", "split_by", "chunk_words", "columns", "force", "form", "no_model"}
 )
 """What can be said with --no-model."""
-_LIMITS = ("max_cost", "max_calls", "concurrency")
 
+_model_options = shared.together(
+    click.option("--model", metavar="NAME", help="The chat model that writes the questions: a block under models: "
+                 "of --spec, or else a model at an endpoint."),
+    click.option("--no-model", is_flag=True, help="Make questions from the documents' own sentences, titles and "
+                 "headings, offline, to compare retrievers. They have no answers."),
+    click.option("--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
+                 help="Take models, judges and limits from this spec."),
+    click.option("--base-url", metavar="URL", help="Without --spec: the endpoint.  [default: OpenAI's, or "
+                 "Anthropic's for claude]"),
+    click.option("--dialect", type=click.Choice(["openai", "azure", "anthropic"]),
+                 help="Without --spec: the endpoint's API."),
+    click.option("--api-key-env", metavar="VARIABLE", help="Without --spec: the environment variable with the "
+                 "endpoint's key.  [default: OPENAI_API_KEY or ANTHROPIC_API_KEY; none with --base-url]"),
+    click.option("--price", metavar="IN/OUT", help="Without --spec: US dollars per million tokens, such as "
+                 "0.15/0.60."),
+    click.option("--checker", metavar="NAME", help="The chat model that checks the questions.  [default: the one "
+                 "that writes them]"),
+    click.option("--judge", metavar="NAME", help="The judge that decides whether documents support an answer.  "
+                 "[default: a yes or no of the checking model]"),
+    click.option("--embedding", metavar="NAME", help="An embedding model, such as minilm: finds chunks and "
+                 "near-duplicates by meaning, and measures difficulty."),
+)  # fmt: skip
 
-def _decorate(command: shared.F, options: Sequence[Callable[[shared.F], shared.F]]) -> shared.F:
-    """The command with options, which `--help` shows in their order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
+_mix_options = shared.together(
+    click.option("--count", type=click.IntRange(1, 100_000), default=200, show_default=True,
+                 help="How many questions to make."),
+    click.option("--types", metavar="SHARES", help="The mix of types.  [default: factual:40,analytical:35,"
+                 "comparative:15,procedural:10]"),
+    click.option("--difficulty", metavar="SHARES", help="The mix of difficulties to ask for.  [default: easy:30,"
+                 "medium:50,hard:20]"),
+    click.option("--steer-difficulty", is_flag=True, default=None, help="Try other questions in place of those of "
+                 "whose measured difficulty there are enough. Costs more replies."),
+    click.option("--multi-hop", metavar="SHARE", help="The share of questions over several chunks: 25%."),
+    click.option("--unanswerable", metavar="SHARE", help="The share of questions without an answer in the "
+                 "documents: 10%."),
+    click.option("--language", metavar="CODE", help="The language to write in, such as de.  [default: that of the "
+                 "documents]"),
+    click.option("--style", metavar="SHARES", help="The mix of plain, informal, typos, keywords and polite: "
+                 "informal,typos shares equally.  [default: plain]"),
+    click.option("--seed", type=click.IntRange(0), default=13, show_default=True, help="Chooses the chunks."),
+    click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True,
+                 help="How many questions may be tried for each one that is wanted."),
+    click.option("--per-chunk", type=click.IntRange(1, 100), default=2, show_default=True,
+                 help="The most questions about one chunk."),
+    click.option("--within", type=click.IntRange(0, 1000), default=20, show_default=True,
+                 help="Reject a question if no retriever ranks its source this high; 0 accepts all."),
+    click.option("--closed-book", is_flag=True, default=None, help="Reject questions that the checking model "
+                 "answers without the documents."),
+    click.option("--chunk-words", type=click.IntRange(20, 5000), default=200, show_default=True,
+                 help="The most words of a chunk."),
+    click.option("--columns", metavar="MAP", help="The keys of a JSON Lines corpus with other names: 'doc_id: url, "
+                 "text: body'."),
+)  # fmt: skip
 
-
-def _model_options(command: shared.F) -> shared.F:
-    """Add the options that say which models to ask."""
-    options = (
-        click.option("--model", metavar="NAME", help="The chat model that writes the questions: a block under models: "
-                     "of --spec, or else a model at an endpoint."),
-        click.option("--no-model", is_flag=True, help="Make questions from the documents' own sentences, titles and "
-                     "headings, offline, to compare retrievers. They have no answers."),
-        click.option("--spec", type=click.Path(path_type=Path, dir_okay=False), metavar="SPEC",
-                     help="Take models, judges and limits from this spec."),
-        click.option("--base-url", metavar="URL", help="Without --spec: the endpoint.  [default: OpenAI's, or "
-                     "Anthropic's for claude]"),
-        click.option("--dialect", type=click.Choice(["openai", "azure", "anthropic"]),
-                     help="Without --spec: the endpoint's API."),
-        click.option("--api-key-env", metavar="VARIABLE", help="Without --spec: the environment variable with the "
-                     "endpoint's key.  [default: OPENAI_API_KEY or ANTHROPIC_API_KEY; none with --base-url]"),
-        click.option("--price", metavar="IN/OUT", help="Without --spec: US dollars per million tokens, such as "
-                     "0.15/0.60."),
-        click.option("--checker", metavar="NAME", help="The chat model that checks the questions.  [default: the one "
-                     "that writes them]"),
-        click.option("--judge", metavar="NAME", help="The judge that decides whether documents support an answer.  "
-                     "[default: a yes or no of the checking model]"),
-        click.option("--embedding", metavar="NAME", help="An embedding model, such as minilm: finds chunks and "
-                     "near-duplicates by meaning, and measures difficulty."),
-    )  # fmt: skip
-    return _decorate(command, options)
-
-
-def _mix_options(command: shared.F) -> shared.F:
-    """Add the options that say what questions to make."""
-    options = (
-        click.option("--count", type=click.IntRange(1, 100_000), default=200, show_default=True,
-                     help="How many questions to make."),
-        click.option("--types", metavar="SHARES", help="The mix of types.  [default: factual:40,analytical:35,"
-                     "comparative:15,procedural:10]"),
-        click.option("--difficulty", metavar="SHARES", help="The mix of difficulties to ask for.  [default: easy:30,"
-                     "medium:50,hard:20]"),
-        click.option("--steer-difficulty", is_flag=True, default=None, help="Try other questions in place of those of "
-                     "whose measured difficulty there are enough. Costs more replies."),
-        click.option("--multi-hop", metavar="SHARE", help="The share of questions over several chunks: 25%."),
-        click.option("--unanswerable", metavar="SHARE", help="The share of questions without an answer in the "
-                     "documents: 10%."),
-        click.option("--language", metavar="CODE", help="The language to write in, such as de.  [default: that of the "
-                     "documents]"),
-        click.option("--style", metavar="SHARES", help="The mix of plain, informal, typos, keywords and polite: "
-                     "informal,typos shares equally.  [default: plain]"),
-        click.option("--seed", type=click.IntRange(0), default=13, show_default=True, help="Chooses the chunks."),
-        click.option("--attempts", type=click.IntRange(1, 20), default=4, show_default=True,
-                     help="How many questions may be tried for each one that is wanted."),
-        click.option("--per-chunk", type=click.IntRange(1, 100), default=2, show_default=True,
-                     help="The most questions about one chunk."),
-        click.option("--within", type=click.IntRange(0, 1000), default=20, show_default=True,
-                     help="Reject a question if no retriever ranks its source this high; 0 accepts all."),
-        click.option("--closed-book", is_flag=True, default=None, help="Reject questions that the checking model "
-                     "answers without the documents."),
-        click.option("--chunk-words", type=click.IntRange(20, 5000), default=200, show_default=True,
-                     help="The most words of a chunk."),
-        click.option("--columns", metavar="MAP", help="The keys of a JSON Lines corpus with other names: 'doc_id: url, "
-                     "text: body'."),
-    )  # fmt: skip
-    return _decorate(command, options)
-
-
-def _limit_options(command: shared.F) -> shared.F:
-    """Add the options that limit what is spent."""
-    options = (
-        click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this."),
-        click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls."),
-        click.option("--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Calls at the same time."),
-        click.option("--dry-run", is_flag=True, help="Only show what it would cost."),
-    )
-    return _decorate(command, options)
+_limit_options = shared.together(
+    click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this."),
+    click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls."),
+    click.option("--concurrency", type=click.IntRange(1, 1024), metavar="N", help="Calls at the same time."),
+    click.option("--dry-run", is_flag=True, help="Only show what it would cost."),
+)  # fmt: skip
 
 
 @click.command("generate", cls=OutputCommand)
@@ -149,7 +124,20 @@ def _limit_options(command: shared.F) -> shared.F:
 @shared.store_options
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @shared.form_option
-def generate(form: str, **options: Any) -> int:
+def generate(
+    corpus: Path,
+    output: Path,
+    form: str,
+    *,
+    no_model: bool,
+    force: bool,
+    dry_run: bool,
+    store: Path | None,
+    no_store: bool,
+    split: str | None,
+    split_by: SplitUnit,
+    **options: Any,
+) -> int:
     """Make a test set from your own documents: questions, answers, sources and evidence.
 
     CORPUS is a folder of Markdown, text, HTML and PDF files, a JSON Lines corpus or a BEIR folder. A chat model writes
@@ -167,76 +155,28 @@ def generate(form: str, **options: Any) -> int:
     rageval-spec generate docs/ --model writer --judge strict --spec spec.yaml --multi-hop 25% --unanswerable 10%
     """
     source = click.get_current_context().get_parameter_source("split_by")
-    if options["split"] is None and source == ParameterSource.COMMANDLINE:
+    if split is None and source == ParameterSource.COMMANDLINE:
         raise click.UsageError("--split-by says what --split keeps together; add --split, such as --split 30:70")
-    if options.pop("no_model"):
+    if no_model:
         _check_offline()
-        from rageval_spec.commands.generate.offline import OfflineRequest, generate_offline
+        from rageval_spec.commands.generate.offline import generate_offline
 
-        chosen = {name: options[name] for name in ("corpus", "output", "count", "seed", "split", "split_by")}
         columns = None if options["columns"] is None else read_columns(options["columns"])
-        offline = OfflineRequest(**chosen, words=options["chunk_words"], columns=columns)
-        return generate_offline(offline, form, force=options["force"])
-    if options["model"] is None:
-        raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
-    keys = {name: options.pop(name) for name in _KEYS}
-    limits = {name: options.pop(name) for name in _LIMITS}
-    rest = {
-        name: options.pop(name) for name in ("output", "force", "dry_run", "store", "no_store", "split", "split_by")
-    }
-    return generate_test_set(GenerationRequest(**options, keys=keys, limits=limits), form=form, **rest)
-
-
-def _check_offline() -> None:
-    """Refuse options that say what a model is to do."""
-    context = click.get_current_context()
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name not in _OFFLINE
-        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
-
-
-def generate_test_set(
-    request: GenerationRequest,
-    output: Path,
-    form: str,
-    *,
-    force: bool,
-    dry_run: bool,
-    store: Path | None,
-    no_store: bool,
-    split: str | None = None,
-    split_by: SplitUnit = "document",
-) -> int:
-    """Make the questions and print what came out.
-
-    Args:
-        request: what to make.
-        output: the file of the questions.
-        form: `text` or `json`, for what is printed.
-        force: whether to replace the file if it exists.
-        dry_run: whether to show only what it would cost.
-        store: the store's folder; by default beside the spec, or here.
-        no_store: whether to store nothing.
-        split: the shares of validation and test, such as `30:70`; None for no split.
-        split_by: what the split keeps whole.
-
-    Returns:
-        The exit code: 0, or 3 if a limit or the endpoint ended it, or nothing could be made.
-    """
+        return generate_offline(
+            corpus, output, form, force=force, count=options["count"], seed=options["seed"],
+            chunk_words=options["chunk_words"], split=split, split_by=split_by, columns=columns,
+        )  # fmt: skip
     from rageval_spec.commands.generate.output import OutputFiles, check_output, summarize
     from rageval_spec.runner import STORE
 
-    if not expand_home(request.corpus).exists():
-        raise UsageError(f"{request.corpus}: there is no such file or folder")
+    if options["model"] is None:
+        raise click.UsageError("name the chat model with --model, or make questions without one with --no-model")
+    if not expand_home(corpus).exists():
+        raise UsageError(f"{corpus}: there is no such file or folder")
     check_output(output, force=force, dry_run=dry_run)
     if split is not None:
         read_shares(split)
-    spec = build_spec(request)
+    spec = build_spec(corpus, **options)
     places = OutputFiles(output, None if no_store else store or spec.folder / STORE)
     budget = spec.limits.budget()
     with ProgressDisplay() as display, _open(spec, places, display, budget) as parts:
@@ -263,6 +203,19 @@ def generate_test_set(
         console.tell(f"{PROGRAM}: {summary.complaint}")
         return BROKEN
     return PASSED
+
+
+def _check_offline() -> None:
+    """Refuse options that say what a model is to do."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in _OFFLINE
+        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used with --no-model, which asks no model")
 
 
 @contextmanager
@@ -363,63 +316,49 @@ KEYS = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic"
 """The variable with the key of each API's own endpoint."""
 _SHARES = {"types": "--types", "difficulty": "--difficulty", "style": "--style"}
 _PERCENTAGES = {"multi_hop": "--multi-hop", "unanswerable": "--unanswerable"}
+_ENDPOINT = ("base_url", "dialect", "api_key_env", "price")
+"""The options that describe a model without a spec."""
 _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
 
 
-@dataclass(frozen=True)
-class GenerationRequest:
-    """What the command line asks for.
-
-    Attributes:
-        corpus: the documents.
-        model, checker, judge, embedding: the names of models and of a judge: of blocks of the spec if there is one,
-            otherwise as endpoints know them.
-        spec: the spec whose models, judges and limits are used; None to describe the model by the next four.
-        base_url, dialect, api_key_env, price: the endpoint, its API, the variable with its key, and US dollars per
-            million tokens in and out, such as `0.15/0.60`.
-        keys: further keys of the dataset's block; shares are texts, and None means the default.
-        limits: keys of `limits:`; None means the spec's.
-        overrides: values that replace those of the spec.
-    """
-
-    corpus: Path
-    model: str
-    spec: Path | None = None
-    checker: str | None = None
-    judge: str | None = None
-    embedding: str | None = None
-    base_url: str | None = None
-    dialect: str | None = None
-    api_key_env: str | None = None
-    price: str | None = None
-    keys: Mapping[str, Any] | None = None
-    limits: Mapping[str, Any] | None = None
-    overrides: Sequence[str] = ()
-
-
-def build_spec(request: GenerationRequest) -> Spec:
+def build_spec(corpus: Path, *, spec: Path | None = None, overrides: Sequence[str] = (), **options: Any) -> Spec:
     """The spec with the dataset that was asked for, and with nothing else to evaluate.
+
+    Args:
+        corpus: the documents.
+        spec: the spec whose models, judges and limits are used; None to describe the model by options.
+        overrides: values that replace those of the spec.
+        options: keys of `limits:`, options of `_describe_model`, and keys of the dataset's block, whose shares are
+            texts and whose models and judge are blocks of the spec if there is one, otherwise as endpoints know them.
+            None means the default.
 
     Raises:
         UsageError: an option is wrong.
         SpecError: the spec is wrong.
     """
     from rageval_spec.spec import load, load_dict
+    from rageval_spec.spec.blocks.spec_node import LimitsNode
 
-    keys = _read_keys(request)
-    if request.spec is not None:
-        return _extend(load(request.spec, overrides=request.overrides, check_files=False), request, keys)
-    if request.overrides:
+    given = {name: value for name, value in options.items() if value is not None}
+    limits = {name: given.pop(name) for name in LimitsNode.model_fields if name in given}
+    endpoint = {name: given.pop(name) for name in _ENDPOINT if name in given}
+    keys = _read_keys(corpus, given)
+    if spec is not None:
+        loaded = load(spec, overrides=overrides, check_files=False)
+        if endpoint:
+            option = f"--{next(iter(endpoint)).replace('_', '-')}"
+            raise UsageError(f"{option} describes a model; with --spec, write it in the block of the model")
+        return _extend(loaded, spec, limits, keys)
+    if overrides:
         raise UsageError("--set overrides values of a spec; give --spec too")
-    spec = load_dict(_describe(request, keys), path="generate")
-    return replace(spec, systems={}, metrics=())
+    described = load_dict(_describe(keys, limits, endpoint), path="generate")
+    return replace(described, systems={}, metrics=())
 
 
-def _read_keys(request: GenerationRequest) -> dict[str, Any]:
+def _read_keys(corpus: Path, keys: dict[str, Any]) -> dict[str, Any]:
     from rageval_spec.datasets.generated import NAMES
     from rageval_spec.generation.question_mix import read_percentage, read_shares
 
-    keys = {name: value for name, value in (request.keys or {}).items() if value is not None}
     for name, option in _SHARES.items():
         if name in keys:
             keys[name] = read_shares(keys[name], NAMES[name], option)
@@ -430,9 +369,7 @@ def _read_keys(request: GenerationRequest) -> dict[str, Any]:
         raise UsageError("--multi-hop and --unanswerable are shares of the same questions, and sum to more than 100%")
     if "columns" in keys:
         keys["columns"] = read_columns(keys["columns"]).model_dump(exclude_none=True)
-    named = {"model": request.model, "checker": request.checker, "judge": request.judge, "embedding": request.embedding}
-    keys |= {name: value for name, value in named.items() if value is not None}
-    return {"use": "generated", "path": str(Path.cwd() / expand_home(request.corpus)), **keys}
+    return {"use": "generated", "path": str(Path.cwd() / expand_home(corpus)), **keys}
 
 
 def read_columns(text: str) -> CorpusColumns:
@@ -459,25 +396,19 @@ def read_columns(text: str) -> CorpusColumns:
     return CorpusColumns.model_validate(names)
 
 
-def _extend(spec: Spec, request: GenerationRequest, keys: Mapping[str, Any]) -> Spec:
+def _extend(spec: Spec, path: Path, limits: Mapping[str, Any], keys: Mapping[str, Any]) -> Spec:
     """The spec with only this dataset, and with the limits that were given."""
-    refused = {"--base-url": request.base_url, "--dialect": request.dialect, "--api-key-env": request.api_key_env,
-               "--price": request.price}  # fmt: skip
-    for option, value in refused.items():
-        if value is not None:
-            raise UsageError(f"{option} describes a model; with --spec, write it in the block of the model")
     models, judges = {**spec.models}, {**spec.judges}
     for option in ("model", "checker", "embedding"):
-        _declare("models", keys.get(option), models, f"--{option}", request.spec)
-    _declare("judges", keys.get("judge"), judges, "--judge", request.spec)
-    given = {name: value for name, value in (request.limits or {}).items() if value is not None}
+        _declare("models", keys.get(option), models, f"--{option}", path)
+    _declare("judges", keys.get("judge"), judges, "--judge", path)
     return replace(
         spec,
         datasets={DATASET: _build_node(keys)},
         systems={}, sources={}, metrics=(), gates=(), reports=(), slices=(), labels={},
         models=models,
         judges=judges if "judge" in keys else {},
-        limits=spec.limits.model_copy(update=given),
+        limits=spec.limits.model_copy(update=limits),
     )  # fmt: skip
 
 
@@ -506,7 +437,7 @@ def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: st
     blocks[name] = registry.load(section, block["use"]).node_type.model_validate(block)
 
 
-def _describe(request: GenerationRequest, keys: dict[str, Any]) -> dict[str, Any]:
+def _describe(keys: dict[str, Any], limits: dict[str, Any], endpoint: Mapping[str, str]) -> dict[str, Any]:
     """The spec of a model that only the command line describes."""
     from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, default_block
 
@@ -514,13 +445,13 @@ def _describe(request: GenerationRequest, keys: dict[str, Any]) -> dict[str, Any
     for option in ("model", "checker"):
         if option in keys:
             name = keys[option] if re.fullmatch(NAME_PATTERN, keys[option]) else option
-            models[name] = _describe_model(request, keys[option])
+            models[name] = _describe_model(keys[option], **endpoint)
             keys[option] = name
-    if request.judge is not None and default_block("judges", request.judge) is None:
-        raise UsageError(f"--judge: '{request.judge}' is not a judge that needs no settings; declare it in a spec, and "
+    if "judge" in keys and default_block("judges", keys["judge"]) is None:
+        raise UsageError(f"--judge: '{keys['judge']}' is not a judge that needs no settings; declare it in a spec, and "
                          "give --spec")  # fmt: skip
-    if request.embedding is not None and default_block("models", request.embedding) is None:
-        models[_EMBEDDING] = {"use": "onnx", "model": request.embedding}
+    if "embedding" in keys and default_block("models", keys["embedding"]) is None:
+        models[_EMBEDDING] = {"use": "onnx", "model": keys["embedding"]}
         keys["embedding"] = _EMBEDDING
     return {
         "version": 1,
@@ -529,21 +460,27 @@ def _describe(request: GenerationRequest, keys: dict[str, Any]) -> dict[str, Any
         "models": models,
         "systems": {"bm25": {"use": "bm25"}},
         "metrics": ["ndcg@10"],
-        "limits": {name: value for name, value in (request.limits or {}).items() if value is not None},
+        "limits": limits,
     }
 
 
 _EMBEDDING = "embedding"
 
 
-def _describe_model(request: GenerationRequest, model: str) -> dict[str, Any]:
-    dialect = request.dialect or ("anthropic" if model.startswith("claude") and not request.base_url else "openai")
+def _describe_model(
+    model: str,
+    base_url: str | None = None,
+    dialect: str | None = None,
+    api_key_env: str | None = None,
+    price: str | None = None,
+) -> dict[str, Any]:
+    dialect = dialect or ("anthropic" if model.startswith("claude") and not base_url else "openai")
     block: dict[str, Any] = {"use": "chat", "model": model, "dialect": dialect}
-    if request.base_url is not None:
-        block["base_url"] = request.base_url
+    if base_url is not None:
+        block["base_url"] = base_url
     elif dialect == "azure":
         raise UsageError("--dialect azure needs --base-url: https://NAME.openai.azure.com")
-    variable = request.api_key_env or (None if request.base_url else KEYS[dialect])
+    variable = api_key_env or (None if base_url else KEYS[dialect])
     if variable is not None:
         if not os.environ.get(variable):
             raise UsageError(
@@ -551,8 +488,8 @@ def _describe_model(request: GenerationRequest, model: str) -> dict[str, Any]:
                 "--base-url for an endpoint of your own, or give --spec with a spec that declares the model"
             )
         block["api_key"] = f"${{secret:{variable}}}"
-    if request.price is not None:
-        block["price"] = _read_price(request.price)
+    if price is not None:
+        block["price"] = _read_price(price)
     return block
 
 

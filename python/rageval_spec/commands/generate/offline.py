@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,38 +29,20 @@ _ORDER = ("easy", "medium", "hard", *SIDES)
 """Names in this order; others before them, by their letters."""
 
 
-@dataclass(frozen=True)
-class OfflineRequest:
-    """What to make.
-
-    Attributes:
-        corpus: the documents.
-        output: the file of the questions.
-        count: the most questions to make.
-        seed: chooses documents and sentences.
-        words: the most words of a chunk of a file.
-        split: the shares of validation and test, such as `30:70`; None for no split.
-        split_by: what the split keeps whole.
-        columns: the names of the keys of a corpus, if they are not the usual ones.
-    """
-
-    corpus: Path
-    output: Path
-    count: int = 200
-    seed: int = 13
-    words: int = 200
-    split: str | None = None
-    split_by: SplitUnit = "document"
-    columns: CorpusColumns | None = None
-
-
-def generate_offline(request: OfflineRequest, form: str, *, force: bool = False) -> int:
+def generate_offline(
+    corpus: Path,
+    output: Path,
+    form: str,
+    *,
+    force: bool,
+    count: int,
+    seed: int,
+    chunk_words: int,
+    split: str | None,
+    split_by: SplitUnit,
+    columns: CorpusColumns | None,
+) -> int:
     """Make questions without a model, write them, and print what came out.
-
-    Args:
-        request: what to make.
-        form: `text` or `json`, for what is printed.
-        force: whether to replace the file if it exists.
 
     Returns:
         The exit code: 0, or 3 if no question could be made.
@@ -70,23 +51,20 @@ def generate_offline(request: OfflineRequest, form: str, *, force: bool = False)
         UsageError: the file exists and `force` is not set, it is not JSON Lines, or a number or the split is wrong.
         DataError: no document could be read.
     """
-    check_output(request.output, force=force)
-    places = OutputFiles(request.output, None)
+    check_output(output, force=force)
+    places = OutputFiles(output, None)
     from rageval_spec.generation.documents import describe_unread, read_documents
     from rageval_spec.generation.offline_set import make_offline_set
 
     with ProgressDisplay() as display:
         display.announce("read the documents")
-        documents = read_documents(request.corpus, request.columns)
+        documents = read_documents(corpus, columns)
         for line in describe_unread(documents.unread):
             display.tell(make_visible(line))
         display.announce("make the questions")
-        made = make_offline_set(
-            documents, request.count, seed=request.seed, split=request.split, split_by=request.split_by,
-            size=request.words,
-        )  # fmt: skip
+        made = make_offline_set(documents, count, seed=seed, split=split, split_by=split_by, size=chunk_words)
     written = _write(made, places)
-    console.write(_render(made, request, form, len(documents.documents), written))
+    console.write(_render(made, output, form, len(documents.documents), written))
     for path in written:
         console.tell(f"wrote {path}")
     if not made.rows:
@@ -105,9 +83,7 @@ def _write(made: OfflineSet, places: OutputFiles) -> list[Path]:
     return [*written, *write_sides(made.rows, places)]
 
 
-def _render(
-    made: OfflineSet, request: OfflineRequest, form: str, documents: int, written: Sequence[Path]
-) -> bytes | str:
+def _render(made: OfflineSet, output: Path, form: str, documents: int, written: Sequence[Path]) -> bytes | str:
     """What came out, as text or JSON."""
     counts = {key: dict(Counter(str(row[key]) for row in made.rows if row.get(key))) for key in _COUNTED}
     if form == "json":
@@ -124,11 +100,11 @@ def _render(
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     from rageval_spec.drawing.terminal import render_text
 
-    return render_text(lambda _: _draw(made, request, documents, counts))
+    return render_text(lambda _: _draw(made, output, documents, counts))
 
 
 def _draw(
-    made: OfflineSet, request: OfflineRequest, documents: int, counts: dict[str, dict[str, int]]
+    made: OfflineSet, output: Path, documents: int, counts: dict[str, dict[str, int]]
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
@@ -153,7 +129,7 @@ def _draw(
         yield ""
         yield Text("These questions compare retrievers. They have no answers, so answers cannot be judged with them.")
         yield Text("What each was made from is left out of the corpus beside them; search that one:")
-        yield Text(make_visible(write_block(request.output), keep="\n"), no_wrap=True, overflow="ignore")
+        yield Text(make_visible(write_block(output), keep="\n"), no_wrap=True, overflow="ignore")
         yield Text("  systems: {bm25: {use: bm25}}")
         yield Text("  metrics: [ndcg@10, recall@10]")
 
