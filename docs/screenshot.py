@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.commands.review.answer_selection import SelectionRequest, select
+from rageval_spec.commands.review.answer_selection import select
 from rageval_spec.review.selection import WantedSelection
 from rageval_spec.runner import Options, run
 
@@ -36,7 +36,7 @@ def main() -> None:
     unconfined = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
-        select(SelectionRequest(folder, Path(folder) / "review.html", None, WantedSelection(), asked=ASKED))
+        select(folder, Path(folder) / "review.html", WantedSelection(), asked=ASKED)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=unconfined)
         IMAGES.mkdir(exist_ok=True)
         for draw, size in ((draw_report, SIZE), (draw_review, REVIEW_SIZE)):

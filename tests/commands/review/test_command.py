@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,11 +21,11 @@ from tests.commands.label_files import write_labels
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The requests that the commands made."""
+    """What the commands passed on."""
     requests: list[Any] = []
 
-    def take(request: Any) -> bytes:
-        requests.append(request)
+    def take(**options: Any) -> bytes:
+        requests.append(SimpleNamespace(**options))
         return b""
 
     monkeypatch.setattr(answer_selection, "select", take)

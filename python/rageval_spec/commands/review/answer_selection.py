@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -35,72 +35,55 @@ _NEXT: Mapping[Form, str] = {
 }
 
 
-@dataclass(frozen=True)
-class SelectionRequest:
-    """What to choose, and how to write it.
-
-    Attributes:
-        results: a results folder, a label or a record of the history; None for the last results.
-        output: the file to write; with several annotators, each gets one with their name before the suffix.
-        form: the form; None for that of the suffix.
-        wanted: what to choose.
-        baseline: what answers regressed from: results, a label, or a system; None for the baselines of gates.
-        asked: further criteria, or other scales, as `NAME=SCALE`.
-        scale: the scale of all criteria that `asked` does not name.
-        annotators: who judges; none if people enter it.
-        overlap: the share of the tasks that all annotators get; the others are divided among them.
-        guidelines: a text file with guidelines for all criteria; None for the usual ones.
-        shows_judge: whether people see what the judge says.
-        force: whether to overwrite a file.
-    """
-
-    results: str | None
-    output: Path
-    form: Form | None
-    wanted: WantedSelection
-    baseline: str | None = None
-    asked: Sequence[str] = ()
-    scale: str = "yes_no"
-    annotators: Sequence[str] = ()
-    overlap: float = 1.0
-    guidelines: Path | None = None
-    shows_judge: bool = False
-    force: bool = False
-
-
-def select(request: SelectionRequest) -> bytes:
+def select(
+    results: str | None,
+    output: Path,
+    wanted: WantedSelection,
+    *,
+    form: Form | None = None,
+    baseline: str | None = None,
+    asked: Sequence[str] = (),
+    scale: str = "yes_no",
+    annotators: Sequence[str] = (),
+    overlap: float = 1.0,
+    guidelines: Path | None = None,
+    shows_judge: bool = False,
+    force: bool = False,
+) -> bytes:
     """Choose answers, write the form, and say what was chosen and what to do next.
+
+    With several annotators, each gets a file with their name before the suffix of `output`.
 
     Raises:
         UsageError: an option is wrong, a file exists, or a library is not installed.
         DataError: the results cannot be reviewed.
     """
-    if request.overlap < 1 and len(request.annotators) < 2:
+    if overlap < 1 and len(annotators) < 2:
         raise UsageError(
             "--overlap divides the answers among several people; name them: --annotator ann --annotator bob"
         )
-    form = request.form or _find_form(request.output)
-    names = _name_files(request.output, request.annotators, form)
-    _refuse_existing([path for paths in names.values() for path in paths], force=request.force)
-    results = open_results(request.results)
-    evaluation = results.evaluation
-    asked = _read_asked(request.asked)
-    baseline = None if request.baseline is None else open_baseline(request.baseline, evaluation)
-    selection = select_answers(evaluation, request.wanted, baseline)
-    criteria, left_out = _make_criteria(evaluation, selection.metrics, asked, request)
+    form = form or _find_form(output)
+    names = _name_files(output, annotators, form)
+    _refuse_existing([path for paths in names.values() for path in paths], force=force)
+    opened = open_results(results)
+    evaluation = opened.evaluation
+    scales = _read_asked(asked)
+    against = None if baseline is None else open_baseline(baseline, evaluation)
+    selection = select_answers(evaluation, wanted, against)
+    criteria, left_out = _make_criteria(evaluation, selection.metrics, scales, scale, wanted.metrics)
     sheet = build_sheet(
         evaluation,
         selection.chosen,
         criteria,
-        results=results.name,
-        guidelines=_read_guidelines(request.guidelines),
-        shows_judge=request.shows_judge,
+        results=opened.name,
+        guidelines=_read_guidelines(guidelines),
+        shows_judge=shows_judge,
     )
-    for one, paths in zip(_divide(sheet, request.annotators, request.overlap), names.values(), strict=True):
+    for one, paths in zip(_divide(sheet, annotators, overlap), names.values(), strict=True):
         for path, content in zip(paths, _write(one, form), strict=True):
             _save(path, content)
     files = [path for paths in names.values() for path in paths]
-    return render_text(lambda _: _describe(selection, sheet, left_out, files, form, request))
+    return render_text(lambda _: _describe(selection, sheet, left_out, files, form, annotators, overlap))
 
 
 def _find_form(output: Path) -> Form:
@@ -147,17 +130,16 @@ def _read_asked(asked: Sequence[str]) -> dict[str, str]:
 
 
 def _make_criteria(
-    evaluation: Evaluation, metrics: Sequence[str], asked: Mapping[str, str], request: SelectionRequest
+    evaluation: Evaluation, metrics: Sequence[str], asked: Mapping[str, str], scale: str, named: Sequence[str]
 ) -> tuple[list[ReviewCriterion], dict[str, str]]:
     """What people are asked, and the metrics that are left out because another asks the same, each with that one."""
     words = {node.get("as") or node["use"]: node["use"] for node in evaluation.spec.get("metrics") or ()}
     criteria: list[ReviewCriterion] = []
     left_out: dict[str, str] = {}
-    for name in dict.fromkeys([*(() if asked and not request.wanted.metrics else metrics), *asked]):
-        scale = asked.get(name, request.scale)
-        made = make_criterion(name, scale, evaluation.summaries.get(name, ""), words.get(name, ""))
+    for name in dict.fromkeys([*(() if asked and not named else metrics), *asked]):
+        made = make_criterion(name, asked.get(name, scale), evaluation.summaries.get(name, ""), words.get(name, ""))
         same = next((one.name for one in criteria if one.question == made.question), None)
-        if same is not None and name not in (*asked, *request.wanted.metrics) and made.kind != "claims":
+        if same is not None and name not in (*asked, *named) and made.kind != "claims":
             left_out[name] = same
         else:
             criteria.append(made)
@@ -219,7 +201,8 @@ def _describe(
     left_out: Mapping[str, str],
     files: Sequence[Path],
     form: Form,
-    request: SelectionRequest,
+    annotators: Sequence[str],
+    overlap: float,
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
@@ -249,8 +232,8 @@ def _describe(
     yield Text(_NEXT[form])
     filled = {"label_studio": ["EXPORT.json"], "html": ["SAVED.json"]}.get(form, [str(path) for path in files])
     yield Text(make_visible(f"Then: {PROGRAM} review import {shlex.join(filled)} -o labels.csv"))
-    if len(request.annotators) < 2:
+    if len(annotators) < 2:
         yield Text("Let a second person judge the same answers, to see whether people agree.", "dim")
     else:
-        shared = round(request.overlap * len(sheet.tasks))
-        yield Text(make_visible(f"{list_names(request.annotators)} share {count_noun(shared, 'task')}."), "dim")
+        shared = round(overlap * len(sheet.tasks))
+        yield Text(make_visible(f"{list_names(annotators)} share {count_noun(shared, 'task')}."), "dim")

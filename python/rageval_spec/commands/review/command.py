@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ class _Share(_Size):
     "--metric", "metrics", multiple=True, metavar="METRIC",
     help="Only this metric; can be repeated.  [default: those that a judge decides]",
 )  # fmt: skip
-@click.option("--slice", "slice_", metavar="SLICE", help="Only answers to questions of this slice.")
+@click.option("--slice", metavar="SLICE", help="Only answers to questions of this slice.")
 @click.option("--system", metavar="SYSTEM", help="Only answers of this system.")
 @click.option("--dataset", metavar="DATASET", help="Only answers to questions of this dataset.")
 @click.option(
@@ -121,24 +122,7 @@ class _Share(_Size):
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def select(
-    results: str | None,
-    output: Path,
-    *,
-    form: Any,
-    random: float | None,
-    by_slice: bool,
-    most: int,
-    below: float,
-    threshold: float,
-    metrics: tuple[str, ...],
-    slice_: str | None,
-    system: str | None,
-    dataset: str | None,
-    paired: bool,
-    seed: int,
-    **options: Any,
-) -> int:
+def select(random: float | None, most: int, **options: Any) -> int:
     """Choose answers for people to judge, and write them as a form.
 
     RESULTS is a results folder, or a label or a record of the history; by default the last results. Without options,
@@ -150,27 +134,18 @@ def select(
     rageval-spec review select -o review.csv --random 3% --low --ask faithfulness=claims
     rageval-spec review select main -o review.html --by-slice --annotator ann --annotator bob --overlap 20%
     """
-    from rageval_spec.commands.review.answer_selection import SelectionRequest, select
+    from rageval_spec.commands.review.answer_selection import select
     from rageval_spec.review.selection import WantedSelection
 
     suspicions: Any = tuple(name for name in _SUSPICIONS if options.pop(name))
-    if not suspicions and random is None and not by_slice:
-        suspicions = None
+    is_drawn = random is not None or options["by_slice"]
     wanted = WantedSelection(
-        random=0 if random is None and suspicions and not by_slice else random,
-        by_slice=by_slice,
-        suspicions=suspicions,
+        random=random if is_drawn or not suspicions else 0,
+        suspicions=suspicions if is_drawn or suspicions else None,
         most=most or None,
-        metrics=metrics,
-        system=system,
-        dataset=dataset,
-        slice=slice_,
-        below=below,
-        threshold=threshold,
-        paired=paired,
-        seed=seed,
+        **{one.name: options.pop(one.name) for one in fields(WantedSelection) if one.name in options},
     )
-    console.write(select(SelectionRequest(results, output, form, wanted, **options)))
+    console.write(select(wanted=wanted, **options))
     return PASSED
 
 
@@ -189,7 +164,7 @@ def select(
     help="What was judged: a results folder, a label or a record. Each answer must be in it, unchanged.",
 )  # fmt: skip
 @click.option("--replace", is_flag=True, help="Replace earlier labels of the same person on the same thing.")
-def import_(forms: tuple[Path, ...], **options: Any) -> int:
+def import_(**options: Any) -> int:
     """Read forms that people filled in, check them, and write their labels.
 
     FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
@@ -199,9 +174,9 @@ def import_(forms: tuple[Path, ...], **options: Any) -> int:
     rageval-spec review import review.xlsx -o labels.csv
     rageval-spec review import ann.xlsx bob.json --into labels.csv --results rageval-results
     """
-    from rageval_spec.commands.review.form_import import ImportRequest, import_forms
+    from rageval_spec.commands.review.form_import import import_forms
 
-    console.write(import_forms(ImportRequest(forms, **options)))
+    console.write(import_forms(**options))
     return PASSED
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,63 +27,49 @@ MOST_PLACES = 5
 """The most places of a problem."""
 
 
-@dataclass(frozen=True)
-class ImportRequest:
-    """What to import, and where to write it.
-
-    Attributes:
-        forms: the forms that people filled in.
-        output: the new file of labels; None to add to `into`.
-        into: the file of labels to add to; it is made if it does not exist.
-        annotator: who judged, where a form does not say it.
-        results: what was judged: a results folder, a label or a record of the history; None to trust the forms.
-        replace: whether a label replaces an earlier one of the same person on the same thing.
-    """
-
-    forms: Sequence[Path]
-    output: Path | None = None
-    into: Path | None = None
-    annotator: str = ""
-    results: str | None = None
-    replace: bool = False
-
-
-def import_forms(request: ImportRequest) -> bytes:
+def import_forms(
+    forms: Sequence[Path],
+    *,
+    output: Path | None,
+    into: Path | None,
+    annotator: str,
+    results: str | None,
+    replace: bool,
+) -> bytes:
     """Read forms, check them, write their labels, and say what to do next. Nothing is written if anything is wrong.
 
     Raises:
         UsageError: an option is wrong.
         DataError: a form cannot be read, or something in it is wrong; the message lists everything.
     """
-    target = _find_target(request)
-    evaluation = None if request.results is None else open_results(request.results).evaluation
-    forms = [read_form(path) for path in dict.fromkeys(request.forms)]
-    checked = check_entries((entry for form in forms for entry in form.entries), request.annotator.strip(), evaluation)
+    target = _find_target(forms, output, into)
+    evaluation = None if results is None else open_results(results).evaluation
+    read = [read_form(path) for path in dict.fromkeys(forms)]
+    checked = check_entries((entry for form in read for entry in form.entries), annotator.strip(), evaluation)
     _refuse(checked.problems)
     if not checked.labels:
-        raise DataError(f"{list_names([*map(str, request.forms)])}: no field is filled in, so there are no labels")
-    merged = merge_labels(checked.labels, checked.written, target if target.exists() else None, replace=request.replace)
+        raise DataError(f"{list_names([*map(str, forms)])}: no field is filled in, so there are no labels")
+    merged = merge_labels(checked.labels, checked.written, target if target.exists() else None, replace=replace)
     _refuse(merged.problems)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, merged.content)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
-    return render_text(lambda _: _describe(checked, merged, forms, target))
+    return render_text(lambda _: _describe(checked, merged, read, target))
 
 
-def _find_target(request: ImportRequest) -> Path:
-    if (request.output is None) == (request.into is None):
+def _find_target(forms: Sequence[Path], output: Path | None, into: Path | None) -> Path:
+    target = output or into
+    if target is None or (output and into):
         raise UsageError(
             "say where the labels go: into a new file with -o labels.csv, or to others with --into labels.csv"
         )
-    target = request.output or request.into
-    assert target is not None, "one of them is given"
     if target.suffix.lower() != ".csv":
         raise UsageError(f"{target}: labels are written as CSV; end the name in .csv")
-    if request.output is not None and target.exists():
+    if output is not None and target.exists():
         raise UsageError(f"{target} exists; add the labels to it with --into {shlex.quote(str(target))}")
-    same = next((form for form in request.forms if target.exists() and form.exists() and form.samefile(target)), None)
+    same = next((form for form in forms if target.exists() and form.exists() and form.samefile(target)), None)
     if same is not None:
         raise UsageError(f"{same} is the form; name another file for the labels")
     return target
