@@ -109,6 +109,22 @@ def write_page(path: Path, page: bytes) -> str:
     return f"wrote {path}"
 
 
+def write_file(path: Path, content: bytes) -> str:
+    """Write the file that an option names, and say so.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    from rageval_spec.store.disk import write_atomically
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+    return f"wrote {path}"
+
+
 def write_form(text: str, form: str) -> None:
     """Write JSON unchanged, and other text with its control characters escaped."""
     if form == "json":

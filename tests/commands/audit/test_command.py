@@ -82,6 +82,12 @@ def test_a_name_that_tells_no_format_is_refused_unless_the_format_is_named(spec:
     done = invoke("audit", spec, "-o", "audit.pdf")
     assert done.exit_code == 2 and not Path("audit.pdf").exists()
     assert "-o audit.pdf: end the name in" in done.stderr and "--format json" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_named(spec: Path) -> None:
+    done = invoke("audit", spec, "-o", spec / "audit.json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{spec / 'audit.json'} cannot be written: " in done.stderr
     assert invoke("audit", spec, "-o", "audit.log", "--format", "json").exit_code == 1
     assert json.loads(Path("audit.log").read_text())["name"] == "shop"
 

@@ -126,10 +126,12 @@ def test_the_suffix_says_the_format(folder: Path, name: str) -> None:
         (("-o", "a.csv", "--annotator", "b", "--annotator", "b"), "an annotator is named twice"),
         (("-o", "a.csv", "--guidelines", "missing.txt"), "--guidelines missing.txt: the file cannot be read"),
         (("-o", ".", "--format", "csv"), "is a folder; name a file"),
+        (("-o", "blocked/a.csv"), "blocked/a.csv cannot be written: "),
         (("nowhere", "-o", "a.csv"), "'nowhere' is neither a results folder nor a label"),
     ],
 )
 def test_mistakes_are_explained(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    (folder / "blocked").write_text("")
     result = select(*arguments)
     assert result.exit_code == 2, result.output
     assert message in " ".join(result.output.split())

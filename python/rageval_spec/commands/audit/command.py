@@ -15,7 +15,6 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def audit(
     if fix:
         _fix(subject, opened, audited, force=force)
     content = _render(audited, form)
-    console.write(content if output is None else _write(output, content))
+    console.write(content if output is None else f"{console.write_file(output, content)}\n")
     return GATE_FAILED if audited.count("error") or (strict and audited.count("warning")) else PASSED
 
 
@@ -208,7 +207,7 @@ def _fix(subject: Subject, opened: Mapping[str, AuditedQuestions], audited: Audi
         raise UsageError(f"{there} exists; move it away, or overwrite it with --force")
     for one in found:
         for path, content in one.files.items():
-            _write(path, content)
+            console.write_file(path, content)
         console.tell(describe(one))
     if not found:
         console.tell("nothing to remove: no row is certainly too many")
@@ -271,12 +270,3 @@ def _want(wanted: WantedMix, text: str | None, questions: AuditedQuestions) -> W
     named = (part.partition(":")[0].strip() for part in text.lower().split(","))
     known |= {name: None for name in named if name and suggest(name, list(known)) is None}
     return wanted._replace(shares=read_shares(text.lower(), known, wanted.option), is_default=False)
-
-
-def _write(path: Path, content: bytes) -> bytes:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
-    return f"wrote {path}\n".encode("utf-8", "backslashreplace")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.results_argument import open_baseline, open_results
 from rageval_spec.diagnostics import make_visible
@@ -16,7 +17,6 @@ from rageval_spec.errors import UsageError
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.selection import REASONS, Selection, WantedSelection, select_answers
 from rageval_spec.review.tasks import ReviewSheet, build_sheet, to_payload
-from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import count_noun, list_choices, list_names
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def select(
     )
     for one, paths in zip(_divide(sheet, annotators, overlap), names.values(), strict=True):
         for path, content in zip(paths, _write(one, form), strict=True):
-            _save(path, content)
+            console.write_file(path, content)
     files = [path for paths in names.values() for path in paths]
     return render_text(lambda _: _describe(selection, sheet, left_out, files, form, annotators, overlap))
 
@@ -185,14 +185,6 @@ def _write(sheet: ReviewSheet, form: Form) -> list[bytes]:
     from rageval_spec.review.page.rendering import render_page
 
     return [render_page(to_payload(sheet))]
-
-
-def _save(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _describe(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.results_argument import open_results
 from rageval_spec.diagnostics import make_visible
@@ -15,7 +16,6 @@ from rageval_spec.drawing.terminal import render_text
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.review.entries import FilledForm, read_form
 from rageval_spec.review.label_import import CheckedEntries, Merged, Problem, check_entries, merge_labels
-from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
@@ -51,11 +51,7 @@ def import_forms(
         raise DataError(f"{list_names([*map(str, forms)])}: no field is filled in, so there are no labels")
     merged = merge_labels(checked.labels, checked.written, target if target.exists() else None, replace=replace)
     _refuse(merged.problems)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, merged.content)
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
+    console.write_file(target, merged.content)
     return render_text(lambda _: _describe(checked, merged, read, target))
 
 
