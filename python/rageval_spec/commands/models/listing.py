@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -388,39 +388,6 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
     return Named(name, source, source.read_configuration())
 
 
-Precision = Literal["fp32", "int8"]
-
-
-def export_model(
-    model: str,
-    target: Path,
-    precision: Precision,
-    revision: str | None = None,
-    file: str | None = None,
-    graph: Graph | None = None,
-) -> str:
-    """Write a model to a folder that `use: onnx` and other programs can read. Returns the message for the user.
-
-    Raises:
-        UsageError: there is no such model, no graph can be built from it, or the folder is not empty.
-        DataError: the model's files are damaged.
-        RagevalError: the model cannot be downloaded, or the folder cannot be written.
-    """
-    from rageval_spec.inference import exports
-    from rageval_spec.plugin import Context
-    from rageval_spec.progress import ProgressDisplay
-
-    if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise UsageError(f"{target} already exists; name a new folder")
-    named = find_model(model, revision, file, graph)
-    with ProgressDisplay() as display:
-        display.announce(f"export {model} as {precision}")
-        path = exports.export_model(named.source, named.configuration, target, precision, Context(model).fingerprint)
-    size = sum(part.stat().st_size for part in path.parent.iterdir() if part.is_file())
-    node = f"{{use: onnx, model: {target}}}"
-    return f"wrote {path} ({precision}, {format_bytes(size)}); to use it in a spec, write {node}\n"
-
-
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
@@ -469,9 +436,7 @@ def show_models(model: str | None = None, folder: Path = STORE, form: str = "tex
     "--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True,
     help="The precision of the weights.",
 )  # fmt: skip
-def export(
-    model: str, output: Path, precision: Any, revision: str | None, file: str | None, graph: Graph | None
-) -> int:
+def export(model: str, output: Path, precision: Any, **files: Any) -> int:
     """Write a model to a folder, as an ONNX graph and a tokenizer.
 
     MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The new folder works offline, both with `use: onnx`
@@ -481,7 +446,19 @@ def export(
     rageval-spec models export minilm --output models/minilm-int8 --precision int8
     rageval-spec models export intfloat/e5-small-v2 --output models/e5
     """
-    console.show(export_model(model, output, precision, revision, file, graph))
+    from rageval_spec.inference import exports
+    from rageval_spec.plugin import Context
+    from rageval_spec.progress import ProgressDisplay
+
+    if output.is_file() or (output.is_dir() and any(output.iterdir())):
+        raise UsageError(f"{output} already exists; name a new folder")
+    named = find_model(model, **files)
+    with ProgressDisplay() as display:
+        display.announce(f"export {model} as {precision}")
+        path = exports.export_model(named.source, named.configuration, output, precision, Context(model).fingerprint)
+    size = sum(part.stat().st_size for part in path.parent.iterdir() if part.is_file())
+    node = f"{{use: onnx, model: {output}}}"
+    console.show(f"wrote {path} ({precision}, {format_bytes(size)}); to use it in a spec, write {node}\n")
     return PASSED
 
 
