@@ -31,37 +31,6 @@ if TYPE_CHECKING:
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
-def show_plan(
-    spec: Path,
-    form: Literal["text", "json"],
-    *,
-    power: bool = False,
-    sources: Sequence[str] = (),
-    sd: float | None = None,
-    **chosen: Any,
-) -> str:
-    """The plan as text or JSON; with `power`, the drops that it could show. Nothing is computed.
-
-    `chosen` are the options of the evaluation.
-
-    Raises:
-        UsageError: `sources` or `sd` is given without `power`.
-    """
-    from rageval_spec import runner
-    from rageval_spec.runner import Options
-
-    options = Options(**chosen)
-    if power:
-        return plan_power(spec, options, form, sources, sd)
-    if sources or sd is not None:
-        raise UsageError("--from and --sd need --power")
-    with ProgressDisplay() as display:
-        display.announce("read the input files")
-        planned = runner.plan(spec, options)
-    console.complain(planned.warnings)
-    return planned.to_json() if form == "json" else planned.render()
-
-
 @click.command(cls=OutputCommand)
 @shared.spec_argument
 @shared.selection_options
@@ -79,7 +48,7 @@ def show_plan(
     help="With --power: the standard deviation of the differences, if there are no earlier values.",
 )  # fmt: skip
 @shared.form_option
-def plan(spec: Path, form: Any, **options: Any) -> int:
+def plan(spec: Path, form: Any, *, power: bool, sources: tuple[str, ...], sd: float | None, **chosen: Any) -> int:
     """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.
 
     The key of a step is a hash of everything its result depends on, so two plans can be compared with diff.
@@ -88,7 +57,20 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     rageval-spec plan spec.yaml
     rageval-spec plan spec.yaml --power --from main
     """
-    console.write_form(show_plan(spec, form, **shared.read_answer_options(options)), form)
+    from rageval_spec import runner
+    from rageval_spec.runner import Options
+
+    options = Options(**shared.read_answer_options(chosen))
+    if power:
+        console.write_form(plan_power(spec, options, form, sources, sd), form)
+        return PASSED
+    if sources or sd is not None:
+        raise UsageError("--from and --sd need --power")
+    with ProgressDisplay() as display:
+        display.announce("read the input files")
+        planned = runner.plan(spec, options)
+    console.complain(planned.warnings)
+    console.write_form(planned.to_json() if form == "json" else planned.render(), form)
     return PASSED
 
 
