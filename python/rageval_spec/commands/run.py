@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,27 +27,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.outcomes import Counted, GateOutcome
     from rageval_spec.plugin.plugin import SpecOrigin
     from rageval_spec.runner import Options, RunOutcome
-
-
-def run_spec(spec: Path, options: Options, annotations: Literal["github"] | None = None) -> int:
-    """Evaluate and report. With `options.quiet`, write only files, and print only errors and warnings.
-
-    With `annotations`, the code host whose job this is also shows the gates that did not pass, or what is wrong with
-    the spec, at their lines.
-
-    Returns:
-        The exit code: 0, 1 if a gate failed, 3 if something broke, 4 if nothing could be scored.
-    """
-    if annotations is None:
-        return _run(spec, options).exit_code
-    try:
-        with stop_commands():
-            outcome = _run(spec, options)
-    except SpecError as error:
-        console.write(annotate_diagnostics(error.diagnostics))
-        raise
-    console.write(annotate(outcome.evaluation, outcome.origin))
-    return outcome.exit_code
 
 
 def _run(spec: Path, options: Options) -> RunOutcome:
@@ -151,7 +130,17 @@ def run(spec: Path, annotations: Any, **options: Any) -> int:
     """
     from rageval_spec.runner import Options
 
-    return run_spec(spec, Options(**shared.read_answer_options(options)), annotations)
+    chosen = Options(**shared.read_answer_options(options))
+    if annotations is None:
+        return _run(spec, chosen).exit_code
+    try:
+        with stop_commands():
+            outcome = _run(spec, chosen)
+    except SpecError as error:
+        console.write(annotate_diagnostics(error.diagnostics))
+        raise
+    console.write(annotate(outcome.evaluation, outcome.origin))
+    return outcome.exit_code
 
 
 MOST = 10
