@@ -33,22 +33,16 @@ if TYPE_CHECKING:
     from rageval_spec.history.trends import TrendFilter
 
 
-def _history_option(command: shared.F) -> shared.F:
-    return click.option(
-        "--history", "place", envvar="RAGEVAL_HISTORY", metavar="PLACE", default=".rageval/history.db",
-        show_default=True, help="The history's file, or the address of a PostgreSQL database.",
-    )(command)  # fmt: skip
+_history_option = click.option(
+    "--history", "place", envvar="RAGEVAL_HISTORY", metavar="PLACE", default=".rageval/history.db", show_default=True,
+    help="The history's file, or the address of a PostgreSQL database.",
+)  # fmt: skip
 
-
-def _choice_options(command: shared.F) -> shared.F:
-    """Add the options that choose records."""
-    for option in (
-        click.option("--since", metavar="WHEN", help="Only records since then: 90d, 12h or 2026-03-01."),
-        click.option("--branch", help="Only records of this branch."),
-        click.option("--name", help="Only records of the evaluation with this name."),
-    ):
-        command = option(command)
-    return command
+_choice_options = shared.together(
+    click.option("--name", help="Only records of the evaluation with this name."),
+    click.option("--branch", help="Only records of this branch."),
+    click.option("--since", metavar="WHEN", help="Only records since then: 90d, 12h or 2026-03-01."),
+)
 
 
 def _open(place: str, *, create: bool = False) -> History:
