@@ -57,15 +57,7 @@ def prune_store(
     answers: bool = False,
     dry_run: bool = False,
 ) -> str:
-    """Remove from a store what the rules select. Returns one line for each entry removed.
-
-    Args:
-        folder: the store.
-        older_than: an age such as `30d`: removes what has not been used for that long.
-        max_size: a size such as `2GB`: removes the least recently used until the rest is no larger.
-        unused_by: specs: removes runs, replies and answers that none of them uses.
-        answers: removes all answers of systems.
-        dry_run: only list what would be removed.
+    """Remove from a store what the options select. Returns one line for each entry removed.
 
     Raises:
         UsageError: no rule is given, or an age or a size cannot be parsed.
