@@ -21,37 +21,14 @@ if TYPE_CHECKING:
     from rageval_spec.drawing.question_order import Filter
 
 
-Form: TypeAlias = Literal["text", "json", "markdown", "html"]
+Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
 """Of the JSON shape. Within a version, keys are only added."""
 
 
-def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
-    """What changed from the results `first` to the results `second`, in UTF-8.
-
-    JSON is an object with `format_version`, `before` and `after` (the names of the results), `differences`, `metrics`
-    (the attributes of `MetricChange`), `counts` (of questions by kind, and `shared`) and `questions` (the attributes of
-    `QuestionChange`, and `diff`: pairs of "equal", "removed" or "added" and a text).
-
-    Args:
-        first: a results folder or a label: the earlier one.
-        second: the later one.
-        wanted: the metric, system and dataset to look at, and how many questions of each kind to show.
-        form: how to print it.
-
-    Raises:
-        UsageError: there are no such results, they have no system or dataset in common, or a name is unknown.
-    """
-    from rageval_spec.commands.results_argument import open_results
-
-    after = open_results(second)
-    found = _compare(open_results(first, after.evaluation), after, wanted)
+def _render(found: Compared, form: Form) -> bytes:
     if form == "json":
         return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
-    if form == "html":
-        from rageval_spec.commands.compare.comparison_page import write_page
-
-        return write_page(found)
     if form == "markdown":
         from rageval_spec.commands.compare.comparison_text import write_comparison
 
@@ -92,6 +69,12 @@ def _compare(before: NamedResults, after: NamedResults, wanted: Filter) -> Compa
 
 
 def _to_json(found: Compared) -> dict[str, Any]:
+    """The object of the JSON output.
+
+    `before` and `after` are the names of the results, `metrics` the attributes of `MetricChange`, `counts` those of
+    questions by kind, and `questions` the attributes of `QuestionChange`, with `diff`: pairs of "equal", "removed" or
+    "added" and a text.
+    """
     return {
         "format_version": FORMAT_VERSION,
         "before": found.before.name,
@@ -120,7 +103,7 @@ def _list_question(one: QuestionChange) -> Mapping[str, Any]:
 @shared.questions_form_option
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead, with the "
               "answers side by side.")  # fmt: skip
-def compare_results(before: str, after: str, form: Any, html: Path | None, **options: Any) -> int:
+def compare_results(before: str, after: str, form: Any, html: Path | None, **wanted: Any) -> int:
     """Compare two results: the numbers, and question by question what broke, what was fixed and how answers changed.
 
     BEFORE and AFTER are results folders or labels of the history. The output begins with what else differs, such as
@@ -131,10 +114,15 @@ def compare_results(before: str, after: str, form: Any, html: Path | None, **opt
     rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
     rageval-spec compare main rageval-results --html compare.html
     """
+    from rageval_spec.commands.results_argument import open_results
     from rageval_spec.drawing.question_order import Filter
 
+    later = open_results(after)
+    found = _compare(open_results(before, later.evaluation), later, Filter(**wanted))
     if html is None:
-        console.write(compare(before, after, Filter(**options), form))
+        console.write(_render(found, form))
         return PASSED
-    console.tell(console.write_page(html, compare(before, after, Filter(**options), "html")))
+    from rageval_spec.commands.compare.comparison_page import write_page
+
+    console.tell(console.write_page(html, write_page(found)))
     return PASSED
