@@ -20,9 +20,9 @@ from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import load, schema
 from rageval_spec.spec.text.places import SourceText
 from rageval_spec.spec.text.yaml_tree import read_yaml, to_data
-from tests.inference.folders import CROSS_ENCODER, write_cross_encoder
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
+from tests.onnx_from_checkpoints.folders import CROSS_ENCODER, write_cross_encoder
 
 FOLDER = Path(__file__).parent.parent / "specs"
 SPECS = sorted(FOLDER.glob("*.yaml"))

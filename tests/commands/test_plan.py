@@ -13,7 +13,7 @@ import pytest
 
 from rageval_spec.statistics.aggregation import count_queries, find_smallest_drop
 from tests.command_line import invoke
-from tests.inference.folders import DETECTOR, write_detector
+from tests.onnx_from_checkpoints.folders import DETECTOR, write_detector
 from tests.pipeline.execution.test_question_clusters import write
 from tests.tiny import write_spec
 

@@ -15,8 +15,8 @@ from rageval_spec.inference.verifiers import VERIFIERS
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.pipeline.planning import preflight
 from rageval_spec.plugin import Context
-from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_detector, write_tokenizer
-from tests.inference.t5_models import write_t5
+from tests.onnx_from_checkpoints.folders import CROSS_ENCODER, write_cross_encoder, write_detector, write_tokenizer
+from tests.onnx_from_checkpoints.t5_models import write_t5
 
 PAGE = (Path(__file__).parents[2] / "docs" / "verifiers.md").read_text(encoding="utf-8")
 REST = """

@@ -20,7 +20,15 @@ from rageval_spec.inference.exports import provide_graph
 from rageval_spec.inference.model_files import find_source, locate
 from rageval_spec.inference.tokens import Text, TextTokens
 from rageval_spec.plugin import Context
-from tests.inference.folders import DENSE, DETECTOR, POOLING, TRANSFORMER, write_detector, write_encoder, write_json
+from tests.onnx_from_checkpoints.folders import (
+    DENSE,
+    DETECTOR,
+    POOLING,
+    TRANSFORMER,
+    write_detector,
+    write_encoder,
+    write_json,
+)
 
 Array = NDArray[Any]
 

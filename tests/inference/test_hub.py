@@ -11,8 +11,15 @@ from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.hub import fetch, find_published_name
 from rageval_spec.inference.model_files import Location, find_hub_cache, find_marker, find_source, locate, translated
-from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_cross_encoder, write_encoder, write_json
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
+from tests.onnx_from_checkpoints.folders import (
+    DENSE,
+    POOLING,
+    TRANSFORMER,
+    write_cross_encoder,
+    write_encoder,
+    write_json,
+)
 
 MODEL = "owner/small-model"
 

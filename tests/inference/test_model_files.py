@@ -42,7 +42,7 @@ from rageval_spec.inference.pairs import find_reply_ids
 from rageval_spec.inference.session import Session
 from rageval_spec.inference.tokens import measure_unread
 from rageval_spec.plugin import Context
-from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_encoder, write_json
+from tests.onnx_from_checkpoints.folders import DENSE, POOLING, TRANSFORMER, write_encoder, write_json
 
 NEEDED = ("config.json", "tokenizer.json")
 

@@ -8,7 +8,7 @@ import pytest
 from onnx_from_checkpoints.configuration import parse_template
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.pairs import PairTokenizer, find_reply_ids, load_pair_tokenizer
-from tests.inference.t5_models import make_tokenizer
+from tests.onnx_from_checkpoints.t5_models import make_tokenizer
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
 MINICHECK = "predict: {document}</s>{claim}"

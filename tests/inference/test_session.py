@@ -28,9 +28,19 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import session as session_module
 from rageval_spec.inference.model_files import find_source, locate
 from rageval_spec.inference.session import Session, _read_limits, count_cores, make_batches, pool
-from tests.inference.folders import write_copy_detector
-from tests.inference.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
-from tests.reference.encoder import classify, encode
+from tests.onnx_from_checkpoints.architectures.golden import read_golden
+from tests.onnx_from_checkpoints.folders import write_copy_detector
+from tests.onnx_from_checkpoints.integer_products import (
+    BESIDE,
+    EXPECTED,
+    OPERATORS,
+    SHARED,
+    VALUES,
+    ZERO,
+    save_encoder,
+)
+from tests.onnx_from_checkpoints.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
+from tests.onnx_from_checkpoints.reference.encoder import classify, encode
 
 CONFIG = make_config("bert")
 WEIGHTS = make_weights(CONFIG)
@@ -634,3 +644,30 @@ class TestProductsOfIntegers:
         assert asked == ["session.x64quantprecision"]
         Session(graph)
         assert asked == ["session.x64quantprecision"]
+
+
+@OPERATORS
+@ZERO
+@SHARED
+@BESIDE
+def test_sessions_multiply_integers_exactly_on_every_processor(
+    tmp_path: Path, operator: str, zero: bool, shared: bool, beside: bool
+) -> None:
+    session = Session(save_encoder(tmp_path / "model.onnx", operator, zero=zero, shared=shared, beside=beside))
+    found = dict[int, Any]()
+    for positions, vectors in session.run([np.array([token]) for token in range(len(VALUES))]):
+        found |= dict(zip(positions.tolist(), vectors, strict=True))
+    assert np.array_equal([found[token] for token in range(len(VALUES))], EXPECTED * (2 if shared else 1))
+
+
+@pytest.mark.parametrize("tokens", [3, 18, 19, 65])
+def test_a_text_of_modernbert_has_the_same_bits_in_any_batch(tmp_path: Path, tokens: int) -> None:
+    config, weights, _ = read_golden("modernbert-sliding")
+    onnx.save_model(build_graph(config, weights), tmp_path / "model.onnx")
+    ids = list(np.random.default_rng(2).integers(0, config["vocab_size"], (5, tokens)))
+    found: list[list[NDArray[np.float32]]] = []
+    for budget in (1, 1000):
+        answers = Session(tmp_path / "model.onnx", ("mean",), threads=1, budget=budget).run(ids)
+        found.append([row for _, vectors in answers for row in vectors])
+    assert len(found[0]) == len(ids)
+    assert np.array_equal(found[0], found[1])

@@ -12,7 +12,7 @@ from onnx_from_checkpoints.configuration import Configuration
 from rageval_spec.inference.model_files import ModelFiles, find_source, locate
 from rageval_spec.inference.speeds import ReadingSpeed, guess_speed, recall_speed
 from rageval_spec.plugin import Context, Speed
-from tests.inference.folders import write_encoder
+from tests.onnx_from_checkpoints.folders import write_encoder
 
 MINILM = {"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1536}
 

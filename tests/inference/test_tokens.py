@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,10 +24,12 @@ from rageval_spec.inference.tokens import (
     Tokenizer,
     load_tokenizer,
     make_readable,
+    measure_unread,
     sample_foreign,
     unread_share,
 )
-from tests.inference.folders import VOCABULARY, write_tokenizer
+from tests.onnx_from_checkpoints.folders import VOCABULARY, write_json, write_tokenizer
+from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
 WORDS = st.text(st.sampled_from("catdogx \n\u00e9\U0001f3b8\ud800\udc00\x00"), max_size=30)
 CLS, SEP, UNK = VOCABULARY["[CLS]"], VOCABULARY["[SEP]"], VOCABULARY["[UNK]"]
@@ -330,3 +333,29 @@ def test_only_texts_in_other_scripts_are_sampled(texts: list[str], found: int) -
 def test_the_sample_has_texts_from_all_parts() -> None:
     texts = [f"текст номер {number}" for number in range(1000)]
     assert sample_foreign(texts, most=10) == texts[::100]
+
+
+@pytest.mark.parametrize("name", ["deberta", "xlm_roberta", "bert"])
+def test_unread_letters_are_measured(name: str, tmp_path: Path) -> None:
+    names = copy_golden(name, tmp_path)
+    share = measure_unread(tmp_path, names, ["\u3400\u3401\u3402\u3403"])
+    assert share == 1.0
+
+
+def test_an_id_that_the_model_does_not_know(tmp_path: Path) -> None:
+    names = copy_golden("bert", tmp_path)
+    tokenizer = load_tokenizer(tmp_path, names, max_length=None, vocabulary=300)
+    with pytest.raises(DataError, match=r"vocab\.txt: the tokenizer does not match the model: it gives the id \d+"):
+        tokenizer.read(["the quick brown fox na\u00efve caf\u00e9 Z\u00fcrich"])
+
+
+def test_pairs_are_refused_if_the_tokenizer_puts_nothing_between_their_texts(tmp_path: Path) -> None:
+    path = write_tokenizer(tmp_path)
+    content = json.loads(path.read_text())
+    write_json(path, content | {"post_processor": None})
+    write_json(tmp_path / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"})
+    assert spell(tokenizer_in(tmp_path), "the cat") == ["the", "cat"]
+    with pytest.raises(
+        DataError, match=r"tokenizer\.json: 'post_processor' adds no special tokens, so the model could"
+    ):
+        tokenizer_in(tmp_path).read([("the", "cat")])

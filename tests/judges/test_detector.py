@@ -18,8 +18,8 @@ from rageval_spec.judges.detector import Detector, DetectorNode, read_token_labe
 from rageval_spec.judging.span_detection import PROMPTS
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, ModelNode, TokenModel, TokenTags
-from tests.inference.folders import DETECTOR, SPECIAL, write_cross_encoder, write_detector, write_encoder
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, WordModel, context_of, finding_of, scores_of
+from tests.onnx_from_checkpoints.folders import DETECTOR, SPECIAL, write_cross_encoder, write_detector, write_encoder
 
 UNNAMED = ("LABEL_0", "LABEL_1")
 GERMAN = "KRLabsOrg/lettucedect-210m-eurobert-de-v1"

@@ -15,8 +15,8 @@ from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
 from rageval_spec.judges.hybrid import HybridJudge, HybridJudgeNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context
-from tests.inference.folders import write_encoder
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, Scripted, WordModel, context_of, finding_of, scores_of
+from tests.onnx_from_checkpoints.folders import write_encoder
 
 
 def build(model: WordModel | None = None, **keys: Any) -> EmbeddingJudge:

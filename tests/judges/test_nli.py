@@ -15,9 +15,9 @@ from rageval_spec.errors import UsageError
 from rageval_spec.judges.nli import Nli, NliNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
-from tests.inference.folders import CROSS_ENCODER, write_cross_encoder, write_encoder
-from tests.inference.t5_models import write_hhem, write_t5
 from tests.judges.fakes import FAITHFULNESS, PRECISION, WordModel, context_of, finding_of, scores_of
+from tests.onnx_from_checkpoints.folders import CROSS_ENCODER, write_cross_encoder, write_encoder
+from tests.onnx_from_checkpoints.t5_models import write_hhem, write_t5
 
 THREE = ("contradiction", "entailment", "neutral")
 

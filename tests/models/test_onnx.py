@@ -22,7 +22,8 @@ from rageval_spec.inference.exports import export_model
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
 from tests.command_line import invoke
-from tests.inference.folders import (
+from tests.inference.hub_server import COMMIT, Hub, files_of, serve
+from tests.onnx_from_checkpoints.folders import (
     BERT,
     CROSS_ENCODER,
     DENSE,
@@ -38,9 +39,8 @@ from tests.inference.folders import (
     write_json,
     write_tokenizer,
 )
-from tests.inference.hub_server import COMMIT, Hub, files_of, serve
-from tests.inference.t5_models import make_tokenizer, write_hhem, write_t5
-from tests.reference.t5 import encode, reply
+from tests.onnx_from_checkpoints.reference.t5 import encode, reply
+from tests.onnx_from_checkpoints.t5_models import make_tokenizer, write_hhem, write_t5
 from tests.tiny import write_spec
 
 

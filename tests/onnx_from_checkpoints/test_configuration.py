@@ -16,7 +16,16 @@ from onnx_from_checkpoints.configuration import (
     read_configuration,
 )
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
-from tests.inference.folders import BERT, CROSS_ENCODER, DENSE, DETECTOR, NORMALIZE, POOLING, TRANSFORMER, write_json
+from tests.onnx_from_checkpoints.folders import (
+    BERT,
+    CROSS_ENCODER,
+    DENSE,
+    DETECTOR,
+    NORMALIZE,
+    POOLING,
+    TRANSFORMER,
+    write_json,
+)
 
 
 def write(folder: Path, **files: Any) -> Path:

@@ -18,8 +18,8 @@ from onnx_from_checkpoints.model_graph import (
     list_architectures,
 )
 from onnx_from_checkpoints.weights import read_weights
-from tests.inference.models import make_config, make_weights
 from tests.onnx_from_checkpoints.architectures.golden import REPLIES, list_goldens, read_golden
+from tests.onnx_from_checkpoints.models import make_config, make_weights
 
 
 @pytest.mark.parametrize(

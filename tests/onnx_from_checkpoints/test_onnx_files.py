@@ -30,7 +30,7 @@ from onnx_from_checkpoints.onnx_files import (
     start_field,
     written_beside,
 )
-from tests.inference.folders import BERT, bert_weights
+from tests.onnx_from_checkpoints.folders import BERT, bert_weights
 
 MESSAGE = b"\x08\x96\x01" + b"\x12\x03abc" + b"\x1d\x01\x02\x03\x04" + b"\x21" + b"\x00" * 8
 

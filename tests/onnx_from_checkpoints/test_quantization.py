@@ -17,16 +17,34 @@ from onnx_from_checkpoints.architectures.bert import FAMILIES
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.model_graph import build_graph
 from onnx_from_checkpoints.quantization import quantize, quantize_columns, read_unsigned
-from rageval_spec.inference.session import Session
-from tests.inference.models import make_config, make_weights
 from tests.onnx_from_checkpoints.architectures.golden import list_goldens, read_golden
 from tests.onnx_from_checkpoints.architectures.golden import run as run_golden
+from tests.onnx_from_checkpoints.integer_products import (
+    BESIDE,
+    EXPECTED,
+    OPERATORS,
+    SHARED,
+    SIZE,
+    UINT8,
+    VALUES,
+    WEIGHT,
+    ZERO,
+    save_encoder,
+)
+from tests.onnx_from_checkpoints.models import make_config, make_weights
 
 
 def save(path: Path, kind: str = "bert", *, classifier: bool = False) -> Path:
     config = make_config(kind, classifier=classifier)
     onnx.save_model(build_graph(config, make_weights(config)), path)
     return path
+
+
+def answer(graph: Path | bytes, ids: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
+    """The output for a text by itself."""
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    inputs = {"input_ids": ids[None], "attention_mask": np.ones((1, len(ids)), np.int64)}
+    return run_golden(session, inputs | {"token_type_ids": np.zeros((1, len(ids)), np.int64)})[0]
 
 
 def test_columns_worked_by_hand() -> None:
@@ -48,8 +66,7 @@ def test_no_weight_is_off_by_more_than_half_a_step(seed: int, rows: int, columns
 def test_a_quantised_model_is_near_its_original(tmp_path: Path, kind: str, classifier: bool) -> None:
     whole, small = save(tmp_path / "whole.onnx", kind, classifier=classifier), tmp_path / "small.onnx"
     quantize(whole, small)
-    ids = [np.arange(5, 25)]
-    (((_, exact),), ((_, rounded),)) = (list(Session(path).run(ids)) for path in (whole, small))
+    exact, rounded = (answer(path, np.arange(5, 25)) for path in (whole, small))
     assert 0 < np.abs(rounded - exact).max() < 0.25
     if not classifier:
         cosine = np.sum(exact * rounded) / np.linalg.norm(exact) / np.linalg.norm(rounded)
@@ -67,7 +84,8 @@ def test_weights_of_both_forms_give_equal_bits(tmp_path: Path, kind: str) -> Non
         graph = onnx.load_model(path).graph
         kinds = {tensor.name: tensor.data_type for tensor in graph.initializer}
         stored.append({kinds[node.input[1]] for node in graph.node if node.op_type == "MatMulIntegerToFloat"})
-        found.extend(values for _, values in Session(path).run([np.arange(5, 25)]))
+        # Products of int8 weights saturate on some processors, so such a graph is run as its unsigned form.
+        found.append(answer(read_unsigned(path) or path, np.arange(5, 25)))
     assert stored == [{onnx.TensorProto.UINT8}, {onnx.TensorProto.INT8}]
     assert np.array_equal(*found)
 
@@ -198,10 +216,7 @@ def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]
     operators = [node.op_type for node in onnx.load_model(tmp_path / "small.onnx").graph.node]
     assert operators.count("MatMulIntegerToFloat") == 2
     assert operators.count("MatMul") == 2
-    ids = [np.array([1, 4, 7])]
-    (((_, exact),), ((_, rounded),)) = (
-        list(Session(path).run(ids)) for path in (tmp_path / "whole.onnx", tmp_path / "small.onnx")
-    )
+    exact, rounded = (answer(tmp_path / name, np.array([1, 4, 7])) for name in ("whole.onnx", "small.onnx"))
     assert 0 < np.abs(rounded - exact).max() < 0.05 * np.abs(exact).max()
 
 
@@ -304,95 +319,6 @@ def find_probabilities(logits: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndar
     """The softmax over the last dimension."""
     odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True), np.float32)
-
-
-SIZE = 64
-RANDOM = np.random.default_rng(0)
-WEIGHT = RANDOM.integers(-127, 128, (SIZE, SIZE)).astype(np.int8)
-WEIGHT[:, :2] = [127, -127]
-VALUES = RANDOM.integers(0, 256, (4, SIZE)).astype(np.uint8)
-VALUES[0] = 255
-EXPECTED = VALUES.astype(np.int64) @ WEIGHT.astype(np.int64)
-"""A pair of products such as 255 x 127 does not fit in 16 bits, and so is wrong where such sums saturate."""
-UINT8, FLOAT = onnx.TensorProto.UINT8, onnx.TensorProto.FLOAT
-
-
-def multiply(operator: str, values: str, output: str, zero: str) -> list[onnx.NodeProto]:
-    """The nodes that multiply the integers `values` by WEIGHT, whose zero point is 0, given or not."""
-    product = f"{output}_product"
-    match operator:
-        case "MatMulInteger":
-            inputs = [values, "weight", *(["", zero] if zero else [])]
-            return [
-                helper.make_node(operator, inputs, [product]),
-                helper.make_node("Cast", [product], [output], to=FLOAT),
-            ]
-        case "MatMulIntegerToFloat":
-            inputs = [values, "weight", "one", "one", *(["", zero] if zero else [])]
-            return [helper.make_node(operator, inputs, [output], domain="com.microsoft")]
-        case "DequantizeLinear":
-            return [
-                helper.make_node(operator, [values, "one"], [f"{output}_values"]),
-                helper.make_node(operator, ["weight", "one", *([zero] if zero else [])], [f"{output}_weight"]),
-                helper.make_node("MatMul", [f"{output}_values", f"{output}_weight"], [output]),
-            ]
-        case _:
-            raise AssertionError(operator)
-
-
-def save_encoder(path: Path, operator: str, *, zero: bool, shared: bool, beside: bool) -> Path:
-    """An encoder whose vector for the token t is row t of EXPECTED; doubled if two products share the weight."""
-    given = "zero" if zero else ""
-    integers = [
-        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
-        helper.make_node("QuantizeLinear", ["embedded", "one", "nothing"], ["values"]),
-    ]
-    if shared:
-        products = [*multiply(operator, "values", "first", given), *multiply(operator, "values", "second", given)]
-        end = helper.make_node("Add", ["first", "second"], ["last_hidden_state"])
-    else:
-        products = multiply(operator, "values", "first", given)
-        end = helper.make_node("Identity", ["first"], ["last_hidden_state"])
-    constants: dict[str, Any] = {
-        "table": VALUES.astype(np.float32),
-        "weight": WEIGHT,
-        "one": np.float32(1),
-        "nothing": np.uint8(0),
-        "zero": np.int8(0),
-    }
-    graph = helper.make_graph(
-        [*integers, *products, end],
-        "encoder",
-        [helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["b", "t"])],
-        [helper.make_tensor_value_info("last_hidden_state", FLOAT, ["b", "t", SIZE])],
-        [numpy_helper.from_array(np.asarray(values), name) for name, values in constants.items()],
-    )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    saving: dict[str, Any] = (
-        {"save_as_external_data": True, "location": "weights", "size_threshold": 100} if beside else {}
-    )
-    onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=8), path, **saving)
-    return path
-
-
-OPERATORS = pytest.mark.parametrize("operator", ["MatMulInteger", "MatMulIntegerToFloat", "DequantizeLinear"])
-ZERO = pytest.mark.parametrize("zero", [False, True])
-SHARED = pytest.mark.parametrize("shared", [False, True])
-BESIDE = pytest.mark.parametrize("beside", [False, True])
-
-
-@OPERATORS
-@ZERO
-@SHARED
-@BESIDE
-def test_sessions_multiply_integers_exactly_on_every_processor(
-    tmp_path: Path, operator: str, zero: bool, shared: bool, beside: bool
-) -> None:
-    session = Session(save_encoder(tmp_path / "model.onnx", operator, zero=zero, shared=shared, beside=beside))
-    found = dict[int, Any]()
-    for positions, vectors in session.run([np.array([token]) for token in range(len(VALUES))]):
-        found |= dict(zip(positions.tolist(), vectors, strict=True))
-    assert np.array_equal([found[token] for token in range(len(VALUES))], EXPECTED * (2 if shared else 1))
 
 
 @OPERATORS

@@ -18,7 +18,7 @@ from onnx_from_checkpoints.architectures.bert import FAMILIES
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.model_graph import build_graph
 from onnx_from_checkpoints.weights import Weights, read_weights
-from tests.inference.models import HIDDEN, make_config, make_weights
+from tests.onnx_from_checkpoints.models import HIDDEN, make_config, make_weights
 
 KINDS = sorted(FAMILIES)
 

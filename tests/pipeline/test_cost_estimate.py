@@ -15,7 +15,7 @@ from rageval_spec.plugin import Speed
 from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import load
 from tests.answering import Brevity, BriefJudge, Canned
-from tests.inference.folders import write_cross_encoder, write_encoder
+from tests.onnx_from_checkpoints.folders import write_cross_encoder, write_encoder
 from tests.tiny import Install, install, write_spec
 
 __all__ = ["install"]

@@ -32,17 +32,19 @@ class Loaded(NamedTuple):
     path: Path
 
 
-def load_fast(folder: Path, names: Collection[str]) -> Loaded | None:
-    """Load a model's tokenizer; None if it has no tokenizer.json, and its family is not known here.
+def read_tokenizer(folder: Path, names: Collection[str] | None = None) -> Loaded | None:
+    """Read a model's tokenizer; None if it has no tokenizer.json, and its family is not known here.
 
     Args:
         folder: the model's root.
-        names: the tokenizer files in it.
+        names: the tokenizer files in it that count; by default all.
 
     Raises:
         DamagedFile: a file is missing or damaged, or the files belong to different models.
     """
     tame_forks()
+    if names is None:
+        names = [path.name for path in folder.iterdir()]
     if TOKENIZER in names:
         path = folder / TOKENIZER
         tokenizer = _read(path)

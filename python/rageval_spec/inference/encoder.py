@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from onnx_from_checkpoints.weights import read_weights
+from onnx_from_checkpoints import read_weights
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.model_files import ModelFiles, translated
 from rageval_spec.inference.pairs import load_pair_tokenizer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from onnx_from_checkpoints.configuration import Configuration, DenseLayer, Task
+    from onnx_from_checkpoints import Configuration, DenseLayer, Task
     from rageval_spec.inference.session import Session
 
     Vector = NDArray[np.float32]

@@ -20,8 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from onnx_from_checkpoints.onnx_files import find_external_data
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, load_fast
+from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import (
     ModelFiles,
@@ -33,7 +32,7 @@ from rageval_spec.inference.model_files import (
 from rageval_spec.store.disk import InputFile, sweep, write_flushed
 
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration
+    from onnx_from_checkpoints import Configuration
 
 T = TypeVar("T")
 
@@ -141,7 +140,7 @@ def _write_tokenizer(source: ModelFiles, target: Path) -> None:
     if TOKENIZER in source.tokenizer:
         return
     with translated():
-        found = load_fast(source.tokenizer_folder, source.tokenizer)
+        found = read_tokenizer(source.tokenizer_folder, source.tokenizer)
     if found is not None:
         (target / TOKENIZER).write_text(found.tokenizer.to_str(), "utf-8")
 
@@ -171,7 +170,7 @@ def _join(graph: Path) -> None:
     """Move the weights beside a graph into it, so that there is one file, unless they are too large for that."""
     import onnx
 
-    from onnx_from_checkpoints.onnx_files import save_whole
+    from onnx_from_checkpoints import save_whole
 
     beside = graph.with_name(DATA)
     if beside.is_file() and beside.stat().st_size <= MOST_BYTES_IN_ONE_FILE:
@@ -211,9 +210,7 @@ def _build(
     """Build a graph; weights of more than `single_up_to` bytes are written to a file of their own."""
     import onnx
 
-    from onnx_from_checkpoints.model_graph import build_graph
-    from onnx_from_checkpoints.onnx_files import written_beside
-    from onnx_from_checkpoints.weights import read_weights
+    from onnx_from_checkpoints import build_graph, read_weights, written_beside
 
     with translated():
         weights = read_weights(*source.list_weights())
@@ -242,7 +239,7 @@ def _find_replies(source: ModelFiles, configuration: Configuration) -> tuple[int
 
 
 def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:
-    from onnx_from_checkpoints.quantization import quantize
+    from onnx_from_checkpoints import quantize
 
     with translated():
         quantize(whole, target, signed=signed, single_up_to=single_up_to)
@@ -279,7 +276,7 @@ def _key(source: ModelFiles, configuration: Configuration, precision: Precision,
 
 def _find_versions(source: ModelFiles, configuration: Configuration, precision: Precision) -> list[str]:
     """The versions of what makes the file: of the graph's builder, if it is built here, and of the quantiser."""
-    from onnx_from_checkpoints.model_graph import find_architecture
+    from onnx_from_checkpoints import find_architecture
 
     with named(source), translated():
         built = _OWN_GRAPH if source.format == "onnx" else find_architecture(configuration.encoder).VERSION

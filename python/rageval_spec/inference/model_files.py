@@ -18,17 +18,18 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from onnx_from_checkpoints.configuration import (
+from onnx_from_checkpoints import (
     CONFIGURATION_FILES,
     MODULES,
     Configuration,
+    DamagedFile,
+    UnsupportedModel,
+    find_external_data,
     find_task,
     load_json,
     read_configuration,
     writes_text,
 )
-from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
-from onnx_from_checkpoints.onnx_files import find_external_data
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.store.disk import InputFile
@@ -344,7 +345,7 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
         UsageError: the architecture, its head or a layer after it is not supported.
         DataError: a file with weights is missing, or only a pointer of Git LFS.
     """
-    from onnx_from_checkpoints.model_graph import check_buildable
+    from onnx_from_checkpoints import check_buildable
 
     if source.format != "safetensors":
         return
@@ -373,7 +374,7 @@ def check_tensors(source: ModelFiles, configuration: Configuration) -> None:
     """
     if source.format != "safetensors" or source.location.kind == "embedded":
         return
-    from onnx_from_checkpoints.model_graph import check_weights
+    from onnx_from_checkpoints import check_weights
 
     wanted: dict[str, Any] = {"task": configuration.task, "bare": configuration.is_bare}
     wanted["replies"] = range(len(configuration.replies))
@@ -543,7 +544,7 @@ def _choose_named(names: Collection[str], model: str, file: str, graph: Graph | 
 
 def _is_buildable(names: Collection[str], config: Mapping[str, Any] | None) -> bool:
     """Whether config.json shows an architecture that is built here, and no other code for it."""
-    from onnx_from_checkpoints.model_graph import check_buildable, has_foreign_code
+    from onnx_from_checkpoints import check_buildable, has_foreign_code
 
     if config is None or has_foreign_code(config):
         return False

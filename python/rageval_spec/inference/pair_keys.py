@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnx_from_checkpoints.configuration import NEEDS_REPLIES, writes_text
+from onnx_from_checkpoints import NEEDS_REPLIES, writes_text
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration
+    from onnx_from_checkpoints import Configuration
 
 
 def choose_reading(
@@ -32,7 +32,7 @@ def choose_reading(
     """
     stated: dict[str, Any] = {}
     if template:
-        from onnx_from_checkpoints.configuration import parse_template
+        from onnx_from_checkpoints import parse_template
 
         stated["pair_format"] = parse_template(template)
     if found.task != "classification" and not writes_text(found.encoder.get("architectures")):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from onnx_from_checkpoints.configuration import FilledPair, PairFormat, Span
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast
+from onnx_from_checkpoints import FilledPair, PairFormat, Span, read_tokenizer
 from rageval_spec.errors import UsageError
 from rageval_spec.inference.model_files import translated
 from rageval_spec.inference.tokens import Text, TextTokens, add_lowercasing, check_ids, check_size, make_readable
@@ -194,7 +193,7 @@ class PairTokenizer:
 
 def _load(folder: Path, names: Sequence[str]) -> tuple[FastTokenizer, Path]:
     with translated():
-        found = load_fast(folder, names)
+        found = read_tokenizer(folder, names)
     if found is None:
         raise UsageError(
             f"{folder}: has no tokenizer.json, which models that read pairs through a template need: their tokenizer "

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized
+from onnx_from_checkpoints import find_external_data, is_quantized
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import say_fetch, translated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from onnx_from_checkpoints.configuration import Task
+    from onnx_from_checkpoints import Task
 
     Tokens = Sequence[NDArray[np.int64]]
     Answer = tuple[NDArray[np.intp], NDArray[np.float32]]
@@ -328,7 +328,7 @@ def _open(path: Path) -> Any:
         return start(path)
     except Exception as error:  # ONNX Runtime's exception classes have no common base but Exception
         # ONNX Runtime makes int8 weights uint8 for exact products, but fails if several products share one.
-        from onnx_from_checkpoints.quantization import read_unsigned
+        from onnx_from_checkpoints import read_unsigned
 
         with suppress(Exception):
             if unsigned := read_unsigned(path):

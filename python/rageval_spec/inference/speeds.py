@@ -22,7 +22,7 @@ from rageval_spec.plugin import Context, Speed, count_roughly
 from rageval_spec.store.disk import InputFile, write_flushed
 
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration
+    from onnx_from_checkpoints import Configuration
     from rageval_spec.inference.model_files import ModelFiles
 
 B = TypeVar("B")

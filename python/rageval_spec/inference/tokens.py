@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast, tame_forks
+from onnx_from_checkpoints import read_tokenizer, tame_forks
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.model_files import translated
 from rageval_spec.recorded.values import clean_text
@@ -110,7 +110,7 @@ def load_tokenizer(
         UsageError: `transformers` is needed but not installed, or `max_length` leaves no room for a text.
     """
     with translated():
-        found = load_fast(folder, names)
+        found = read_tokenizer(folder, names)
     if found is not None:
         return _FastTokenizer(*found, max_length, vocabulary, lowercase)
     return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
@@ -122,7 +122,7 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     None if `transformers` reads the tokenizer: only `tokenizers` gives the offsets of tokens.
     """
     with translated():
-        found = load_fast(folder, names)
+        found = read_tokenizer(folder, names)
     if found is None:
         return None
     tokenizer, _ = found

@@ -15,7 +15,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import Any, Literal
 
-from onnx_from_checkpoints.configuration import PairFormat
+from onnx_from_checkpoints import PairFormat
 from rageval_spec.errors import DataError
 
 Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
@@ -267,7 +267,7 @@ def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | N
     Raises:
         DataError: the configuration's own template cannot be used.
     """
-    from onnx_from_checkpoints.configuration import parse_template
+    from onnx_from_checkpoints import parse_template
 
     if config.get("model_type") in HHEM:
         return _read_hhem(config)
@@ -280,7 +280,7 @@ def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | N
 
 def _read_hhem(config: Mapping[str, Any]) -> PairReading:
     """HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory."""
-    from onnx_from_checkpoints.configuration import parse_template
+    from onnx_from_checkpoints import parse_template
 
     prompt = config.get("prompt")
     if not isinstance(prompt, str):

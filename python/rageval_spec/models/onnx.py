@@ -26,7 +26,7 @@ from rageval_spec.plugin import (
 from rageval_spec.plugin.plugin import FileReading
 
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration, Task
+    from onnx_from_checkpoints import Configuration, Task
     from rageval_spec.inference.encoder import Encoder, TokenCounter
     from rageval_spec.inference.model_files import Location, ModelFiles
     from rageval_spec.inference.speeds import ReadingSpeed
@@ -102,7 +102,7 @@ class OnnxNode(ModelNode):
     @classmethod
     def _check_template(cls, template: str | None) -> str | None:
         if template is not None:
-            from onnx_from_checkpoints.configuration import parse_template
+            from onnx_from_checkpoints import parse_template
 
             parse_template(template)
         return template
@@ -370,7 +370,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     @cached_property
     def _multiplies_integers(self) -> bool:
         """Whether the repository's graph has integer products, which processors without VNNI once computed wrongly."""
-        from onnx_from_checkpoints.onnx_files import is_quantized
+        from onnx_from_checkpoints import is_quantized
 
         source = self._require()
         return source.graph == "repository" and is_quantized(source.path(source.weights[0]))
@@ -432,7 +432,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         return own if stated is None else stated
 
     def _explain_graph(self) -> Iterator[str]:
-        from onnx_from_checkpoints.model_graph import find_code
+        from onnx_from_checkpoints import find_code
         from rageval_spec.inference.model_files import list_others
 
         source = self._require()
@@ -476,7 +476,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
-            from onnx_from_checkpoints.configuration import describe_other, writes_text
+            from onnx_from_checkpoints import describe_other, writes_text
 
             writes = writes_text(self._configuration.encoder.get("architectures"))
             told = describe_other(self._task, task, writes=writes)

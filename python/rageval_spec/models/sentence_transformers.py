@@ -143,7 +143,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the model's config.json; `LABEL_0` for a reranker that is a language model."""
-        from onnx_from_checkpoints.configuration import read_configuration
+        from onnx_from_checkpoints import read_configuration
         from rageval_spec.inference.model_files import translated
 
         self._check_task("score")
@@ -261,7 +261,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return self._read_json("config.json")
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        from onnx_from_checkpoints.configuration import load_json
+        from onnx_from_checkpoints import load_json
         from rageval_spec.inference.model_files import translated
 
         path = self._folder / name
@@ -276,7 +276,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         if stated is not None:
             return stated
-        from onnx_from_checkpoints.configuration import read_prefix
+        from onnx_from_checkpoints import read_prefix
         from rageval_spec.inference.model_files import translated
 
         with translated():

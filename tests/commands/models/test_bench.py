@@ -28,7 +28,7 @@ from rageval_spec.commands.models.listing import find_model
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.plugin import Embeddings, PairScores, TokenTags
 from tests.commands.models.fetched import invoke, write_fetched
-from tests.inference.folders import (
+from tests.onnx_from_checkpoints.folders import (
     BERT,
     CROSS_ENCODER,
     bert_weights,

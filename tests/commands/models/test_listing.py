@@ -28,7 +28,7 @@ from rageval_spec.inference.model_files import locate
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context
 from tests.commands.models.fetched import COMMIT, invoke, write_fetched
-from tests.inference.folders import BERT, bert_weights, write_encoder
+from tests.onnx_from_checkpoints.folders import BERT, bert_weights, write_encoder
 
 ENTAILMENT = {
     "model_type": "roberta",

@@ -16,9 +16,9 @@ from onnx_from_checkpoints.architectures import bert
 from onnx_from_checkpoints.architectures.bert import FAMILIES, read_shape
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
-from tests.inference.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
 from tests.onnx_from_checkpoints.architectures.golden import check_golden, list_goldens
-from tests.reference.encoder import classify, encode
+from tests.onnx_from_checkpoints.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
+from tests.onnx_from_checkpoints.reference.encoder import classify, encode
 
 KINDS = sorted(FAMILIES)
 MOST_TOKENS = POSITIONS - 2

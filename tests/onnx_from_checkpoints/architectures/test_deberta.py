@@ -23,7 +23,7 @@ from tests.onnx_from_checkpoints.architectures.golden import (
     read_golden,
     run,
 )
-from tests.reference.deberta import classify, classify_tokens, encode, find_bucket
+from tests.onnx_from_checkpoints.reference.deberta import classify, classify_tokens, encode, find_bucket
 
 HIDDEN, HEADS, INNER, VOCABULARY, LABELS = 8, 2, 6, 20, 3
 V3: dict[str, Any] = {

@@ -18,7 +18,7 @@ from tests.onnx_from_checkpoints.architectures.golden import (
     read_golden,
     run,
 )
-from tests.reference.nomic_bert import encode
+from tests.onnx_from_checkpoints.reference.nomic_bert import encode
 
 HIDDEN, VOCABULARY, INNER = 16, 20, 256
 CONFIG: dict[str, Any] = {

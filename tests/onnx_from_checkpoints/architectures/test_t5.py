@@ -17,7 +17,6 @@ from onnx_from_checkpoints.architectures.t5 import read_hhem_shape, read_t5_shap
 from onnx_from_checkpoints.errors import CheckpointError, DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
 from onnx_from_checkpoints.weights import Weights
-from tests.inference.t5_models import VOCABULARY, make_config, make_weights
 from tests.onnx_from_checkpoints.architectures.golden import (
     REPLIES,
     check_golden,
@@ -26,7 +25,8 @@ from tests.onnx_from_checkpoints.architectures.golden import (
     read_golden,
     run,
 )
-from tests.reference.t5 import encode, reply
+from tests.onnx_from_checkpoints.reference.t5 import encode, reply
+from tests.onnx_from_checkpoints.t5_models import VOCABULARY, make_config, make_weights
 
 tokens = st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=24)
 

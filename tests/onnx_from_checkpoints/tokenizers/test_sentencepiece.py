@@ -13,8 +13,8 @@ from tokenizers.normalizers import Precompiled
 
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.tokenizers.sentencepiece import CONTROL, SPACE, UNKNOWN, is_sound, read_sentencepiece
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast
-from tests.inference.folders import write_json
+from onnx_from_checkpoints.tokenizers.tokenizer_loading import read_tokenizer
+from tests.onnx_from_checkpoints.folders import write_json
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import GOLDEN, field, number_field, piece, sentencepiece_model
 
 PIECES = [piece("<unk>", kind=2), piece("<s>", kind=3), piece("\u2581cat", -1.5), piece("\u00e9" * 70, -2.0)]
@@ -145,7 +145,7 @@ def write_model(folder: Path, pieces: list[bytes], *, kind: int = 1, trainer: by
 
 
 def spell(folder: Path, text: str) -> list[str]:
-    found = load_fast(folder, ["spm.model"])
+    found = read_tokenizer(folder, ["spm.model"])
     assert found is not None
     tokenizer = found.tokenizer
     return [tokenizer.id_to_token(number) or "" for number in tokenizer.encode(text).ids[1:-1]]

@@ -7,8 +7,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from rageval_spec.inference.model_files import TOKENIZER_FILES, VOCABULARY_FILES
-from tests.inference.folders import write_json
+from tests.onnx_from_checkpoints.folders import write_json
 
 GOLDEN = Path(__file__).parent / "golden"
 FAMILIES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
@@ -18,12 +17,12 @@ def copy_golden(name: str, folder: Path, **files: object) -> list[str]:
     """Copy a model of `golden`, with JSON files replaced; `tokenizer_config={}` writes tokenizer_config.json.
 
     Returns:
-        The names of the tokenizer's files.
+        The names of the files.
     """
     shutil.copytree(GOLDEN / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.json"))
     for file, content in files.items():
         write_json(folder / f"{file}.json", content)
-    return [name for name in (*TOKENIZER_FILES, *VOCABULARY_FILES) if (folder / name).is_file()]
+    return sorted(path.name for path in folder.iterdir())
 
 
 def field(number: int, content: bytes) -> bytes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from onnx_from_checkpoints.configuration import Task
+    from onnx_from_checkpoints import Task
     from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
     from rageval_spec.plugin import Embeddings, PairScores, TokenTags

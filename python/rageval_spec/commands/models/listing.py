@@ -26,7 +26,7 @@ from rageval_spec.diagnostics import make_visible, suggest
 from rageval_spec.errors import PASSED, RagevalError, UsageError
 
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import Configuration, Task
+    from onnx_from_checkpoints import Configuration, Task
     from rageval_spec.data.chat import AskedModel
     from rageval_spec.inference.model_files import Graph, Location, ModelFiles
 
@@ -77,7 +77,7 @@ class Inspected:
 
 def inspect(location: Location, name: str) -> Inspected:
     """What the model at a place is. A damaged file is described in `problem`; the other files are read all the same."""
-    from onnx_from_checkpoints.configuration import read_configuration
+    from onnx_from_checkpoints import read_configuration
     from rageval_spec.inference.model_files import find_source, translated
 
     folder = location.folder
@@ -113,7 +113,7 @@ def _describe(configuration: Configuration) -> dict[str, Any]:
 
 
 def _check_architecture(configuration: Configuration) -> None:
-    from onnx_from_checkpoints.model_graph import find_architecture
+    from onnx_from_checkpoints import find_architecture
 
     find_architecture(configuration.encoder)
 
@@ -124,7 +124,7 @@ def _read_precision(source: ModelFiles) -> str:
     Raises:
         DamagedFile: a file is damaged or truncated.
     """
-    from onnx_from_checkpoints.weights import Tensors
+    from onnx_from_checkpoints import Tensors
 
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     kind = Tensors(files).find_commonest_kind()

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast
+from onnx_from_checkpoints.tokenizers.tokenizer_loading import read_tokenizer
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
 
 def read(folder: Path, text: str, pair: str | None = None, *, golden: str, **files: object) -> list[str]:
     """The tokens of a text or of a pair."""
-    found = load_fast(folder, copy_golden(golden, folder, **files))
+    found = read_tokenizer(folder, copy_golden(golden, folder, **files))
     assert found is not None
     return list(found.tokenizer.encode(text, pair).tokens)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from onnx_from_checkpoints.errors import DamagedFile
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import load_fast
+from onnx_from_checkpoints.tokenizers.tokenizer_loading import read_tokenizer
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
 
 def read(folder: Path, text: str, pair: str | None = None, *, golden: str, **files: object) -> list[str]:
     """The tokens of a text or of a pair."""
-    found = load_fast(folder, copy_golden(golden, folder, **files))
+    found = read_tokenizer(folder, copy_golden(golden, folder, **files))
     assert found is not None
     return list(found.tokenizer.encode(text, pair).tokens)
 
@@ -32,4 +32,4 @@ def test_damaged_merges_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         DamagedFile, match=r"vocab\.json: cannot be read as a vocabulary with the merges in merges\.txt"
     ):
-        load_fast(tmp_path, names)
+        read_tokenizer(tmp_path, names)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference.encoder import NAMES
+from tests.onnx_from_checkpoints.reference.encoder import NAMES
 
 Config = dict[str, Any]
 Weights = dict[str, NDArray[np.float32]]

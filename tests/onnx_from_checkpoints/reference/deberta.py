@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference.encoder import activate, apply, normalize
+from tests.onnx_from_checkpoints.reference.encoder import activate, apply, normalize
 
 Array = NDArray[np.float64]
 Weights = Mapping[str, NDArray[Any]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from tests.inference.folders import write_json
+from tests.onnx_from_checkpoints.folders import write_json
 
 VOCABULARY = 20
 WORDS = ["predict:", "Is", "it", "true?", "Premise:", "Hypothesis:", "the", "cat", "dog", "sat", "on", "a", "mat", "1"]
