@@ -234,6 +234,26 @@ def test_a_block_that_cannot_be_read_is_absent() -> None:
     assert list(recorded.metrics) == ["latency"]
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"value": "choice", "choices": {"good": 1, "bad": 0}},
+        {"value": "yes_no"},
+        {"value": "number", "scale": [1, 5]},
+        {"values": {"faithfulness": [0, 1], "relevancy": [0, 1]}},
+    ],
+)
+def test_a_block_that_was_recorded_with_keys_that_it_did_not_write_is_read(
+    keys: dict[str, Any], tmp_path: Path
+) -> None:
+    """A prompt's `scale`, `value` and `values` exclude one another, and all are recorded."""
+    judge = {"use": "prompt", "model": "gpt", "template": "{{ answer }}", **keys}
+    spec = load(write_spec(tmp_path, judges={"own": judge}, models=MODELS))
+    recorded = read_recorded_spec(evaluate(judges=describe_spec(spec)["judges"]))
+    assert recorded is not None
+    assert recorded.judges["own"].node == spec.judges["own"]
+
+
 def test_an_evaluation_of_an_earlier_version_recorded_no_spec() -> None:
     assert read_recorded_spec(evaluate(spec={})) is None
     assert read_recorded_spec(replace(evaluate(), metrics=("only", "two"))) is None

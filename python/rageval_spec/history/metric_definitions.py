@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from pydantic_core import to_jsonable_python
+
 from rageval_spec import registry
 from rageval_spec.data.chat import Kinship, compare_models
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart
@@ -326,8 +328,19 @@ def _build(section: registry.Section, name: str, content: Any) -> Any:
     """The plugin of a block, or None. It opens nothing, and its secrets are not revealed."""
     with suppress(RagevalError, ValueError, TypeError, KeyError):
         plugin = registry.load(section, content["use"])
-        return plugin(plugin.node_type.model_validate(content), Context(name, Path()))
+        node = plugin.node_type.model_validate(_drop_defaults(plugin.node_type, content))
+        return plugin(node, Context(name, Path()))
     return None
+
+
+def _drop_defaults(node_type: type[BaseModel], content: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that the spec may have written: blocks are recorded with all, and some keys exclude one another."""
+    defaults = {
+        field.alias or name: to_jsonable_python(field.get_default(call_default_factory=True))
+        for name, field in node_type.model_fields.items()
+        if not field.is_required()
+    }
+    return {key: value for key, value in content.items() if key not in defaults or value != defaults[key]}
 
 
 def find_generators(evaluation: Evaluation) -> dict[str, str]:
