@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from rageval_spec.calibration.order_effect import adjust, measure_order
+from rageval_spec.calibration.order_effect import OrderEffect, adjust
+from rageval_spec.calibration.order_effect import measure_order as measure_anchors
+from rageval_spec.data.labels import Anchor
+
+
+def measure_order(
+    part: str,
+    usual: Sequence[float | None],
+    reverse: Sequence[float | None],
+    questions: Iterable[object],
+    labels: Sequence[float] | None = None,
+    threshold: float = 0.5,
+) -> OrderEffect:
+    anchors = [
+        Anchor("d", "s", str(question), "?", "!", label, 0.0)
+        for question, label in zip(questions, labels or [0.0] * len(usual), strict=True)
+    ]
+    return measure_anchors(part, usual, reverse, anchors, threshold)
 
 
 def test_flips_and_differences_are_counted() -> None:
@@ -19,6 +38,11 @@ def test_flips_and_differences_are_counted() -> None:
     assert found.errors == pytest.approx((0.1, 0.65))
     assert found.flips is not None
     assert found.flips.low < 0.75 < found.flips.high
+
+
+def test_decisions_are_those_of_the_threshold() -> None:
+    found = measure_order("contexts", [0.6, 0.9], [0.55, 0.6], "ab", threshold=0.8)
+    assert (found.to_yes, found.to_no) == (0, 1)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,9 +79,9 @@ def test_nothing_can_be_compared() -> None:
 
 def test_equal_values_show_no_effect_and_equal_changes_show_one() -> None:
     same = measure_order("contexts", [0.5] * 9, [0.5] * 9, range(9))
-    assert not same.is_directed
+    assert same.p_value == 1
     shifted = measure_order("contexts", [0.5] * 9, [0.6] * 9, range(9))
-    assert shifted.is_directed
+    assert shifted.p_value < 0.05
 
 
 def test_p_values_are_adjusted_for_all_parts() -> None:
@@ -78,5 +102,5 @@ def test_an_absent_direction_is_found_in_at_most_1_of_20_judges() -> None:
         # The judge is noisy: it says something else each time, but not in one direction.
         quality = random.random(50)
         one, two = ((quality + random.normal(0, 0.2, 50) > 0.5).astype(float).tolist() for _ in range(2))
-        hits += adjust([measure_order("contexts", one, two, range(50))])[0].is_directed
+        hits += adjust([measure_order("contexts", one, two, range(50))])[0].p_value < 0.05
     assert hits / 300 <= 0.065

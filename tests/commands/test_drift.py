@@ -81,6 +81,46 @@ def frozen(tmp_path: Path, server: ChatServer) -> Path:
     return anchors
 
 
+def say_by_order(number: int, body: dict[str, Any]) -> Answer:
+    """A judge that sees only what comes first: of contexts and of examples."""
+    said = "\n".join(message["content"] for message in body["messages"])
+    asked = body["messages"][-1]["content"]
+    if "Own:" in asked:
+        return Answer(completion(json.dumps({"choice": "good" if said.index("easy") < said.index("hard") else "bad"})))
+    return Answer(completion("yes" if "right" in asked[asked.find("<source") :].partition("</source")[0] else "no"))
+
+
+def freeze_orders(folder: Path, server: ChatServer, judge: dict[str, Any], wrong: str = "wrong {}") -> Path:
+    """Anchors whose right context comes first; every fourth has no other. People like all but one of them."""
+    rows = []
+    for n in range(COUNT):
+        contexts = [f"right {n}", wrong.format(n)] if n % 4 else [f"right {n}"]
+        rows.append({"query_id": f"q{n}", "question": f"Is it {n}?", "answer": "It is.", "contexts": contexts})
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = write_spec(
+        folder,
+        datasets={"golden": {"use": "jsonl", "path": "answers.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl", "holds": "answers"}},
+        models={"gpt": {"use": "chat", "base_url": server.url, "model": "m", "retries": 0}},
+        judges={"strict": {"model": "gpt", **judge}},
+        metrics=[{"use": "faithfulness", "judge": "strict"}],
+        reports=[],
+    )
+    run(spec, Options(output=folder / "out", no_history=True))
+    labels = [f"q{n},faithfulness,{int(n != 1)}" for n in range(COUNT)]
+    (folder / "labels.csv").write_text("\n".join(["query_id,metric,value", *labels]) + "\n")
+    anchors = folder / "anchors.json"
+    calibrate_judges(str(folder / "out"), [folder / "labels.csv"], (), (), None, "text", freeze=anchors)
+    return anchors
+
+
+@pytest.fixture
+def by_order() -> Any:
+    running = ChatServer(say_by_order)
+    yield running
+    running.close()
+
+
 def show(frozen: Path, form: str = "text", **options: Any) -> DriftOutput:
     return show_drift(frozen, frozen.parent / "spec.yaml", options.pop("metric", None), form, **options)
 
@@ -185,3 +225,57 @@ def test_drift_takes_anchors_and_a_spec(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "anchors.json cannot be read: No such file or directory" in result.output
     assert invoke("drift", "--alpha", "0.9", "a.json", "s.yaml").exit_code == 2
+
+
+def reverse(frozen: Path, *options: str) -> Any:
+    return invoke("drift", str(frozen), str(frozen.parent / "spec.yaml"), "--reversed", *options)
+
+
+def test_a_judge_that_reads_only_the_first_context_is_found(tmp_path: Path, by_order: ChatServer) -> None:
+    frozen = freeze_orders(tmp_path, by_order, {"use": "binary"})
+    before = len(by_order.calls)
+    found = reverse(frozen)
+    assert found.exit_code == 1, found.output
+    assert len(by_order.calls) - before == COUNT + 45
+    assert "gpt  105 calls, about" in found.stderr
+    text = " ".join(found.stdout.split())
+    assert "faithfulness, judge 'strict': the same answers in the reverse order" in text
+    assert "Contexts reversed, 45 answers" in text
+    assert "! 45 values change. Of the decisions, 100% [92.1%, 100%] flip: 0 to yes, 45 to no (adjusted p <" in text
+    assert "! In the reverse order, values change by -1.000 [-1.000, -0." in text
+    assert "Its mean absolute error is 0.022 in the usual order, and 0.978 in the reverse one." in text
+
+
+def test_a_judge_that_reads_all_contexts_passes(tmp_path: Path, by_order: ChatServer) -> None:
+    found = reverse(freeze_orders(tmp_path, by_order, {"use": "binary"}, wrong="also right {}"))
+    assert found.exit_code == 0, found.output
+    assert "Contexts reversed, 45 answers No value changes." in " ".join(found.stdout.split())
+
+
+def test_choices_and_examples_are_reversed(tmp_path: Path, by_order: ChatServer) -> None:
+    lines = [{"answer": "easy", "value": "good"}, {"answer": "hard", "value": "bad"}]
+    (tmp_path / "examples.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    judge = {
+        "use": "prompt", "template": "Own: {{ answer }}", "value": "choice", "reason": False,
+        "choices": {"good": 1, "bad": 0}, "examples": "examples.jsonl",
+    }  # fmt: skip
+    found = json.loads(reverse(freeze_orders(tmp_path, by_order, judge), "--format", "json").stdout)
+    effects = {one["part"]: one for one in found["effects"]}
+    assert (found["judge"], found["metric"]) == ("strict", "faithfulness")
+    assert effects["contexts"]["changed"] == effects["choices"]["changed"] == 0
+    assert effects["examples"]["to_no"] == effects["examples"]["answers"] == COUNT
+
+
+def test_a_judge_that_sees_no_order_has_nothing_to_reverse(frozen: Path) -> None:
+    found = reverse(frozen)
+    assert found.exit_code == 2
+    assert "the judge 'strict' has nothing to reverse: no answer has two contexts that it reads" in found.output
+
+
+def test_a_judge_that_answers_nothing_has_no_order(tmp_path: Path, by_order: ChatServer, model: Model) -> None:
+    frozen = freeze_orders(tmp_path, by_order, {"use": "binary"})
+    model.broken = True
+    by_order.chat = model
+    found = reverse(frozen)
+    assert found.exit_code == 3
+    assert "45 answers could not be judged in both orders." in found.output

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import SUPPORTED_FROM
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.labels import Anchor
     from rageval_spec.data.outcomes import Interval
 
     Floats = NDArray[np.float64]
-
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +31,13 @@ class OrderEffect:
         answers: how many answers the judge assessed in both orders.
         failed: how many it could not assess in one of them.
         changed: how many got another value.
-        to_yes, to_no: how many decisions flipped at a value of 0.5, by what they became.
+        to_yes, to_no: how many decisions flipped at the threshold, by what they became.
         flips: the exact interval of the share of decisions that flipped.
         p_flips: McNemar's exact test, whether flips go one way; Holm-adjusted for all tests of the judge.
         difference: by how much values change on average; positive is more generous in the reverse order.
         interval: its interval, which holds for several answers to a question; None with fewer than two questions.
         p_difference: of no difference; Holm-adjusted for all tests of the judge.
-        errors: the mean absolute error against people in the usual and in the reverse order; None without labels.
+        errors: the mean absolute error against people in the usual and in the reverse order; None without answers.
     """
 
     part: str
@@ -56,36 +54,36 @@ class OrderEffect:
     errors: tuple[float, float] | None
 
     @property
-    def is_directed(self) -> bool:
-        """Whether the order makes the judge more generous or more strict, by one of the two tests."""
-        return min(self.p_flips, self.p_difference) < SIGNIFICANT
+    def p_value(self) -> float:
+        """Of no effect in one direction, by one of the two tests."""
+        return min(self.p_flips, self.p_difference)
 
 
 def measure_order(
     part: str,
     usual: Sequence[float | None],
     reverse: Sequence[float | None],
-    clusters: Sequence[Hashable],
-    labels: Sequence[float] | None = None,
+    anchors: Sequence[Anchor],
+    threshold: float,
 ) -> OrderEffect:
     """Compare a judge's values of the same answers in two orders.
 
     Args:
         part: what is reversed.
         usual, reverse: the values, from 0 to 1; None where the judge failed.
-        clusters: the question of each answer.
-        labels: what people say of them, from 0 to 1.
+        anchors: the answers, with their questions and labels.
+        threshold: from which value on the judge says yes.
     """
     import numpy as np
 
     rows = [row for row, pair in enumerate(zip(usual, reverse, strict=True)) if None not in pair]
     one, two = (np.array([of[row] for row in rows], dtype=float) for of in (usual, reverse))
-    is_yes, becomes_yes = one >= SUPPORTED_FROM, two >= SUPPORTED_FROM
+    is_yes, becomes_yes = one >= threshold, two >= threshold
     to_yes, to_no = int((~is_yes & becomes_yes).sum()), int((is_yes & ~becomes_yes).sum())
-    difference, interval, p_value = _average(two - one, [clusters[row] for row in rows])
+    difference, interval, p_value = _average(two - one, [(anchors[row].dataset, anchors[row].query_id) for row in rows])
     errors = None
-    if labels is not None and rows:
-        said = np.array([labels[row] for row in rows])
+    if rows:
+        said = np.array([anchors[row].label for row in rows])
         errors = float(np.abs(one - said).mean()), float(np.abs(two - said).mean())
     return OrderEffect(
         part=part,

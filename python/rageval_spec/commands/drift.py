@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,15 +17,25 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.wording import count_noun, format_interval, format_percent, format_probability, format_signed
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_probability,
+    format_signed,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from rageval_spec.calibration.order_effect import OrderEffect
     from rageval_spec.data.labels import AnchorSet
     from rageval_spec.pipeline.cost_estimate import ModelCalls
     from rageval_spec.pipeline.execution.sample_judging import AskedJudge
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+    from rageval_spec.plugin import Judge
     from rageval_spec.statistics.raters.judge_drift import Flips, Shift
 
 _TESTS = 3
@@ -55,6 +67,24 @@ class Drift:
     noise: float | None
     shift: Shift
     has_drifted: bool
+
+
+@dataclass(frozen=True)
+class OrderReport:
+    """What the order of contexts and of parts of the prompt does to a judge: an effect for each part with an order."""
+
+    judge: str
+    metric: str
+    effects: tuple[OrderEffect, ...]
+
+
+class _Round(NamedTuple):
+    """What a judge is asked: which part is reversed, about which anchors, and their samples."""
+
+    part: str
+    judge: Judge[Any]
+    places: Sequence[int]
+    samples: Sequence[Sample]
 
 
 class DriftOutput(NamedTuple):
@@ -89,23 +119,22 @@ def show_drift(
     from rageval_spec.judging.calibrated_judge import find_surroundings
     from rageval_spec.judging.composition import asks_chat
     from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
-    from rageval_spec.plugin.judge_identity import digest_criterion, explain_difference, identify_judge
+    from rageval_spec.plugin.judge_identity import explain_difference, identify_judge
     from rageval_spec.spec import load
 
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
     with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-        asked = find_asked(parts, metric or frozen.metric)
-        if digest_criterion(asked.criterion) != frozen.criterion:
-            raise UsageError(f"{asked.metric.context.name} asks its judge something else than {frozen.metric} did")
+        asked = _find_frozen(parts, metric, frozen)
         times = 2 if asks_chat(asked.judge) else 1
-        _tell_cost(asked, parts, display, frozen, times)
-        values.append(_ask(asked, display, frozen))
+        _tell_cost(asked, parts, display, [_plan_usual(asked, frozen)], times)
+        values.append(_ask(asked, display, _plan_usual(asked, frozen)))
         difference = explain_difference(identify_judge(asked.judge, find_surroundings(asked.judge)), frozen.identity)
     if times > 1:
         with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-            values.append(_ask(find_asked(parts, asked.metric.context.name), display, frozen))
+            again = find_asked(parts, asked.metric.context.name)
+            values.append(_ask(again, display, _plan_usual(again, frozen)))
     if budget.stopped is not None:
         raise budget.stopped
     found = _compare(frozen, asked, values, difference, alpha)
@@ -114,6 +143,52 @@ def show_drift(
         return DriftOutput(f"{make_visible(failed)}, so drift cannot be told.\n".encode(), BROKEN)
     content = dump_visible(asdict(found)).encode() if form == "json" else render_text(lambda _: _draw(found))
     return DriftOutput(content, GATE_FAILED if found.has_drifted else PASSED)
+
+
+def show_reversed(
+    anchors: Path, spec: Path, metric: str | None, form: str, *, alpha: float = 0.05, overrides: Sequence[str] = ()
+) -> DriftOutput:
+    """Ask the judge of a spec about frozen answers as they are and in the reverse order, and compare the two.
+
+    Arguments and errors are those of `show_drift`. A judge without anything to reverse is a UsageError.
+    """
+    from rageval_spec.calibration.order_effect import adjust, measure_order
+    from rageval_spec.drawing.terminal import render_text
+    from rageval_spec.pipeline.execution.sample_judging import open_parts
+    from rageval_spec.spec import load
+
+    frozen, loaded = _read(anchors), load(spec, overrides=overrides)
+    budget = loaded.limits.budget()
+    with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
+        asked = _find_frozen(parts, metric, frozen)
+        usual, rounds = _plan_usual(asked, frozen), [*_plan_reversed(asked, frozen)]
+        if not rounds:
+            raise UsageError(
+                f"the judge '{asked.judge.context.name}' has nothing to reverse: no answer has two contexts that it "
+                "reads, and it has no choices and no examples"
+            )
+        _tell_cost(asked, parts, display, [usual, *rounds])
+        before, *after = [_ask(asked, display, one) for one in (usual, *rounds)]
+    if budget.stopped is not None:
+        raise budget.stopped
+    effects = adjust(
+        [
+            measure_order(
+                one.part,
+                [before[place] for place in one.places],
+                values,
+                [frozen.anchors[place] for place in one.places],
+                frozen.threshold,
+            )
+            for one, values in zip(rounds, after, strict=True)
+        ]
+    )
+    found = OrderReport(asked.judge.context.name, asked.metric.context.name, effects)
+    as_json = form == "json"
+    content = dump_visible(asdict(found)).encode() if as_json else render_text(lambda _: _draw_orders(found, alpha))
+    if any(one.answers < one.failed for one in effects):
+        return DriftOutput(content, BROKEN)
+    return DriftOutput(content, GATE_FAILED if any(one.p_value < alpha for one in effects) else PASSED)
 
 
 def _read(path: Path) -> AnchorSet:
@@ -125,23 +200,58 @@ def _read(path: Path) -> AnchorSet:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _tell_cost(asked: AskedJudge, parts: SpecPlugins, display: ProgressDisplay, frozen: AnchorSet, times: int) -> None:
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
-    from rageval_spec.pipeline.execution.sample_judging import expect_calls
+def _find_frozen(parts: SpecPlugins, metric: str | None, frozen: AnchorSet) -> AskedJudge:
+    """The metric and its judge, which must be asked what the judge of the anchors was asked."""
+    from rageval_spec.pipeline.execution.sample_judging import find_asked
+    from rageval_spec.plugin.judge_identity import digest_criterion
 
-    asked.judge.expect([asked.criterion])
-    if calls := expect_calls(parts, [asked.judge], asked.criterion, _build_all(frozen)):
-        display.tell(ExpectedCalls(tuple(_multiply(one, times) for one in calls)).render().rstrip())
+    asked = find_asked(parts, metric or frozen.metric)
+    if digest_criterion(asked.criterion) != frozen.criterion:
+        raise UsageError(f"{asked.metric.context.name} asks its judge something else than {frozen.metric} did")
+    return asked
 
 
-def _ask(asked: AskedJudge, display: ProgressDisplay, frozen: AnchorSet) -> list[float | None]:
-    """The judge's score of each anchor, from 0 to 1; None where it gives none."""
+def _plan_usual(asked: AskedJudge, frozen: AnchorSet) -> _Round:
+    places = range(len(frozen.anchors))
+    return _Round("", asked.judge, places, [_build(frozen, place) for place in places])
+
+
+def _plan_reversed(asked: AskedJudge, frozen: AnchorSet) -> Iterator[_Round]:
+    """What can be reversed: contexts, where there are several and the judge reads them, and parts of its prompt."""
+    criterion, (_, judge, places, samples) = asked.criterion, _plan_usual(asked, frozen)
+    if "contexts" in (criterion.text, criterion.against, *criterion.shown) or not judge.reads_criteria:
+        several = [place for place in places if len(set(samples[place].contexts or ())) > 1]
+        if several:
+            yield _Round("contexts", judge, several, [_reverse(samples[place]) for place in several])
+    for part, other in judge.list_reversals().items():
+        yield _Round(part, other, places, samples)
+
+
+def _reverse(sample: Sample) -> Sample:
+    """The sample with its contexts in the reverse order."""
+    contexts, ids = sample.contexts, sample.context_ids
+    return replace(sample, contexts=contexts and contexts[::-1], context_ids=ids and ids[::-1], columns=sample.columns)
+
+
+def _tell_cost(
+    asked: AskedJudge, parts: SpecPlugins, display: ProgressDisplay, rounds: Sequence[_Round], times: int = 1
+) -> None:
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
+
+    for one in rounds:
+        one.judge.expect([asked.criterion])
+    estimate = reduce(or_, [one.judge.estimate(asked.criterion, one.samples) for one in rounds])
+    if calls := tuple(_multiply(one, times) for one in add_up(parts, estimate) if one.calls):
+        display.tell(ExpectedCalls(calls).render().rstrip())
+
+
+def _ask(asked: AskedJudge, display: ProgressDisplay, one: _Round) -> list[float | None]:
+    """The judge's scores, from 0 to 1; None where it gives none."""
     from rageval_spec.judging.grade_scores import list_scores
 
-    asked.judge.expect([asked.criterion])
-    display.announce(f"ask {asked.judge.context.name}")
-    findings = asked.judge.assess(asked.criterion, _build_all(frozen)).findings
-    return list_scores(findings, asked.criterion)
+    one.judge.expect([asked.criterion])
+    display.announce(f"ask {asked.judge.context.name}" + (f", {one.part} in the reverse order" if one.part else ""))
+    return list_scores(one.judge.assess(asked.criterion, one.samples).findings, asked.criterion)
 
 
 def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
@@ -149,10 +259,6 @@ def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
 
     tokens = type(calls.tokens)(calls.tokens.input * times, calls.tokens.output * times)
     return ModelCalls(calls.model, calls.calls * times, tokens, None if calls.cost is None else calls.cost * times)
-
-
-def _build_all(frozen: AnchorSet) -> list[Sample]:
-    return [_build(frozen, place) for place in range(len(frozen.anchors))]
 
 
 def _build(frozen: AnchorSet, place: int) -> Sample:
@@ -259,6 +365,45 @@ def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
         yield f"{count_noun(found.failed, 'anchor')} got no value and {verb} left out.", ""
 
 
+def _draw_orders(found: OrderReport, alpha: float) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text(make_visible(f"{found.metric}, judge '{found.judge}': the same answers in the reverse order"), "bold")
+    yield ""
+    for one in found.effects:
+        yield Text(f"{one.part.capitalize()} reversed, {count_noun(one.answers, 'answer')}", "bold")
+        for sentence, p_value in _describe_effect(one):
+            is_effect = p_value is not None and p_value < alpha
+            yield Text(f"{'!' if is_effect else ' '} {sentence}", "yellow" if is_effect else "")
+        if one.failed:
+            yield Text(f"  {count_noun(one.failed, 'answer')} could not be judged in both orders.", "yellow")
+        yield ""
+
+
+def _describe_effect(one: OrderEffect) -> Iterator[tuple[str, float | None]]:
+    """What the order does, with the p-value of it."""
+    if one.errors is None:
+        return
+    if not one.changed:
+        yield "No value changes.", None
+        return
+    share = format_percent((one.to_yes + one.to_no) / one.answers)
+    if one.flips is not None:
+        share += f" [{format_percent(one.flips.low)}, {format_percent(one.flips.high)}]"
+    yield (
+        f"{count_noun(one.changed, 'value')} {'changes' if one.changed == 1 else 'change'}. Of the decisions, {share} "
+        f"flip: {one.to_yes} to yes, {one.to_no} to no (adjusted {format_p_value(one.p_flips)}).",
+        one.p_flips,
+    )
+    change = " ".join((format_signed(one.difference), format_interval(one.interval))).rstrip()
+    yield (
+        f"In the reverse order, values change by {change} on average (adjusted {format_p_value(one.p_difference)}).",
+        one.p_difference,
+    )
+    usual, reverse = map(format_number, one.errors)
+    yield f"Its mean absolute error is {usual} in the usual order, and {reverse} in the reverse one.", None
+
+
 @click.command("drift")
 @click.argument("anchors", type=click.Path(path_type=Path))
 @click.argument("spec", type=click.Path(path_type=Path))
@@ -267,18 +412,24 @@ def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
     "--alpha", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
     help="The probability of calling drift what is chance.",
 )  # fmt: skip
+@click.option(
+    "--reversed", "is_reversed", is_flag=True,
+    help="Compare with the reverse order instead: of contexts, and of the choices and examples of the prompt.",
+)  # fmt: skip
 @shared.set_option
 @shared.form_option
-def drift(anchors: Path, spec: Path, metric: str | None, alpha: float, overrides: tuple[str, ...], form: str) -> int:
+def drift(anchors: Path, spec: Path, is_reversed: bool, **options: Any) -> int:
     """Ask a judge again about frozen answers, and say whether it has changed.
 
     ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
-    changed, and 3 if it gave a value to fewer than half of the answers.
+    changed, or with --reversed, if the order changes what it says; and 3 if it gave a value to fewer than half of the
+    answers.
 
     \b
     rageval-spec calibrate --labels labels.csv --freeze anchors.json
     rageval-spec drift anchors.json spec.yaml
+    rageval-spec drift anchors.json spec.yaml --reversed
     """
-    found = show_drift(anchors, spec, metric, form, alpha=alpha, overrides=overrides)
+    found = (show_reversed if is_reversed else show_drift)(anchors, spec, **options)
     console.write(found.content)
     return found.exit_code

@@ -30,6 +30,13 @@ def test_options_of_steps_need_the_spec(tmp_path: Path) -> None:
         assert "--agreement, --against and --control need a spec with a cascade" in result.output
 
 
+def test_orders_are_asked_by_drift() -> None:
+    result = invoke("calibrate", "spec.yaml", "--orders", "100")
+    assert result.exit_code == 2
+    assert "rageval-spec drift anchors.json spec.yaml --reversed" in result.output
+    assert "--orders" not in invoke("calibrate", "--help").output
+
+
 def test_calibrate_takes_the_spec_of_a_cascade_in_place_of_results(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("version: 1\nname: none\n")

@@ -63,11 +63,7 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
     "--against", type=click.Choice(["people", "last"]), default="people", show_default=True,
     help="With a spec: what steps must agree with: the labels, or what the last step decides, which needs no labels.",
 )  # fmt: skip
-@click.option(
-    "--orders", type=click.IntRange(1), metavar="COUNT",
-    help="With a spec: ask the judge again about this many answers, with contexts, choices and examples in the reverse "
-    "order, and say what that changes.",
-)  # fmt: skip
+@click.option("--orders", hidden=True, help="Now `drift --reversed`.")
 @click.option(
     "--control", type=click.Choice(["ltt", "crc"]), default="ltt", show_default=True,
     help="With a spec and --guarantee: ltt limits the share of wrong answers among those that are sent, with the "
@@ -96,18 +92,16 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate --labels labels.csv -o calibration.json
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
-    rageval-spec calibrate spec.yaml --orders 100
     """
     from rageval_spec.commands.calibrate.judge_runs import Running
 
     running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
     steps = {name: options.pop(name) for name in ("spec", "agreement", "against", "control")}
-    if (orders := options.pop("orders")) is not None:
-        from rageval_spec.commands.calibrate.reversed_order import try_orders
-
-        shared_options = {name: options[name] for name in ("columns", "metrics", "scale", "form")}
-        console.write(try_orders(results, steps["spec"], labels, orders=orders, running=running, **shared_options))
-        return PASSED
+    if options.pop("orders") is not None:
+        raise click.UsageError(
+            "--orders is now --reversed of drift; freeze labelled answers, and ask about them: rageval-spec calibrate "
+            "--labels labels.csv --freeze anchors.json, then rageval-spec drift anchors.json spec.yaml --reversed"
+        )
     if steps["spec"] is None and steps != _WITHOUT_SPEC:
         steps["spec"], results = _require_spec(results), None
     if steps["spec"] is not None:
