@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -208,3 +211,42 @@ def test_the_tests_that_hold_for_every_plugin_hold_for_new_ones(installation: Pa
     done = execute(installation, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *paths)
     assert done.returncode == 0, done.stdout
     assert f"{installation}" not in done.stdout
+
+
+def read_recipe() -> str:
+    """The metric that CONTRIBUTING.md prints."""
+    found = re.search(r"^ *```python\n(.*?)^ *```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return textwrap.dedent(found[1])
+
+
+@pytest.fixture
+def runs(installation: Path) -> Path:
+    """A spec for a run of the samples, and two more metrics: the recipe, and the recipe with a wrong status."""
+    metrics, recipe = installation / "rageval_spec" / "metrics", read_recipe()
+    (metrics / "first_score.py").write_text(recipe)
+    (metrics / "okay_score.py").write_text(recipe.replace('pl.lit("scored")', 'pl.lit("okay")'))
+    shutil.copytree(ROOT / "specs" / "data", installation / "data", dirs_exist_ok=True)
+    (installation / "runs.yaml").write_text("""
+version: 1
+name: runs
+datasets: {support: {use: trec, qrels: data/support/qrels/test.tsv}}
+systems: {keyword: {use: file, path: data/support/runs/keyword.run}}
+metrics: [first_score, ndcg@10]
+""")
+    return installation
+
+
+def test_the_recipe_for_a_metric_runs_as_printed(runs: Path) -> None:
+    done = command(runs, "run", "runs.yaml", "-o", "recipe")
+    assert done.returncode == 0, done.stderr
+    assert "first_score  0.211 [0.188, 0.239]  40/40" in done.stdout
+    explained = command(runs, "explain", "first_score")
+    assert "first_score = score of the document at rank 1" in explained.stdout
+
+
+def test_an_unknown_status_of_a_metric_is_reported_on_the_terminal(runs: Path) -> None:
+    done = command(runs, "run", "runs.yaml", "-o", "slip", "--set", "metrics=[okay_score, ndcg@10]")
+    assert done.returncode == 3, done.stdout
+    reason = "the metric returned the unknown status 'okay'; the statuses are scored, unscorable and error"
+    assert f"okay_score: 40 of 40 queries failed; the first: {reason}" in " ".join(done.stdout.split())

@@ -100,7 +100,8 @@ def test_a_metrics_table_never_turns_into_nan_or_a_silent_0() -> None:
 def test_an_unknown_status_is_an_error() -> None:
     table = pl.DataFrame({"query_id": ["a"], "value": [1], "status": ["fine"], "reason": [None]})
     row = values.check_values(table, QUERIES).row(0)
-    assert row == ("a", None, "error", "the metric returned the unknown status 'fine'")
+    reason = "the metric returned the unknown status 'fine'; the statuses are scored, unscorable and error"
+    assert row == ("a", None, "error", reason)
 
 
 def test_a_metrics_table_without_a_column_or_with_two_values_is_refused() -> None:

@@ -138,7 +138,7 @@ def compute(
     failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
     unfinished = [one for one in asked if one.is_unfinished]
     notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
-    labelled = tuple(_label(note, name) for note in notes)
+    labelled = tuple(label(note, name) for note in notes)
     return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
 
 
@@ -189,8 +189,7 @@ def _remark(
     queries = count_noun(len(samples), "query", "queries")
     yield from unfinished_notes(len(unfinished), len(samples), "judged", unfinished[0].reason if unfinished else None)
     if failed:
-        message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
-        yield Note("failed_queries", message, count=len(failed))
+        yield failure_note(len(failed), len(samples), failed[0].reason)
     reasons: dict[str, list[tuple[str, str]]] = {}
     for one, sample in zip(measurements, samples, strict=True):
         if one.status == "unscorable":
@@ -203,6 +202,12 @@ def _remark(
         )
         message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
         yield Note("unscorable_queries", message, count=count)
+
+
+def failure_note(failed: int, total: int, reason: str | None) -> Note:
+    """A note on the queries that a metric failed on, with the reason of the first."""
+    message = f"{failed} of {count_noun(total, 'query', 'queries')} failed; the first: {reason}"
+    return Note("failed_queries", message, count=failed)
 
 
 def _generalize(reason: str) -> str:
@@ -232,7 +237,8 @@ def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _label(note: Note, metric: str) -> Note:
+def label(note: Note, metric: str) -> Note:
+    """The note with the metric's name."""
     return replace(note, message=f"{metric}: {note.message}")
 
 

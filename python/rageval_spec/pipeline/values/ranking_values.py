@@ -31,7 +31,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult
 from rageval_spec.plugin import RankingMetric, Retrieval, System
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,12 +165,14 @@ def _fault() -> pl.Expr:
     import polars as pl
 
     value, status = pl.col("value"), pl.col("status")
-    known = pl.lit(get_args(tables.Status), dtype=pl.List(pl.String))
+    statuses = get_args(tables.Status)
+    known = pl.lit(statuses, dtype=pl.List(pl.String))
+    unknown = f"the metric returned the unknown status '{{}}'; the statuses are {list_names(statuses)}"
     return (
         pl.when(status.is_null())
         .then(pl.lit("the metric returned no value"))
         .when(~status.is_in(known))
-        .then(pl.format("the metric returned the unknown status '{}'", status))
+        .then(pl.format(unknown, status))
         .when((status == "scored") & value.is_null())
         .then(pl.lit("the metric returned 'scored' without a value"))
         .when((status == "scored") & ~value.is_finite())

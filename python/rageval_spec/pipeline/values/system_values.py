@@ -246,6 +246,13 @@ def _compute(cells: _Cells, run: pl.DataFrame | None, name: str, metric: object)
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
         with no_exit():
             computed = metric.compute(cells.collection, run)
-        return values.check_values(computed, judged_ids(cells.collection))
+        table = values.check_values(computed, judged_ids(cells.collection))
     except Exception as error:
         return values.error_values(judged_ids(cells.collection), cells.fail(error, name))
+    failed = table.filter(status="error")["reason"]
+    if len(failed):
+        note = measuring.failure_note(len(failed), table.height, failed[0])
+        cells.remark([measuring.label(note, name)])
+        if 2 * len(failed) > table.height:
+            cells.fail(DataError(note.message), name, remark=False)
+    return table
