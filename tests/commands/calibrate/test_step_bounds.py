@@ -187,7 +187,7 @@ def test_a_waterfall_gets_bounds_and_keeps_the_promise(tmp_path: Path) -> None:
     text = " ".join(show_promises(spec, output=output).split())
     assert "faithfulness, judge 'tiers': 300 labelled questions" in text
     assert "✓ At most 15% of the answers that are sent are wrong, with 95% confidence." in text
-    assert "75 other labels say which bounds to relax first." in text
+    assert "75 other labels decide which bounds to relax first." in text
     assert "stage to a person below" in text
     found = evaluate(
         build_promises(tmp_path, {"use": "waterfall", **STAGES, "calibration": "calibration.json"}), "again"

@@ -51,7 +51,7 @@ class Running:
 
     Attributes:
         overrides: values that replace those of the spec: `limits.max_cost=2`.
-        store: the folder of the store; None for the one beside the spec.
+        store: the folder of the store; None for the one next to the spec.
         no_store: store nothing, and use nothing that is stored.
         everything: score all questions, even if that costs something; else only the labelled ones are then scored.
     """
@@ -341,7 +341,7 @@ def gather(
         labels = [one for one in labels if one.metric in ("", name)]
         joined = join_labels(replace(evaluation, values=values), labels, name, scale)
         if any(item[3] is not None for item in joined.items):
-            raise UsageError("labels of claims cannot say where steps are sure of an answer; label whole answers")
+            raise UsageError("labels of claims cannot show where steps are sure of an answer; label whole answers")
         items = [item[:3] for item in joined.items]
     else:
         items = [*values.select("dataset", "system", "query_id").iter_rows()]

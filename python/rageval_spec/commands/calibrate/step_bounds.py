@@ -334,7 +334,7 @@ def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
         tested = found.labels - found.learnt
         yield f"Of {tested} labelled answers, {kept.sent} would be sent, {kept.wrong} of them wrong.", ""
     if found.learnt:
-        yield f"{found.learnt} other labels say which bounds to relax first.", ""
+        yield f"{found.learnt} other labels decide which bounds to relax first.", ""
 
 
 def _say_needed(promised: PromiseFound) -> str:
