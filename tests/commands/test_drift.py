@@ -187,7 +187,7 @@ def test_a_judge_that_answers_nothing_is_broken(frozen: Path, model: Model) -> N
     model.broken = True
     found = show(frozen)
     assert found.exit_code == 3
-    assert "strict gave a value to fewer than half of the 60 anchors, so drift cannot be told." in text_of(found)
+    assert "strict gave a value to fewer than half of the 60 anchors, too few to detect drift." in text_of(found)
 
 
 def test_wrong_files_and_metrics_are_explained(frozen: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_judge_without_a_chat_model_must_say_exactly_the_same(tmp_path: Path, 
     calibrate_judges(str(tmp_path / "out"), [tmp_path / "labels.csv"], (), (), None, "text", freeze=anchors)
     found = show(anchors)
     assert found.exit_code == 0
-    assert "asked once ✓ The judge says exactly what it said before." in text_of(found)
+    assert "asked once ✓ The judge gives exactly the same values as before." in text_of(found)
     content = json.loads(anchors.read_text())
     content["anchors"][3]["value"] += 0.01
     anchors.write_text(json.dumps(content))

@@ -140,7 +140,7 @@ def show_drift(
     found = _compare(frozen, asked, values, difference, alpha)
     if found is None:
         failed = f"{asked.judge.context.name} gave a value to fewer than half of the {len(frozen.anchors)} anchors"
-        return DriftOutput(f"{make_visible(failed)}, so drift cannot be told.\n".encode(), BROKEN)
+        return DriftOutput(f"{make_visible(failed)}, too few to detect drift.\n".encode(), BROKEN)
     content = dump_visible(asdict(found)).encode() if form == "json" else render_text(lambda _: _draw(found))
     return DriftOutput(content, GATE_FAILED if found.has_drifted else PASSED)
 
@@ -355,7 +355,7 @@ def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
             yield "Its agreement with people shows no change, so an average would not have shown it.", ""
         yield "Calibrate it again, and freeze new anchors.", ""
     elif found.noise is None:
-        yield "✓ The judge says exactly what it said before.", "green"
+        yield "✓ The judge gives exactly the same values as before.", "green"
     else:
         yield f"✓ No change can be seen: {changed}{beside}.", "green"
     if found.difference is not None:
