@@ -219,7 +219,7 @@ def test_edited_references_are_distinguished_from_a_system_that_got_worse(tmp_pa
     for text in (terminal, markdown.partition("###")[0], junit):
         assert text.count(unlike) >= 2  # the gate, and the warning
         assert shared in text
-    assert "≠ not comparable with main; a warning says what changed" in terminal
+    assert "≠ not comparable with main; a warning names what changed" in terminal
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["baselines"][0]["changes"] == [
         {"part": "qrels", "told": "the relevance judgements of 1 query changed"}

@@ -28,7 +28,7 @@ COMMANDS = (
           "Compare two results: the numbers, and question by question what broke, what was fixed and "
           "how answers changed."),
     Later("drift", "rageval_spec.commands.drift:drift",
-          "Ask a judge again about frozen answers, and say whether it has changed."),
+          "Ask a judge again about frozen answers, and report whether it has changed."),
     Later("explain", "rageval_spec.commands.plugin_words:explain",
           "Explain a word of a spec: what it does, its keys, their defaults, and how to write it."),
     Later("export", "rageval_spec.commands.exchange:export",
@@ -47,7 +47,7 @@ COMMANDS = (
     Later("plan", "rageval_spec.commands.plan:plan",
           "Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest."),
     Later("review", "rageval_spec.commands.review.command:review",
-          "Choose answers for people to judge, and work with what they say."),
+          "Choose answers for people to judge, and work with their labels."),
     Later("run", "rageval_spec.commands.run:run", "Run an evaluation and check its gates."),
     Later("schema", "rageval_spec.commands.spec_checks:print_schema", "Print the JSON Schema of a spec."),
     Later("score", "rageval_spec.commands.score:score", "Score one run as trec_eval does, in trec_eval's layout."),

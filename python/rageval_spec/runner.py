@@ -352,7 +352,7 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 class _Reports:
     """The reports for standard output, the files that were written, and the errors of the reports that failed.
 
-    `folder` is the results folder, if it was written; `has_lost_results` says that it could not be.
+    `folder` is the results folder, if it was written; `has_lost_results` is true if it could not be.
     """
 
     shown: tuple[bytes, ...] = ()

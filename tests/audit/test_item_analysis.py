@@ -57,7 +57,7 @@ def test_without_samples_the_order_of_failed_questions_means_nothing() -> None:
 def test_solved_questions_have_the_highest_value_everywhere() -> None:
     check = check_solved(ask("a", "b"), measure([1.0, 1.0], [1.0, 0.9]))
     assert [one.rows[0].query_id for one in check.findings] == ["q1"]
-    assert check.remark.startswith("50% of 2 questions say nothing")
+    assert check.remark.startswith("50% of 2 questions do not show")
 
 
 def test_the_item_rest_correlation_leaves_the_question_itself_out() -> None:

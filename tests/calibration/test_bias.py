@@ -159,8 +159,8 @@ def test_properties_that_cannot_be_compared_are_named_with_the_reason() -> None:
         "language": "it is not clear for any answer",
         "own model": "the spec names no `generator` of a labelled system, or the judge asks no model",
         "style": "no chat model is known behind the judge",
-        "slice set=a": "cannot be told apart from system v2",
-        "slice set=b": "cannot be told apart from system v2",
+        "slice set=a": "cannot be distinguished from system v2",
+        "slice set=b": "cannot be distinguished from system v2",
         "slice rare": "only 4 labelled items with it; 10 are needed",
     }
 

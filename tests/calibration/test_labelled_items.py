@@ -110,7 +110,7 @@ def test_labels_of_claims_are_compared_with_the_judges_decisions() -> None:
 
 def test_a_label_says_its_system_if_several_have_the_metric() -> None:
     both = evaluation("v1", "v2")
-    with pytest.raises(DataError, match=r"labels\.csv:2: the label does not say its system, .*: v1, v2; add a column"):
+    with pytest.raises(DataError, match=r"labels\.csv:2: the label does not name its system, .*: v1, v2; add a column"):
         join_labels(both, [label("q1", 1.0)], METRIC)
     assert join_labels(both, [label("q1", 1.0, system="v2")], METRIC).items == (("golden", "v2", "q1", None),)
 
@@ -195,9 +195,7 @@ def test_answers_that_were_only_picked_for_a_reason_speak_for_no_others() -> Non
 
 def test_labels_of_people_who_saw_the_judge_are_counted() -> None:
     seen = Label("q", "m", 1.0, "ann", saw_judge=True)
-    assert explain([seen], item(None, "")).startswith(
-        "1 of 2 labels came from people who had seen what the judge says."
-    )
+    assert explain([seen], item(None, "")).startswith("1 of 2 labels are from people who had seen the judge's verdict.")
 
 
 def test_two_people_who_judged_one_answer_share_its_probability() -> None:

@@ -76,7 +76,7 @@ def test_the_judges_own_values_are_not_taken_for_labels() -> None:
 
 
 def test_guessing_is_called_guessing() -> None:
-    assert "✗ The judge cannot be told from guessing" in say(*simulate(100, lambda values: values * 0 + 0.5))
+    assert "✗ The judge cannot be distinguished from guessing" in say(*simulate(100, lambda values: values * 0 + 0.5))
 
 
 def test_a_precision_that_is_not_reached() -> None:
@@ -112,8 +112,8 @@ def test_degenerate_labels() -> None:
     assert "No labelled item is bad (below 0.5), so it is not known" in split
     assert "label some bad answers too" in split
     by_turns = (np.arange(60) % 2).astype(np.float64)
-    assert "cannot be told from guessing" in say(np.array([0.7] * 59 + [0.8]), by_turns)
-    assert "cannot be told from guessing" in say(np.full(60, 0.7), by_turns)
+    assert "cannot be distinguished from guessing" in say(np.array([0.7] * 59 + [0.8]), by_turns)
+    assert "cannot be distinguished from guessing" in say(np.full(60, 0.7), by_turns)
     backwards = say(np.linspace(0, 1, 60), (np.arange(60) < 30).astype(np.float64))
     assert (
         "✗ The judge is the wrong way round: it ranks a bad answer above a good one in 100% of the cases." in backwards
@@ -269,7 +269,7 @@ def test_too_few_labels_are_said(tmp_path: Path, server: ChatServer) -> None:
     labels.write_text("\n".join(line for line in lines if line.startswith(("query_id", *(f"q{n}," for n in range(5))))))
     result = CliRunner().invoke(cli, ["calibrate", str(results), "--labels", str(labels)])
     said = " ".join(result.output.split())
-    assert "It cannot be told: 5 labelled questions; 10 are needed for each property." in said
+    assert "This cannot be computed: 5 labelled questions; 10 are needed for each property." in said
 
 
 ALONE = Need("labels_alone", 390, 0.3)

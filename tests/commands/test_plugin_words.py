@@ -126,7 +126,7 @@ def test_a_block_without_defaults_shows_its_keys() -> None:
 
 
 def test_a_judge_shows_what_it_can_do() -> None:
-    assert "\nCan\n  - say which claims of a text are supported\n" in describe_plugin("judges", "nli")
+    assert "\nCan\n  - decide which claims of a text are supported\n" in describe_plugin("judges", "nli")
     assert "\nCan\n" not in describe_plugin("judges", "panel")  # that depends on its members
 
 
@@ -181,7 +181,7 @@ def test_json_holds_what_the_text_says() -> None:
     assert shown["word"] == "nli"
     assert shown["keys"]["model"]["required"] is True
     assert shown["keys"]["overlap"]["default"] == 1
-    assert shown["can"] == ["say which claims of a text are supported", "split a text into claims"]
+    assert shown["can"] == ["decide which claims of a text are supported", "split a text into claims"]
     assert "lytang/MiniCheck-RoBERTa-Large" in [model["name"] for model in shown["models"]]
     metric = json.loads(invoke("explain", "ndcg_cut_10", "--format", "json").stdout)
     assert (metric["word"], metric["range"], metric["keys"]["gain"]["default"]) == ("ndcg", [0.0, 1.0], "linear")

@@ -338,7 +338,8 @@ def test_filters_that_need_the_samples_are_refused_where_the_results_leave_them_
     assert invoke("run", spec, "-q", "-o", "none").exit_code == 0
     for noun, name in (("slice", "a"), ("cause", "retrieval")):
         assert refuse("none", f"--{noun}", name).startswith(
-            f"these results do not say which questions have the {noun} '{name}', because their spec has 'samples: none'"
+            f"these results do not record which questions have the {noun} '{name}', "
+            "because their spec has 'samples: none'"
         )
 
 

@@ -56,7 +56,7 @@ def test_unused_by_keeps_what_the_spec_uses(tmp_path: Path) -> None:
 
 
 def test_without_a_rule_nothing_is_removed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="say what to remove"):
+    with pytest.raises(UsageError, match="choose what to remove"):
         prune_store(tmp_path)
 
 

@@ -131,7 +131,7 @@ def test_each_pair_has_the_tokens_of_its_second_text(tmp_path: Path, monkeypatch
 
 def test_a_tokenizer_without_offsets_cannot_say_where_a_token_lies() -> None:
     ready = Encoder(LengthTokenizer(), LengthSession(), lambda found: found)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"only transformers can read .*, and it does not say which characters"):
+    with pytest.raises(UsageError, match=r"only transformers can read .*, and it does not report the characters"):
         next(ready.tag([("a", "b")]))
 
 

@@ -74,9 +74,9 @@ def test_each_dataset_has_its_rows(tmp_path: Path) -> None:
         ("kind,n\na,1\n", "mix.csv:1:1: no column has the shares in production; write a header such as"),
         (
             "kind,count,share\na,9,0.1\n",
-            "mix.csv:1:6: the file has both 'share' and 'count', and they can say different things",
+            "mix.csv:1:6: the file has both 'share' and 'count', and they can contradict each other",
         ),
-        ("share\n1\n", "mix.csv:1:1: there is no column beside 'share' that tells questions apart"),
+        ("share\n1\n", "mix.csv:1:1: there is no column besides 'share' that distinguishes questions"),
         ("kind,share\n", "mix.csv:1:1: a header and no rows"),
         ("kind,share\na,1,2\n", "mix.csv:2:1: 3 fields, but the header has 2"),
         (

@@ -291,7 +291,7 @@ def test_a_column_that_may_be_gold_beside_answer_is_a_question_to_the_user(name:
     assert may_be_gold(name)
     if name not in REFERENCES:
         assert find_rivals(["question", "answer", name]) == [name]
-        with pytest.raises(DataError, match="nothing says which"):
+        with pytest.raises(DataError, match="nothing shows which"):
             read({"question": "?", "answer": "x", name: "y"})
 
 
@@ -332,7 +332,7 @@ def test_rivals_are_refused_with_what_to_write_and_a_named_column_settles_it() -
     with pytest.raises(DataError) as raised:
         read(row)
     assert str(raised.value) == (
-        "golden.jsonl: the gold answers may be in 'answer' or 'solution', and nothing says which; write columns: "
+        "golden.jsonl: the gold answers may be in 'answer' or 'solution', and nothing shows which; write columns: "
         "{reference: solution} if 'answer' is a system's, or else columns: {reference: answer}"
     )
     assert read(row, reference="solution") == [{"references": ["y"]}]

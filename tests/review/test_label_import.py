@@ -100,7 +100,7 @@ def test_fields_that_nobody_filled_in_are_counted() -> None:
 
 
 def test_who_judged_must_be_known() -> None:
-    assert "write who judged, or say it for all rows: --annotator NAME" in problem(entry("yes", annotator=""))
+    assert "write who judged, or name one for all rows: --annotator NAME" in problem(entry("yes", annotator=""))
     assert check(entry("yes", annotator=""), annotator="bob").labels[0].annotator == "bob"
     assert check(entry("yes"), annotator="bob").labels[0].annotator == "ann"
 

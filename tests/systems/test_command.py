@@ -218,7 +218,7 @@ def test_a_second_line_is_never_taken_for_the_next_answer(tmp_path: Path) -> Non
     kept = MemoryAnswers()
     rows = ask(tmp_path, body, "a", "b", "c", "d", answers=kept)
     assert [set(row) for row in rows] == [{"error"}] * 4
-    assert any("wrote another line beside an earlier answer" in row["error"] for row in rows)
+    assert any("wrote a second line for an earlier answer" in row["error"] for row in rows)
     assert any("more answers than it was asked questions" in row["error"] for row in rows)
     assert find_kept(tmp_path, kept, "a", "b", "c", "d") == []
 
@@ -506,7 +506,7 @@ def test_a_missing_program_is_reported_before_a_run(tmp_path: Path) -> None:
     assert check("sh") is None
     assert check("no-such-program") == "command: there is no program 'no-such-program' on the PATH"
     (tmp_path / "rag").touch()
-    assert (check("rag") or "").endswith("on the PATH; write ./rag for the one beside the spec")
+    assert (check("rag") or "").endswith("on the PATH; write ./rag for the one next to the spec")
     assert check("./rag") == "command: './rag' is not executable; run chmod +x on it"
     (tmp_path / "rag").chmod(0o755)
     assert check("./rag") is None

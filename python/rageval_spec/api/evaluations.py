@@ -75,7 +75,7 @@ def run(
         retry_failed: ask again only what failed in the last evaluation; all else is taken over from it.
         fresh: ask all questions again, also after an evaluation that was interrupted.
         retry_errors: the earlier name of `retry_failed`, for this release.
-        record: record the evaluation in the spec's history, by default `.rageval/history.db` beside the spec.
+        record: record the evaluation in the spec's history, by default `.rageval/history.db` next to the spec.
         quiet: show no progress on standard error.
 
     Raises:
@@ -251,7 +251,7 @@ def _choose_judge(
     if judge is None and not models:
         return _OFFLINE, {**judges}
     if _JUDGE in judges:
-        raise UsageError(f"judges: choose another name than '{_JUDGE}', or say which one with judge='{_JUDGE}'")
+        raise UsageError(f"judges: choose another name than '{_JUDGE}', or name this one with judge='{_JUDGE}'")
     return _JUDGE, {**judges, _JUDGE: judge or {"use": "claims", "model": next(iter(models))}}
 
 

@@ -202,5 +202,5 @@ def describe(cleaned: Cleaned) -> str:
     """`wrote a.clean.jsonl and a.removed.jsonl: 10 questions, 2 removed; to use it, write ...`."""
     names = " and ".join(str(path) for path in cleaned.files)
     counts = f"{count_noun(cleaned.kept, 'question')}, {cleaned.removed:,} removed"
-    lost = f". The copy lacks what the file says about itself: {list_names(cleaned.lacks)}" if cleaned.lacks else ""
+    lost = f". The copy lacks these keys of the file: {list_names(cleaned.lacks)}" if cleaned.lacks else ""
     return f"wrote {names}: {counts}; to use it, write {cleaned.use}{lost}"

@@ -178,7 +178,7 @@ def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     if judged - len(unfounded) < _USUALLY_FOUND * judged:
         return
     for question in unfounded:
-        message = f"the reference {_quote(question.references[0])} does not stand in its documents"
+        message = f"the reference {_quote(question.references[0])} is not in its documents"
         advice = "correct the reference, or the documents that are named for it"
         yield AuditFinding("unfounded", "warning", message, advice, (question.row,))
 
@@ -304,14 +304,14 @@ def _compare_versions(
 
 
 def _find_late(questions: AuditedQuestions, dataset: Dataset[Any]) -> tuple[list[AuditFinding], str | None]:
-    """Relevant documents that changed after their question was written, and why nothing can be said, if so."""
+    """Relevant documents that changed after their question was written, or why they cannot be found."""
     made = read_date(questions.collection.about, _CREATED)
     written = {one.query_id: read_date(one.read_columns(), _CREATED) or made for one in questions.questions}
     if not any(written.values()):
-        return [], "neither the set nor its questions say when they were written ('created')"
+        return [], "neither the set nor its questions have a date ('created')"
     changed = _read_changes(dataset)
     if not changed:
-        return [], f"the documents do not say when they changed ({', '.join(_CHANGED[:3])})"
+        return [], f"the documents have no date of change ({', '.join(_CHANGED[:3])})"
     late = [_describe(one, written[one.query_id], changed) for one in questions.questions]
     return [found for found in late if found is not None], None
 
@@ -380,7 +380,7 @@ def _describe(question: AuditedQuestion, written: date | None, changed: Mapping[
 def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     """Reference contexts that no longer stand in any document of the corpus.
 
-    If hardly any do, the corpus was cut or cleaned in another way, and nothing can be said.
+    If hardly any do, the corpus was cut or cleaned in another way, so nothing is reported.
     """
     corpus = questions.collection.corpus
     asked = [question for question in questions.questions if question.reference_contexts]
@@ -401,7 +401,7 @@ def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     if 2 * len(gone) > len(judged):
         return
     for question in gone:
-        message = "its reference context no longer stands in its relevant documents"
+        message = "its relevant documents no longer contain its reference context"
         advice = "read the document again, and correct the reference and its context"
         yield AuditFinding("context_gone", "warning", message, advice, (question.row,))
 

@@ -259,7 +259,7 @@ def _describe_leak(question: question_set.AuditedQuestion, leak: str) -> AuditFi
     return AuditFinding(
         "leak",
         "warning",
-        f"the reference '{question_set.shorten(leak)}' stands in the question",
+        f"the reference '{question_set.shorten(leak)}' is in the question",
         "ask so that the answer must be found; a system that repeats the question is right as it is",
         (question.row,),
         details={"reference": leak},

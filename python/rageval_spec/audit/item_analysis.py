@@ -117,9 +117,7 @@ def check_solved(questions: question_set.AuditedQuestions, measured: question_se
         for question in asked
     )
     share = format_percent(len(asked) / total) if total else "0%"
-    remark = (
-        f"{share} of {count_noun(total, 'question')} say nothing about which system is better, by {measured.metric}."
-    )
+    remark = f"{share} of {count_noun(total, 'question')} do not show which system is better, by {measured.metric}."
     return AuditCheck("every_system_solves", SOLVED, findings, remark=remark)
 
 
@@ -222,7 +220,7 @@ def _describe_negative(
 
 
 def _remark_on_count(systems: int, metric: str) -> str:
-    remark = f"By {metric}, over {systems} systems. Variants of one system are worth less than their number says."
+    remark = f"By {metric}, over {systems} systems. Variants of one system count for less than their number suggests."
     if systems >= _ENOUGH:
         return remark
     low, high = find_bounds(0.0, systems)

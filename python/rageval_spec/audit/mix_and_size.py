@@ -280,7 +280,7 @@ def _find_too_few(questions: AuditedQuestions, wanted: int) -> list[AuditFinding
     if count >= wanted:
         return []
     message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
-    advice = f"add {count_noun(wanted - count, 'question')}, or say how many are enough with --count"
+    advice = f"add {count_noun(wanted - count, 'question')}, or set the number with --count"
     return [AuditFinding("few_questions", "warning", message, advice, details={"questions": count, "wanted": wanted})]
 
 

@@ -166,7 +166,7 @@ _ROUNDING = 1e-9
 NO_SAMPLES = (
     "these results hold values, but not what systems found; name a results folder that a run wrote: --results FOLDER"
 )
-"""Why nothing can be said of what systems found: records in the history database have no samples."""
+"""Why there are no findings about what systems retrieved: records in the history database have no samples."""
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ def _place_evidence(joined: Joined, claims: Mapping[Item, tuple[str, int | None]
         places = {item: sum(sources) / len(sources) for item, sources in found.items()}
         mean = sum(places.values()) / len(places)
         numbers = [places.get(item, mean) for item in joined.items]
-        yield Property("evidence", "Evidence that stands one context later makes", numbers)
+        yield Property("evidence", "Evidence one context later makes", numbers)
 
 
 SIGNIFICANT = 0.05
@@ -282,7 +282,7 @@ class Bias:
         return f"{self.change} the judge {_size(self.effect)}{self.than} (adjusted {format_p_value(self.p_adjusted)})."
 
     def explain(self) -> str | None:
-        """What is said of answers that people rate the same, if it differs: no effect, or one in the other direction.
+        """The remark on answers that people rate the same, if it differs: no effect, or one in the other direction.
 
         Such an effect is not the judge's alone: people rate these answers differently, and the judge does not see what
         they see.
@@ -362,7 +362,9 @@ def _tell_apart(properties: Sequence[Property]) -> tuple[list[Property], list[Le
     determined = find_determined(_tabulate(properties))
     hidden = {one.name for one in properties if not one.is_shown}
     left_out = [
-        LeftOut(name, f"cannot be told apart from {list_names(others)}" if others else "all labelled items are alike")
+        LeftOut(
+            name, f"cannot be distinguished from {list_names(others)}" if others else "all labelled items are alike"
+        )
         for name, of in determined.items()
         if name not in hidden
         for others in [[other for other in of if other not in hidden]]

@@ -179,8 +179,8 @@ def explain_sampling(sampling: Sampling) -> list[str]:
     if sampling.repeated:
         told.append(
             f"{count_noun(sampling.repeated, 'labelled answer')} came from several selections, and count with the "
-            "probability that one of them chose them. Those that one selection chose do not say how likely the others "
-            "were to choose them, so the means can be biased. Give all reasons to one `rageval-spec review select`."
+            "probability that one of them chose them. Each selection records only its own probabilities, "
+            "so the means can be biased. Give all reasons to one `rageval-spec review select`."
         )
     if sampling.lacks_random:
         told.append(
@@ -189,14 +189,14 @@ def explain_sampling(sampling: Sampling) -> list[str]:
         )
     if sampling.seen:
         told.append(
-            f"{sampling.seen} of {count_noun(sampling.labels, 'label')} came from people who had seen what the judge "
-            "says. People follow it, so the judge may look better than it is."
+            f"{sampling.seen} of {count_noun(sampling.labels, 'label')} are from people who had seen the judge's "
+            "verdict. People follow it, so the judge may look better than it is."
         )
     return told
 
 
 def explain_promise(sampling: Sampling | None) -> str | None:
-    """What a reader of a guarantee must know about it; None if nothing says that the items were not drawn at random."""
+    """What a reader of a guarantee must know; None if nothing shows that the items were not drawn at random."""
     if sampling is None or not (sampling.is_unequal or sampling.is_partly_known or sampling.lacks_random):
         return None
     return (
@@ -437,7 +437,7 @@ def _only(there: set[str], what: str, label: Label, order: Iterable[str], metric
     if len(there) > 1:
         names = ", ".join(name for name in order if name in there)
         raise DataError(
-            f"{label.place}: the label does not say its {what}, and several have {metric}: {names}; "
+            f"{label.place}: the label does not name its {what}, and several have {metric}: {names}; "
             f"add a column '{what}'"
         )
     return next(iter(there), "")

@@ -90,9 +90,9 @@ def _say_order(found: Calibration) -> Sentence:
             "yellow",
         )
     if auroc.interval is not None and auroc.interval.low <= 0.5 <= auroc.interval.high:
-        return "✗ The judge cannot be told from guessing: the interval of its AUROC contains 0.5.", "red"
+        return "✗ The judge cannot be distinguished from guessing: the interval of its AUROC contains 0.5.", "red"
     if auroc.value == 0.5:
-        return "✗ The judge cannot be told from guessing: it ranks good and bad answers alike.", "red"
+        return "✗ The judge cannot be distinguished from guessing: it ranks good and bad answers alike.", "red"
     if auroc.value < 0.5:
         return (
             f"✗ The judge is the wrong way round: it ranks a bad answer above a good one in "
@@ -197,7 +197,7 @@ _BETTER: Mapping[Compared, str] = {
     "auroc": "tells good answers from bad ones better",
     "kappa": "decides more like people",
 }
-"""What is said of a judge that is better by a measure; the others are in the table of --details."""
+"""The sentence about a judge that is better by a measure; the others are in the table of --details."""
 _MOST_SAID = 6
 _SPENDING = ("$/sample", "s/sample")
 """Columns that are left out if no judge has a number for them."""
@@ -311,7 +311,7 @@ def draw_biases(biases: Biases, *, details: bool) -> Iterator[RenderableType]:
         if explanation := one.explain():
             yield Text(f"  {explanation}", "yellow")
     if biases.reason is not None:
-        yield Text(make_visible(f"It cannot be told: {biases.reason}."))
+        yield Text(make_visible(f"This cannot be computed: {biases.reason}."))
     elif not certain:
         yield Text("Nothing that these labels can show.")
     yield ""

@@ -92,7 +92,7 @@ def list_all(place: str, form: str, **choice: Any) -> int:
 @_history_option
 @shared.form_option
 def show_one(record: str, place: str, form: str) -> int:
-    """Show one record: where it comes from, its gates and its numbers.
+    """Show one record: its origin, its gates and its numbers.
 
     \b
     rageval-spec history show main
@@ -147,7 +147,7 @@ def export(place: str, form: str, **choice: Any) -> int:
 def import_all(paths: tuple[Path, ...], place: str) -> int:
     """Add results folders to the history, records that could not be sent, or all records of another history's file.
 
-    What is there already stays.
+    Existing records stay.
 
     \b
     rageval-spec history import .rageval/history.db --history "$HISTORY_URL"

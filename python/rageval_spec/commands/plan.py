@@ -90,11 +90,11 @@ _UNPAIRED = (
     "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B\n"
 )
 _EQUAL = (
-    "An sd of 0 says nothing about the spread: all differences are the same. Give evaluations that "
+    "An sd of 0 does not show the spread: all differences are the same. Give evaluations that "
     "differ,\nor state a spread with --sd\n"
 )
 _UNKNOWN_DESIGN = (
-    "The stated sd says nothing of the spec's clusters and weights. If it is of single questions, multiply it by the "
+    "The stated sd does not include the spec's clusters and weights. If it is of single questions, multiply it by the "
     "square\nroot of the design effect, which --from shows.\n"
 )
 
@@ -153,12 +153,12 @@ def plan_power(
         path: the spec.
         options: of the evaluation; only its overrides and limit count.
         form: the form of the table.
-        sources: one or two earlier evaluations, by label or results folder, whose values tell the spread. With two,
+        sources: one or two earlier evaluations, by label or results folder, whose values show the spread. With two,
             the differences between them count. None means the last results.
         sd: the standard deviation of the paired differences, in place of earlier values; None if it is not stated.
 
     Raises:
-        UsageError: both `sources` and `sd` are given, or three sources, or the earlier values tell nothing.
+        UsageError: both `sources` and `sd` are given, or three sources, or the earlier values show nothing.
     """
     from rageval_spec.spec import load
 

@@ -66,7 +66,7 @@ def prune_store(
     from rageval_spec.store.inventory import Rules, choose, list_entries, remove
 
     if older_than is None and max_size is None and not unused_by and not answers:
-        raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, --unused-by SPEC, or --answers")
+        raise UsageError("choose what to remove: --older-than 30d, --max-size 2GB, --unused-by SPEC, or --answers")
     rules = Rules(
         None if older_than is None else read_age(older_than),
         None if max_size is None else read_size(max_size),

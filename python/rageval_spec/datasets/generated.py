@@ -76,8 +76,8 @@ class GeneratedNode(DatasetNode):
     )
     difficulty: Annotated[dict[str, float], _describe_shares(DIFFICULTIES)] = Field(
         default=DIFFICULTIES,
-        description="The share of each difficulty to ask the model for, in percent: easy, medium, hard. What a row "
-        "says is measured: how high retrievers rank the question's source.",
+        description="The share of each difficulty to ask the model for, in percent: easy, medium, hard. The "
+        "difficulty in a row is measured: how high retrievers rank the question's source.",
     )
     style: Annotated[dict[str, float], _describe_shares(STYLE_NAMES)] = Field(
         default=STYLES, description=f"The share of each style, in percent: {', '.join(STYLE_NAMES)}."

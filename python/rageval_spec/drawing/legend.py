@@ -112,7 +112,7 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
-        lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning says what changed"))
+        lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning names what changed"))
     lines += describe_unresolved([*comparisons, *gated])
     if any(one.metric in evaluation.show_as for one in (*comparisons, *gated)):
         lines.append(("pp", "percentage points"))
@@ -300,7 +300,7 @@ def explain_weights(evaluation: Evaluation) -> Iterator[str]:
     """What the rows mean, and what of production they leave out, in sentences."""
     yield (
         "The weighted means are the numbers of the tables above, of gates and of comparisons. A plain mean counts "
-        "every question the same. 'effective n' is how many questions of equal weight would tell as much."
+        "every question the same. 'effective n' is how many questions of equal weight would give as much information."
     )
     for dataset, design in evaluation.designs.items():
         absent = [one for one in design.strata if one.share and not one.questions]

@@ -160,7 +160,7 @@ def _require_kept(evaluation: Evaluation, noun: str, name: str | None) -> None:
         and evaluation.select_samples("query_id").is_empty()
     ):
         raise UsageError(
-            f"these results do not say which questions have the {noun} '{name}', because their spec has "
+            f"these results do not record which questions have the {noun} '{name}', because their spec has "
             "'samples: none'; run it again with 'samples: texts' or 'full'"
         )
 

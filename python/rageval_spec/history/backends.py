@@ -285,7 +285,7 @@ def _suggest_place(path: Path) -> str:
     """Where a history is instead: it lies beside its spec, which can be in a folder below."""
     nearby = sorted(Path().glob(f"*/.rageval/{path.name}"))
     if nearby:
-        return f"it is beside its spec: add --history {nearby[0]}"
+        return f"it is next to its spec: add --history {nearby[0]}"
     return "rageval-spec run records evaluations"
 
 

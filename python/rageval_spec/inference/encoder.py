@@ -66,8 +66,8 @@ class TokenCounter:
     def _locator(self) -> Locator:
         if not isinstance(self._tokenizer, Locator):
             raise UsageError(
-                "only transformers can read the model's tokenizer, and it does not say which characters a token stands "
-                "for; use a copy of the model with a tokenizer.json"
+                "only transformers can read the model's tokenizer, and it does not report the characters of a "
+                "token; use a copy of the model with a tokenizer.json"
             )
         return self._tokenizer
 

@@ -33,7 +33,7 @@ _KANA_SHARE = 0.05
 _BEGINNING = 2000
 """Characters that are read. More do not make a language clearer."""
 _FIRST_LETTERS = 500
-"""Characters by which the script is told."""
+"""Characters that show the script."""
 _FEWEST = 1.2
 """The least evidence: a word that only one language has counts 1, a word that n languages share 1 / n."""
 _LEAD = 2.0

@@ -216,7 +216,7 @@ _ENDING = 3
 _FEWEST_STEM_LETTERS = 3
 _FEWEST_INITIALS = 2
 _READ = 400
-"""Characters of an answer and of its sources by which the language is told."""
+"""Characters of an answer and of its sources that show the language."""
 
 
 def find_language_of(text: str, sources: Sequence[str]) -> str | None:

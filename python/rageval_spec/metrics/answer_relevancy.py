@@ -54,7 +54,7 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             "fewer questions than asked for, or equal ones: the mean over those that came",
             "RAGAS: N calls, and noncommittal if all N replies say so; here one call writes all N questions and says "
             "it once",
-            "judge that can grade and cannot write questions: its grade of the whole answer; the details say which "
+            "judge that can grade and cannot write questions: its grade of the whole answer; the details show which "
             "way was used",
             "judge that can do neither, such as embedding or overlap: the cosine of the question with the answer or a "
             "part of it, or the share of the question's words; common without a chat model, but not comparable with "

@@ -15,7 +15,7 @@ from rageval_spec.recorded.answers_and_steps import list_inner
 
 _TRUTHS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _NOTHING = frozenset({"", "-", "n/a", "na", "nan", "none", "null"})
-"""What a text says that stands for no value."""
+"""The texts that mean no value."""
 _LONGEST_SHOWN = 40
 
 
@@ -44,7 +44,7 @@ class ColumnValue(AnswerMetric[ColumnValueNode]):
         formula="column = the number in the column; yes and true are 1, no and false are 0",
         edge_cases=(
             "nothing in the column, n/a, null or NaN: no value",
-            "text that is no number, or a number outside `range`: status error for that query, never 0",
+            "text that is not a number, or a number outside `range`: status error for that query, never 0",
             "recorded answers have the column: only they are read, and not the questions",
             "no question and no recorded answer has the column: `validate` fails",
             "name: that of the column, unless `as` is given",

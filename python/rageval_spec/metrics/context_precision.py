@@ -22,7 +22,7 @@ class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
 
     by: Literal["judge", "ids"] = Field(
         default="judge",
-        description="judge: a judge says which contexts are useful; ids: without a judge, the contexts of relevant "
+        description="judge: a judge decides which contexts are useful; ids: without a judge, the contexts of relevant "
         "documents are.",
     )
     with_: Literal["reference", "answer"] = Field(

@@ -24,7 +24,7 @@ class GmMap(KernelMetric[GmMapNode]):
             "value of a query: a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
             "no relevant document, or none retrieved: ln(0.00001)",
             NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: ln(0.00001), or left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: ln(0.00001), or left out, depending on `ranking.missing`",
         ),
         source=(
             "Robertson, On GMAP: and other transformations, CIKM 2006; Voorhees, Overview of the TREC 2004 Robust "

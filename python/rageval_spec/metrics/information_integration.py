@@ -46,7 +46,7 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
             "judge between"
         ),
         edge_cases=(
-            "value of a group: at its first query; the others have no value, and their reason says where it is",
+            "value of a group: at its first query; the others have no value, and their reason names that query",
             "as right without a source as with all: 0, because nothing was combined; below 0: worse with all",
             "several queries of a group under one condition, for example without each source in turn: the mean",
             "group without an answer under one of the conditions: no value",

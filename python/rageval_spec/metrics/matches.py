@@ -45,7 +45,7 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
         edge_cases=(
             f"syntax: {_SYNTAX}",
             "invalid pattern: an error of the spec; in a column, status error for that question",
-            "empty answer: as the pattern says; `^$` matches it",
+            "empty answer: depends on the pattern; `^$` matches it",
             answer_metrics.NO_EXPECTATION,
             answer_metrics.FAILED_SYSTEM,
         ),

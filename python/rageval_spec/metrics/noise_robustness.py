@@ -41,7 +41,7 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             "between"
         ),
         edge_cases=(
-            "value of a group: at its first query; the others have no value, and their reason says where it is",
+            "value of a group: at its first query; the others have no value, and their reason names that query",
             "not right without noise: no value, because noise has nothing to take away",
             "several queries of a group under one condition: the mean of their rightness",
             "group without an answer under one of the conditions: no value",

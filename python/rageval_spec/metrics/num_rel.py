@@ -20,7 +20,7 @@ class NumRel(KernelMetric[NumRelNode]):
         edge_cases=(
             "no relevant document: 0",
             NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: counts too, or is left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: counts too, or is left out, depending on `ranking.missing`",
         ),
         source="trec_eval v9.0.8 (d95ca64), num_rel",
         higher_is_better=None,

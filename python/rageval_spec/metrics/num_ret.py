@@ -19,7 +19,7 @@ class NumRet(KernelMetric[NumRetNode]):
         formula="num_ret = length of the ranking, after `ranking.depth` and judged_only",
         edge_cases=(
             "no relevant document: does not matter",
-            "duplicate documents: an error, or counted once, as `ranking.duplicates` says",
+            "duplicate documents: an error, or counted once, depending on `ranking.duplicates`",
             "query in the qrels but not in the run: 0",
         ),
         source="trec_eval v9.0.8 (d95ca64), num_ret",

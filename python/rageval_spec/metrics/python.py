@@ -33,7 +33,7 @@ class PythonMetricNode(OwnValuesNode):
 
     function: str = Field(
         description=(
-            "`module:function`. The module is looked up beside the spec first. The function gets the arguments that "
+            "`module:function`. The module is looked up next to the spec first. The function gets the arguments that "
             f"it names: {', '.join(f'`{name}`' for name in _PARTS)}, `sample` (an object with all of these) or `row` "
             "(the same as a dict); with one argument of another name, that is the sample. It returns a number, a bool, "
             "None if there is no value, or a dict with `value` and `reason`. It can be async."

@@ -48,7 +48,7 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
             "contradiction: texts that say the opposite in similar words are similar; this does not measure "
             "correctness",
             "several references: the most similar one counts; empty ones are left out",
-            "long texts: cut where the model stops reading; a note says how many were cut",
+            "long texts: cut where the model stops reading; a note counts them",
             "empty answer: 0, with that reason, and the model is not asked",
             "vector of zeros: unscorable",
             NO_REFERENCE + "; also if all references are empty",

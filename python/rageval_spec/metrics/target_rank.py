@@ -40,7 +40,7 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
             "ties: `tie_low` is the best rank over all orders, `tie_high` the worst; null where an order misses the "
             "target",
             ranking_metrics.NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: missed, or left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: missed, or left out, depending on `ranking.missing`",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "
         "scanned text, Information Retrieval 2(2-3), 2000",

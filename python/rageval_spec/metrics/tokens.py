@@ -29,7 +29,7 @@ class TokensMetric(OperationalMetric[TokensNode]):
     known_as = ("token_count", "token_usage")
     info = MetricInfo(
         summary="How many tokens the system's model reads and writes for a question.",
-        formula="tokens = input tokens + output tokens, as the system reports them; or one of the two, as `of` says",
+        formula="tokens = input tokens + output tokens, as the system reports them, or the one that `of` names",
         edge_cases=(
             "tokens unknown: unscorable; for the total also if one of the two is unknown",
             "systems with different models: their tokens differ in length; compare `cost` instead",

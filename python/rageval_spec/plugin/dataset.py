@@ -24,14 +24,14 @@ class DatasetNode(Node):
     version: str | int | None = Field(
         default=None,
         exclude_if=lambda version: version is None,
-        description="The version of the dataset: `'2.1'`. Results show it, and `compare` says when it changed. No "
-        "number depends on it. Default: what the file says about itself.",
+        description="The version of the dataset: `'2.1'`. Results show it, and `compare` reports when it changed. No "
+        "number depends on it. Default: the one in the file.",
     )
     about: dict[str, Any] | None = Field(
         default=None,
         exclude_if=lambda about: about is None,
-        description="What results say about the dataset: `{created: 2026-05-01, made: by hand, reviewed: 180, "
-        "documents: {handbook: v3}}`. No number depends on it. Default: what the file says about itself.",
+        description="What results show about the dataset: `{created: 2026-05-01, made: by hand, reviewed: 180, "
+        "documents: {handbook: v3}}`. No number depends on it. Default: the one in the file.",
     )
 
     @field_validator("version", mode="before")
@@ -118,7 +118,7 @@ class LabelsNode(Node):
 
     scale: tuple[float, float] = Field(
         default=(0.0, 1.0),
-        description="The labels that stand for the worst and the best, such as [1, 5]. No number may lie outside. "
+        description="The worst and the best label, such as [1, 5]. No number may lie outside. "
         "Yes is the best, and no the worst.",
     )
 

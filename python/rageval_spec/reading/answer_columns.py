@@ -141,7 +141,7 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
 
 
 def explain_ambiguity(columns: AnswerColumns, present: Sequence[str]) -> tuple[str, str] | None:
-    """Why nobody can tell which column has a system's answers, and what to write; None if it can be told."""
+    """Why no column certainly has a system's answers, and what to write; None if one does."""
     if columns.answer is not None or not (rivals := find_rivals(present)):
         return None
     return explain_rivals(rivals, "answer")

@@ -187,8 +187,8 @@ def _read_probability(text: str, place: str) -> float | None:
         found = math.nan
     if not 0 < found <= 1:
         raise DataError(
-            f"{place}: the probability is '{text}'; it must be above 0 and at most 1. It says how likely the answer "
-            "was to be chosen for labelling; rename the column if it means something else"
+            f"{place}: the probability is '{text}'; it must be above 0 and at most 1. It is the probability that "
+            "the answer was chosen for labelling; rename the column if it means something else"
         )
     return found
 

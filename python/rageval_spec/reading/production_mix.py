@@ -103,7 +103,7 @@ def read_mix(path: Path) -> ProductionMix:
     numbers = [name for name in _NUMBERS if name in header]
     number = numbers[0] if numbers else None
     if len(numbers) > 1:
-        message = "the file has both 'share' and 'count', and they can say different things"
+        message = "the file has both 'share' and 'count', and they can contradict each other"
         raise SpecError([_diagnose(path, _find_header(path), COUNT, message, "keep one of the two columns")])
     columns = tuple(name for name in header if name not in (*_NUMBERS, DATASET) and name)
     if number is None or not columns:
@@ -136,7 +136,7 @@ def _explain_header(path: Path, header: Sequence[str], number: str | None) -> Di
         near = next((name for name in header if suggest(name, _NUMBERS) or name in ("weight", "weights")), None)
         hint = f"rename '{near}' to 'share'" if near else _EXAMPLE
         return _diagnose(path, line, near, "no column has the shares in production", hint)
-    return _diagnose(path, line, None, f"there is no column beside '{number}' that tells questions apart", _EXAMPLE)
+    return _diagnose(path, line, None, f"there is no column besides '{number}' that distinguishes questions", _EXAMPLE)
 
 
 def _read_row(

@@ -155,7 +155,7 @@ def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -
     listed = " or ".join(map(repr, ("answer", *rivals)))
     rival, own = (column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer"))
     return (
-        f"the {says} may be in {listed}, and nothing says which",
+        f"the {says} may be in {listed}, and nothing shows which",
         f"write {rival} if 'answer' is {other}, or else {own}",
     )
 

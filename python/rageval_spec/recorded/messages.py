@@ -289,7 +289,7 @@ def find_question(turns: Sequence[Turn]) -> int | None:
 
 
 def list_until_question(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns up to the question: what a system is told. What came after it, such as a gold answer, is left out."""
+    """The turns up to the question: what a system gets. What came after it, such as a gold answer, is left out."""
     place = find_question(turns)
     return () if place is None else tuple(turns[: place + 1])
 

@@ -1,6 +1,6 @@
 """`codequality`: the gates that did not pass, each at its line of the spec, in GitLab's code quality format.
 
-Answers that were taken over from earlier evaluations are told as information.
+Answers that were taken over from earlier evaluations are reported as information.
 
 GitLab shows it in a merge request as `artifacts:reports:codequality`. Without failures, warnings and the like the
 report is an empty list, which GitLab needs to see what was resolved.

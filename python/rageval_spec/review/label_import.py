@@ -126,7 +126,7 @@ def _check(entry: FormEntry, annotator: str, known: _Known | None) -> tuple[str 
     if value is None:
         wrong.append(Problem(entry.place, entry.column, f"'{_cut(entry.value)}' is not on the scale; {_offer(entry)}"))
     if not (entry.annotator or annotator):
-        wrong.append(Problem(entry.place, ANNOTATOR, "write who judged, or say it for all rows: --annotator NAME"))
+        wrong.append(Problem(entry.place, ANNOTATOR, "write who judged, or name one for all rows: --annotator NAME"))
     return value, wrong
 
 

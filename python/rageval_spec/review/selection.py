@@ -152,7 +152,9 @@ def select_answers(
     """
     metrics = wanted.metrics or list_judged_metrics(evaluation)
     if not metrics:
-        raise UsageError("no metric of these results says how good an answer is; name what to ask: --ask faithfulness")
+        raise UsageError(
+            "no metric of these results measures how good an answer is; name what to ask: --ask faithfulness"
+        )
     population = _list_population(evaluation, wanted)
     draws = [
         *_draw_random(population, wanted),

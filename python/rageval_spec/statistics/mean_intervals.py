@@ -12,7 +12,7 @@ It needs no random draws. A bootstrap of the values alone takes what it has not 
 which 98% are right, it covers the share of right ones in 18% of the cases, and if all are right, its interval is a
 point.
 
-Without a highest value nothing can be said about what was not seen. So the interval holds as far as the values seen are
+Without a highest value the data do not bound what was not seen. So the interval holds as far as the values seen are
 like those that were not, and if all values are equal, there is none.
 
 Where questions belong together or count differently, what whole clusters contribute to the mean takes the place of the

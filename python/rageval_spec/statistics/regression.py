@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 METHOD = "hc3"
 CLUSTERED = "cluster jackknife"
 _ROUNDING = 1e-12
-"""Effects that are smaller than this share of the outcome cannot be told from rounding."""
+"""Effects that are smaller than this share of the outcome cannot be distinguished from rounding."""
 _ALIKE = 1e-9
 """A predictor whose part that the others do not explain is this small tells nothing of its own."""
 

@@ -180,7 +180,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         if not is_path(word):
             if shutil.which(word) is not None:
                 return None
-            hint = f"; write ./{word} for the one beside the spec" if path.is_file() else ""
+            hint = f"; write ./{word} for the one next to the spec" if path.is_file() else ""
             return f"command: there is no program {word!r} on the PATH{hint}"
         if path.is_file():
             return None if os.access(path, os.X_OK) else f"command: {word!r} is not executable; run chmod +x on it"
@@ -268,7 +268,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
                 self._doubt(process, unasked)
                 self._drop(process)
                 raise question_templates.AskError(
-                    f"the program wrote another line beside an earlier answer, and may write one: {_show(unasked)}"
+                    f"the program wrote a second line for an earlier answer, and may write one: {_show(unasked)}"
                 )
             self._end(process)
             self._drop(process)

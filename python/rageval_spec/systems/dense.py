@@ -41,7 +41,7 @@ class DenseNode(SystemNode):
 
     model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
     similarity: Literal["auto", "cosine", "dot"] = Field(
-        default="auto", description="How to compare embeddings. auto: as the model's configuration says."
+        default="auto", description="How to compare embeddings. auto: as in the model's configuration."
     )
     depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query.")
 

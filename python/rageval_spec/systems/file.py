@@ -99,7 +99,7 @@ class FileNode(GeneratingNode):
         default="auto",
         description=(
             "The tool whose layout a file of answers has. auto: recognised by the names of the columns; none: no "
-            "tool's, so the columns mean what their names say."
+            "tool's, so the columns are read by their names."
         ),
     )
     holds: Literal["auto", "run", "answers"] = Field(

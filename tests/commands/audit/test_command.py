@@ -274,4 +274,4 @@ def test_a_copy_that_loses_the_version_of_its_set_says_so(tmp_path: Path) -> Non
     content = {"version": "2", "created": "2024-01-01", "test_cases": [{"id": "a", **case}, {"id": "b", **case}]}
     (tmp_path / "g.json").write_text(json.dumps(content))
     done = invoke("audit", tmp_path / "g.json", "--fix")
-    assert "The copy lacks what the file says about itself: version and created" in " ".join(done.stderr.split())
+    assert "The copy lacks these keys of the file: version and created" in " ".join(done.stderr.split())

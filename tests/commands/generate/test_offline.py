@@ -99,7 +99,7 @@ def test_copies_of_one_document_give_no_question_and_the_rejected_ones_say_why(t
         )
     done = invoke("generate", str(tmp_path), "--no-model", "-o", str(tmp_path / "golden.jsonl"))
     assert done.exit_code == 3
-    assert "no question could be made; the rejected ones say why" in done.stderr
+    assert "no question could be made; the rejected ones have the reasons" in done.stderr
     assert {row["reason"] for row in read_rows(tmp_path / "golden.rejected.jsonl")} >= {"several_sources"}
 
 

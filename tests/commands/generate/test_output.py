@@ -74,7 +74,7 @@ def test_what_is_missing_and_what_stopped_it_is_said() -> None:
         "57 of 100 questions are made: limits.max_cost: 2 of 2 USD; run the same command again to continue"
     )
     assert "to evaluate with them" not in show(stopped)
-    assert make(questions=0, shares=[]).complaint == "no question could be made; the rejected ones say why"
+    assert make(questions=0, shares=[]).complaint == "no question could be made; the rejected ones have the reasons"
 
 
 def test_json_has_everything() -> None:

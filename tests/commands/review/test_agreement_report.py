@@ -52,7 +52,7 @@ def test_unreliable_labels_are_called_so_with_what_to_do(tmp_path: Path) -> None
 @pytest.mark.usefixtures("wide")
 def test_one_annotator_is_told_what_is_needed(tmp_path: Path) -> None:
     text = describe_agreement([write(tmp_path, ["q1,recall,ann,1"])], [], [], "text").decode()
-    assert "It cannot be said how well people agree: no item has two ratings." in text
+    assert "Agreement cannot be computed: no item has two ratings." in text
     assert "Ask a second person to label at least 50 of the same items." in text
 
 

@@ -80,7 +80,7 @@ def test_a_problem_of_many_rows_is_told_once_and_nothing_is_written() -> None:
     assert lines[0] == "rageval-spec: nothing was imported, because of 4 problems:"
     assert (
         lines[1]
-        == "  a.csv:2 and a.csv:8, column 'annotator': write who judged, or say it for all rows: --annotator NAME"
+        == "  a.csv:2 and a.csv:8, column 'annotator': write who judged, or name one for all rows: --annotator NAME"
     )
     assert lines[2].startswith(
         "  a.csv:2 and a.csv:8, column 'fluency [1..5]': '6' is not on the scale; write one of 1, 2"
@@ -102,8 +102,8 @@ def test_a_label_is_replaced_only_if_this_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say where the labels go: into a new file with -o labels.csv"),
-        (("-o", "x.csv", "--into", "y.csv"), "say where the labels go"),
+        ((), "choose where the labels go: into a new file with -o labels.csv"),
+        (("-o", "x.csv", "--into", "y.csv"), "choose where the labels go"),
         (("-o", "x.xlsx"), "x.xlsx: labels are written as CSV; end the name in .csv"),
         (("-o", "old.csv"), "old.csv exists; add the labels to it with --into old.csv"),
         (("--into", "a.csv"), "a.csv is the form; name another file for the labels"),

@@ -160,7 +160,7 @@ def test_typical_replies_of_models_are_read(text: str) -> None:
         (json.dumps(READ_TWO).replace(": 1", ": true"), "'verdicts[0].claim' is true, and not a number"),
         (json.dumps(READ_TWO).replace('"claim": 1, ', ""), "'verdicts[0].claim' is missing"),
         (json.dumps(READ_TWO).replace('"claim": 1', '"verdict": "contradicted"'), 'it says "verdict" twice'),
-        ('{"verdicts": [oops, "verdict"]}', '"oops" is no value'),
+        ('{"verdicts": [oops, "verdict"]}', '"oops" is not a value'),
         ("[" * 99, "nested too deep"),
     ],
 )
@@ -400,7 +400,7 @@ def test_a_repeated_key_among_many_is_named() -> None:
     ],
 )  # fmt: skip
 def test_unclosed_comments_take_little_time(text: str) -> None:
-    with pytest.raises(UnreadableReplyError, match=r"it is no JSON, and too long|it ends in the middle|is no value"):
+    with pytest.raises(UnreadableReplyError, match=r"it is not JSON, and too|it ends in the middle|is not a value"):
         read_reply(text, TEXT)
 
 

@@ -92,7 +92,7 @@ def test_each_system_is_an_experiment(server: BraintrustServer) -> None:
 
 
 def test_a_trace_of_a_file_does_not_say_where_its_row_is(server: BraintrustServer) -> None:
-    with pytest.raises(UsageError, match="was read from a file, which does not say where its row is"):
+    with pytest.raises(UsageError, match="was read from a file, which does not record where its row is"):
         send(server, make_traced({"q0": TraceLink("braintrust", "t0")}))
 
 

@@ -211,7 +211,9 @@ def test_questions_of_other_datasets_are_left_out_of_a_run(server: LangfuseServe
     told = send(server, make_traced(dict.fromkeys(("q0", "x1", "x2"))), dataset="golden").render()
     assert "2 answers to questions that are no items of the dataset 'golden' left out" in told
     assert len(server.scores) == 1
-    with pytest.raises(RagevalError, match="the question 'x1' is no item of the dataset 'golden'; read the questions"):
+    with pytest.raises(
+        RagevalError, match="the question 'x1' is not an item of the dataset 'golden'; read the questions"
+    ):
         send(server, make_traced(dict.fromkeys(("x1", "x2"))), dataset="golden")
 
 

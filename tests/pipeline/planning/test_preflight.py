@@ -482,7 +482,7 @@ def block(**keys: Any) -> list[dict[str, Any]]:
         ({"columns": "query_id,value"}, "the same annotator judged q0 already", ""),
         (
             {"columns": "query_id,metric,value,answer_digest"},
-            "does not say its system, and there are several: a, b",
+            "does not name its system, and there are several: a, b",
             "add a column 'system'",
         ),
         (
@@ -535,8 +535,8 @@ def test_the_gold_answer_of_the_articles_layout_is_known_in_any_spelling(tmp_pat
 def test_a_second_column_that_may_be_gold_is_a_question_with_its_position(tmp_path: Path) -> None:
     content = LAYOUT.format("solution")
     assert told(tmp_path, content, ["exact_match"]) == [
-        "golden.csv: the gold answers may be in 'answer' or 'solution', and nothing says which",
-        "golden.csv: the system's answers may be in 'answer' or 'solution', and nothing says which",
+        "golden.csv: the gold answers may be in 'answer' or 'solution', and nothing shows which",
+        "golden.csv: the system's answers may be in 'answer' or 'solution', and nothing shows which",
     ]
 
 
@@ -556,7 +556,7 @@ def test_answers_are_never_compared_with_themselves(tmp_path: Path) -> None:
         ("exact_match", "a gold answer, and no question of 'golden' has one"),
         ("ndcg@10", "relevant documents, and no question of 'golden' has any"),
         ({"use": "context_recall", "by": "ids"}, "relevant documents, and no question of 'golden' has any"),
-        ({"use": "answerability", "by": "phrases"}, "a value that says whether it can be answered, and no question"),
+        ({"use": "answerability", "by": "phrases"}, "a value that shows whether it can be answered, and no question"),
     ],
 )
 @pytest.mark.parametrize(

@@ -233,9 +233,7 @@ def test_a_mean_of_few_queries_draws_a_warning() -> None:
     cells = [cell(8, 80), cell(70, 80, "exact_match"), cell(8, 80, "robustness")]
     [note] = coverage_notes(cells, METRICS)
     assert (note.level, note.dataset, note.system, note.count) == ("warning", "golden", "bot", 72)
-    assert note.message == (
-        "faithfulness: only 8 of 80 queries could be scored; the number says nothing about the others"
-    )
+    assert note.message == ("faithfulness: only 8 of 80 queries could be scored; the number does not cover the others")
 
 
 def answer(*contexts: str | None, **changes: Any) -> Sample:

@@ -85,7 +85,7 @@ BOMB = "a: &a [x, x]\n" + "".join(
         ("- id: 1\n  id: 2\n", ":2: the key 'id' is listed twice in one object"),
         ("- id: 1\n---\n- id: 2\n", ":2: a second YAML document begins here; keep one document in a file"),
         ("- ? [a]\n  : b\n", ":1: a key must be text, not a list or an object"),
-        ("a: &a [*a]\n", ":1: the alias *a stands for nothing that is complete before it"),
+        ("a: &a [*a]\n", ":1: the alias *a refers to nothing that is complete before it"),
         ("[" * 200, ":1: lists and objects are nested more than 100 levels deep"),
         (BOMB, ":22: the aliases of this file repeat too much"),
         ("question: [a?, b?]\nanswer: [x]\n", ":1: the column 'question' has 2 values, but 'answer' has 1"),

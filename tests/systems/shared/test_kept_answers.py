@@ -74,7 +74,7 @@ def test_an_unfinished_evaluation_is_continued_until_it_reaches_its_outcome() ->
         (AT_ONE, CodeState("1" * 40, "ab"), 3600.0, "the uncommitted changes are others"),
         (CodeState("1" * 40, "cd"), CodeState("1" * 40, "ab"), 3600.0, "the uncommitted changes are others"),
         (CodeState("1" * 40, "ab"), CodeState("1" * 40, "ab"), 3600.0, None),
-        (CodeState("1" * 40), CodeState("1" * 40), 3600.0, "git did not tell what changed since the commit"),
+        (CodeState("1" * 40), CodeState("1" * 40), 3600.0, "git did not list what changed since the commit"),
         (AT_ONE, AT_ONE, 0.0, "resume is never"),
     ],
 )

@@ -1,6 +1,6 @@
 """Finds what an audit works with: questions, earlier results, and a model that compares meanings.
 
-The questions are those that an evaluation would ask. The values of earlier evaluations of a spec tell more about its
+The questions are those that an evaluation would ask. The values of earlier evaluations of a spec show more about its
 questions.
 """
 

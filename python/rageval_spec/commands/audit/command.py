@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", "datasets", multiple=True, metavar="DATASET", help="Only this dataset; can be repeated.")
 @click.option(
     "--results", multiple=True, metavar="RESULTS",
-    help="Results, a label or a record whose values tell more about the questions; can be repeated, to count the "
+    help="Results, a label or a record whose values show more about the questions; can be repeated, to count the "
     "systems of all of them.  [default: the last results of this spec]",
 )  # fmt: skip
 @click.option(
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many questions are wanted.")
 @click.option(
     "--metric", metavar="METRIC",
-    help="The metric that tells which questions systems fail and solve.  [default: the first of the spec]",
+    help="The metric that decides which questions systems fail and solve.  [default: the first of the spec]",
 )  # fmt: skip
 @click.option(
     "--model", metavar="MODEL",
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--fix", is_flag=True,
-    help="Write cleaned copies beside the files, without repeated questions, empty ones, and those of --train; and the "
-    "removed rows with the reasons.",
+    help="Write cleaned copies next to the files, without repeated questions, empty ones, and those of --train; and "
+    "the removed rows with the reasons.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="With --fix: overwrite the files of an earlier --fix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, too.")
@@ -95,7 +95,7 @@ def audit(
     """Check test sets: their questions, references, judgements, mix and size.
 
     SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
-    results of an evaluation, the audit also says what the questions show. It asks no system, and a model behind an
+    results of an evaluation, the audit also reports what the questions show. It asks no system, and a model behind an
     endpoint only if --model names it. The exit code is 1 if there are errors.
 
     \b
@@ -192,7 +192,7 @@ def _find_results(subject: Subject, named: Sequence[str]) -> EarlierResults:
     if subject.spec is not None:
         return find_results(subject.spec, named)
     if named:
-        raise UsageError("--results needs a spec: it says what the metrics of the results mean")
+        raise UsageError("--results needs a spec, which defines the metrics of the results")
     return EarlierResults([])
 
 

@@ -111,7 +111,7 @@ def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
 )
 @click.option("--repository", metavar="NAME", help="owner/name, or GitLab's project.  [default: the CI job's]")
 @click.option("--number", type=click.IntRange(1), help="The pull or merge request.  [default: the CI job's]")
-@click.option("--key", metavar="TEXT", help="Tells several comments on one pull request apart.  [default: the spec's "
+@click.option("--key", metavar="TEXT", help="Distinguishes several comments on one pull request.  [default: the spec's "
               "name]")  # fmt: skip
 @click.option("--summary", type=click.Path(path_type=Path), metavar="FILE", help="Also append the text to this file.")
 @click.option("--no-post", is_flag=True, help="Post nothing; for a job that only wants the summary.")

@@ -186,7 +186,7 @@ def _describe_origin(evaluation: Evaluation, baseline: NamedResults | None, comm
 
 HEADER = ("Check", "Head", "Base", "Difference [interval]", "Questions", "Improved", "Regressed")
 SAME_QUESTIONS = "Head, base and difference are of the same questions: those that have a value in both."
-OWN_QUESTIONS = "Where two counts stand, each number is of its own questions."
+OWN_QUESTIONS = "Where two counts are shown, each number covers its own questions."
 _LONGEST_NAME = 80
 
 

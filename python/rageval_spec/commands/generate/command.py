@@ -111,12 +111,12 @@ _limit_options = shared.together(
 @click.argument("corpus", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("golden.jsonl"),
               show_default=True, metavar="FILE", help="The file for the questions. What was rejected and the chunks "
-              "go beside it.")  # fmt: skip
+              "go next to it.")  # fmt: skip
 @_model_options
 @_mix_options
 @_limit_options
 @click.option("--split", metavar="SHARES", help="Divide the questions into validation and test, such as 30:70. Each "
-              "set gets a file beside FILE.")  # fmt: skip
+              "set gets a file next to FILE.")  # fmt: skip
 @click.option("--split-by", type=click.Choice(["document", "question"]), default="document", show_default=True,
               help="document: no document is in both sets; question: the same share of each document's questions is in "
               "each.")  # fmt: skip
@@ -141,7 +141,7 @@ def generate(
     """Make a test set from your own documents: questions, answers, sources and evidence.
 
     CORPUS is a folder of Markdown, text, HTML and PDF files, a JSON Lines corpus or a BEIR folder. A chat model writes
-    each question about one chunk or several. Every question is then checked: its evidence must stand in the chunk,
+    each question about one chunk or several. Every question is then checked: its evidence must be in the chunk,
     the chunk must answer it and support the answer, it must make sense alone, and a retriever must find its source.
 
     The cost is shown before anything is asked. Every reply is stored, so a run that was stopped continues where it

@@ -69,7 +69,7 @@ def generate_offline(
         console.tell(f"wrote {path}")
     if not made.rows:
         needed = "a question needs a text of three sentences, a title or a heading"
-        why = "the rejected ones say why" if made.rejected else needed
+        why = "the rejected ones have the reasons" if made.rejected else needed
         console.tell(f"{PROGRAM}: no question could be made; {why}")
         return BROKEN
     return PASSED

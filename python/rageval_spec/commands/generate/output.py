@@ -122,7 +122,7 @@ class Summary:
         if self.stopped is not None:
             done = f"{self.questions:,} of {count_noun(self.wanted, 'question')} are made"
             return f"{done}: {self.stopped}; run the same command again to continue"
-        return None if self.questions else "no question could be made; the rejected ones say why"
+        return None if self.questions else "no question could be made; the rejected ones have the reasons"
 
     @property
     def off(self) -> list[KindShare]:

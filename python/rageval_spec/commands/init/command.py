@@ -61,7 +61,7 @@ def init(
     """Write a commented spec that is ready to run: for your own files, or with sample data.
 
     Without options, FOLDER gets two specs and sample data: one for retrieval, one for answers. With FILE, --answers or
-    --from, it gets a spec for your files, with the metrics that their columns allow; the others are comments that say
+    --from, it gets a spec for your files, with the metrics that their columns allow; the others are comments with
     what they need. FILE has questions, with their gold answers or judgements. FOLDER is the current folder by default.
 
     \b

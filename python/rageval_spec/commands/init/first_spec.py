@@ -255,7 +255,7 @@ _ANSWERING = """\
   # live: {use: http, url: "${RAG_URL}", answer: $.answer, contexts: "$.sources[*].text"}      # your service
 """
 _REPLY = """\
-    # Replies in a usual layout are recognised. For any other, say where its parts are:
+    # Replies in a usual layout are recognised. For any other, write the paths of its parts:
     # answer: $.data.text
     # contexts: "$.data.sources[*].text"
     # headers: {Authorization: "Bearer ${secret:RAG_KEY}"}

@@ -106,7 +106,7 @@ def _conclude_agreement(found: MetricAgreement) -> Iterator[tuple[str, str]]:
     """Whether the labels are reliable, and what to do if they are not."""
     name, value = _NAMES[found.deciding.coefficient], found.deciding.value
     if value is None:
-        yield f"! It cannot be said how well people agree: {found.deciding.reason}.", "yellow"
+        yield f"! Agreement cannot be computed: {found.deciding.reason}.", "yellow"
         if not found.shared and found.questions:
             same = "question" if found.questions == 1 else f"{found.questions:,} questions"
             yield (

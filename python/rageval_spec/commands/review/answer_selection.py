@@ -214,7 +214,7 @@ def _describe(
         )
     if not selection.is_representative:
         yield Text(
-            "! No answer is drawn at random, so the labels will say nothing about all answers; add --random 50.",
+            "! No answer is drawn at random, so the labels cannot represent all answers; add --random 50.",
             "yellow",
         )
     yield ""

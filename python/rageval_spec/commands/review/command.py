@@ -60,7 +60,7 @@ class _Share(_Size):
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["csv", "xlsx", "label_studio", "html"]),
-    help="The format, if the name of the file does not say it.",
+    help="The format, if the name of the file does not show it.",
 )  # fmt: skip
 @click.option(
     "--random", type=_Size(), metavar="SIZE",
@@ -117,8 +117,8 @@ class _Share(_Size):
 )  # fmt: skip
 @click.option(
     "--show-judge", "shows_judge", is_flag=True,
-    help="Show people what the judge says. They will follow it. Without this option, only a page (.html) shows it, to "
-    "those who ask, and their labels say that they saw it.",
+    help="Show people the judge's verdicts. They will follow them. Without this option, only a page (.html) shows "
+    "them, to those who ask, and their labels record it.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=42, show_default=True, help="The seed of the draw.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
@@ -126,8 +126,8 @@ def select(random: float | None, most: int, **options: Any) -> int:
     """Choose answers for people to judge, and write them as a form.
 
     RESULTS is a results folder, or a label or a record of the history; by default the last results. Without options,
-    some answers are drawn at random, and some are there because the judge is unsure, or because they are bad. Each row
-    says why it was chosen and how likely that was, so that `calibrate` can use all labels for unbiased means.
+    some answers are drawn at random, and some are chosen because the judge is unsure or the answer is bad. Each row
+    has the reason and the probability of its choice, so that `calibrate` can use all labels for unbiased means.
 
     \b
     rageval-spec review select -o review.xlsx
@@ -158,7 +158,7 @@ def select(random: float | None, most: int, **options: Any) -> int:
     "--into", type=click.Path(path_type=Path), metavar="FILE",
     help="A file of labels to add them to; it is made if it does not exist.",
 )  # fmt: skip
-@click.option("--annotator", default="", metavar="NAME", help="Who judged, where a form does not say it.")
+@click.option("--annotator", default="", metavar="NAME", help="Who judged, for forms that name nobody.")
 @click.option(
     "--results", metavar="RESULTS",
     help="What was judged: a results folder, a label or a record. Each answer must be in it, unchanged.",
@@ -168,7 +168,7 @@ def import_(**options: Any) -> int:
     """Read forms that people filled in, check them, and write their labels.
 
     FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
-    anything is wrong, it is all listed and nothing is written. A label that is there already is not added again.
+    anything is wrong, the command lists it all and writes nothing. A label that already exists is not added again.
 
     \b
     rageval-spec review import review.xlsx -o labels.csv
@@ -182,7 +182,7 @@ def import_(**options: Any) -> int:
 
 @click.group("review", cls=Front)
 def review() -> None:
-    """Choose answers for people to judge, and work with what they say.
+    """Choose answers for people to judge, and work with their labels.
 
     \b
     rageval-spec review select -o review.xlsx

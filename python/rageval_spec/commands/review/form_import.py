@@ -59,7 +59,7 @@ def _find_target(forms: Sequence[Path], output: Path | None, into: Path | None) 
     target = output or into
     if target is None or (output and into):
         raise UsageError(
-            "say where the labels go: into a new file with -o labels.csv, or to others with --into labels.csv"
+            "choose where the labels go: into a new file with -o labels.csv, or to others with --into labels.csv"
         )
     if target.suffix.lower() != ".csv":
         raise UsageError(f"{target}: labels are written as CSV; end the name in .csv")

@@ -190,7 +190,7 @@ class QuestionsNode(DatasetNode):
         default="auto",
         description=(
             "The tool whose layout the file has. auto: recognised by the names of the columns, as `validate` shows; "
-            "none: no tool's, so the columns mean what their names say."
+            "none: no tool's, so the columns are read by their names."
         ),
     )
     qrels: str | None = Field(

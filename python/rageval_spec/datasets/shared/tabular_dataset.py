@@ -77,7 +77,7 @@ class TabularNode(DatasetNode):
         default="auto",
         description=(
             "The tool whose layout the file of questions has. auto: recognised by the names of the columns, as "
-            "`validate` shows; none: no tool's, so the columns mean what their names say."
+            "`validate` shows; none: no tool's, so the columns are read by their names."
         ),
     )
     corpus: str | None = Field(

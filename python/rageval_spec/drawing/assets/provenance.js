@@ -14,7 +14,7 @@ function drawProvenance() {
       Object.entries(results.models).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
     Object.keys(results.prompts).length > 0 && section("prompts", ["Prompts"], "The sha256 of each prompt, by judge.",
       drawPairs(results.prompts)),
-    Object.keys(results.origins ?? {}).length > 0 && section("origins", ["Datasets"], "What each dataset says about itself.",
+    Object.keys(results.origins ?? {}).length > 0 && section("origins", ["Datasets"], "The version and origin of each dataset.",
       Object.entries(results.origins).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(Object.fromEntries(Object.entries(flatten(facts)).filter(([, fact]) => fact !== null)))])),
     Object.keys(results.digests).length > 0 && section("data", ["Data"], "The sha256 of each part of each dataset.",
       Object.entries(results.digests).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),

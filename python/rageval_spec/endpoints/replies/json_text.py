@@ -234,13 +234,13 @@ class _Parser:
         """A literal, or a word without quotation marks where only a value can be."""
         word = _BARE_WORD.match(self.text, self.position)
         if word is None:
-            raise self._fault(f"{show_value(self.text[self.position : self.position + 20])} is no value")
+            raise self._fault(f"{show_value(self.text[self.position : self.position + 20])} is not a value")
         self.position = word.end()
         if word.group().lower() in _LITERALS:
             return _LITERALS[word.group().lower()]
         if "}" in closers and self._peek() in closers:
             return word.group()
-        raise self._fault(f"{show_value(word.group())} is no value")
+        raise self._fault(f"{show_value(word.group())} is not a value")
 
     def _read_string(self, closers: str) -> str:
         end = _CLOSING[self.text[self.position]]
@@ -297,7 +297,7 @@ class _Parser:
         self.steps += 1
         self.skipped += end - position
         if self.steps > MOST_STEPS or self.skipped > MOST_SKIPPED:
-            raise UnreadableReplyError("it is no JSON, and too long to be repaired")
+            raise UnreadableReplyError("it is not JSON, and too long to be repaired")
         return end
 
     def _peek(self) -> str:

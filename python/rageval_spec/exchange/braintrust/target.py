@@ -154,7 +154,7 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         row_id, kind, identity = (link.others.get(key) for key in ("row_id", "object", "object_id"))
         if row_id is None or kind is None or identity is None:
             raise UsageError(
-                f"the trace {link.trace_id} was read from a file, which does not say where its row is; read it by "
+                f"the trace {link.trace_id} was read from a file, which does not record where its row is; read it by "
                 "the API, or send an experiment with --project"
             )
         key = f"{identity}/{row_id}"

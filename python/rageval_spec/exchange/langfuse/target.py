@@ -234,7 +234,7 @@ class LangfuseSender:
         if not kept and not self._has_sent:
             example = next(iter(sorted(self.foreign)), "")
             raise DataError(
-                f"{self._where}: the question '{example}' is no item of the dataset '{self._dataset}'; read the "
+                f"{self._where}: the question '{example}' is not an item of the dataset '{self._dataset}'; read the "
                 f"questions from there: datasets: {{golden: {{use: langfuse, dataset: {self._dataset}}}}}"
             )
         self._has_sent = True

@@ -78,7 +78,7 @@ class LangSmithApi:
             yield from self._old_runs(project, window)
 
     def feedback(self, runs: Sequence[str]) -> Iterator[Any]:
-        """What was said of some runs.
+        """The feedback on some runs.
 
         Raises:
             ServiceError: LangSmith does not answer, or its answer is no list.

@@ -25,7 +25,7 @@ class LangSmithSourceNode(LangSmithConnection, SpooledNode):
     """Which traces, or which dataset, to read from LangSmith."""
 
     project: str | None = Field(default=None, description="Read the traces of this tracing project.")
-    feedback: bool = Field(default=True, description="Whether to read what was said of the answers.")
+    feedback: bool = Field(default=True, description="Whether to read the feedback on the answers.")
 
     @model_validator(mode="after")
     def _check_choice(self) -> LangSmithSourceNode:

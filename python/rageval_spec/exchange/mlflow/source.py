@@ -1,6 +1,6 @@
 """Reads traces from MLflow: those of an experiment, a dataset, or a table of a run.
 
-A trace's spans have attributes; its information has what was said about it, such as expectations and feedback. In a
+A trace's spans have attributes; its information has expectations and feedback. In a
 table that a run logged, such as `eval_results.json`, one row is one question.
 """
 
@@ -349,7 +349,7 @@ def _read_summary(info: Mapping[str, Any], trace_id: str) -> Span:
 
 
 def _complete(trace: Trace, info: Mapping[str, Any]) -> Trace:
-    """The trace with what its information adds: whose it is, what it took, and what was said about it."""
+    """The trace with what its information adds: whose it is, what it took, and its feedback."""
     metadata, tags = _read_metadata(info), info.get("tags")
     own = {key: value for key, value in (tags if isinstance(tags, Mapping) else {}).items() if not _is_internal(key)}
     own |= {key: value for key, value in metadata.items() if not _is_internal(key)}

@@ -55,7 +55,7 @@ class PhoenixSourceNode(WindowNode):
 
 
 class PhoenixSource(TraceSource[PhoenixSourceNode]):
-    """Reads traces newest first, each with all its spans and what was said about them."""
+    """Reads traces newest first, each with all its spans and their annotations."""
 
     node_type = PhoenixSourceNode
     known_as = ("arize", "arize_phoenix")

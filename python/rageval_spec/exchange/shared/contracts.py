@@ -174,7 +174,7 @@ class TraceCheck:
     def render(self) -> list[str]:
         """The table, and below it a warning with one row for each line that more than a tenth of the rows have.
 
-        Questions of a dataset have no answers, so only what is said of questions counts there.
+        Questions of a dataset have no answers, so only feedback on questions counts there.
         """
         is_dataset = self._asked_only == self.rows
         known = [(line, self.counts[line]) for line in (self.READING if is_dataset else self.LINES)]

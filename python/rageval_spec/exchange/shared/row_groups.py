@@ -195,7 +195,7 @@ class SpooledSource(TraceSource[N]):
                 yield trace
 
     def is_step(self, row: Mapping[str, Any]) -> bool:  # noqa: ARG002 - by default all are
-        """Whether a row is a part of a trace, and not something that was said of it."""
+        """Whether a row is a part of a trace, and not feedback on it."""
         return True
 
     def _is_within(self, trace: Trace) -> bool:

@@ -42,7 +42,7 @@ class TrulensTargetNode(TargetNode):
     database: str = Field(description="TruLens's SQLite file, such as `default.sqlite`.")
     backup: bool = Field(
         default=True,
-        description="Whether to copy the database, to `default.sqlite.before-rageval` beside it, before the first "
+        description="Whether to copy the database, to `default.sqlite.before-rageval` next to it, before the first "
         "value is written.",
     )
 

@@ -58,7 +58,7 @@ class LabelColumns(BaseModel):
     )
     saw_judge: str | None = Field(
         default=None,
-        description="Yes if the annotator had seen what the judge says, as the review page notes. Default: saw_judge.",
+        description="Yes if the annotator had seen the judge's verdict, as the review page notes. Default: saw_judge.",
     )
 
 

@@ -48,7 +48,7 @@ class ColumnNode(MetricNode):
         default=None,
         min_length=1,
         description=(
-            "The column of the questions' file that says what is expected of each answer. `reference` stands for the "
+            "The column of the questions' file with what is expected of each answer. `reference` stands for the "
             "gold answers. A question with nothing in it has no value."
         ),
     )

@@ -68,8 +68,8 @@ class OptionallyJudgedNode(MetricNode):
 J = TypeVar("J", bound=JudgeMetricNode | OptionallyJudgedNode)
 
 TASKS: Mapping[Ability, str] = {
-    "support": "say which claims of a text are supported",
-    "usefulness": "say which of several texts are useful",
+    "support": "decide which claims of a text are supported",
+    "usefulness": "decide which of several texts are useful",
     "grade": "grade a sample as a whole",
     "claims": "split a text into claims",
     "questions": "write questions that an answer would answer",

@@ -21,7 +21,7 @@ N = TypeVar("N", bound=MetricNode)
 BEHIND_AT = ("cutoff", "recall")
 """Keys whose value follows the `@` in a measure's name; the other keys are in parentheses."""
 
-MISSING_QUERY = "query in the qrels but not in the run: 0, or left out, as `ranking.missing` says"
+MISSING_QUERY = "query in the qrels but not in the run: 0, or left out, depending on `ranking.missing`"
 NEGATIVE_RELEVANCE = "negative relevance: not relevant"
 
 

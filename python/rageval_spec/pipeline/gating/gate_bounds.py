@@ -293,7 +293,7 @@ def check_covered(cell: Aggregate, cell_name: str) -> Iterable[BoundResult]:
 def describe_weights(gate: GateNode, cell: Aggregate, metric: Directed) -> str:
     """`; weighted, 0.840 if all questions count the same`; "" for a number without weights, or that they do not change.
 
-    If the gate looks at something else than the mean, the plain number is said to be the mean.
+    If the gate looks at something else than the mean, the sentence calls the plain number the mean.
     """
     if cell.design is None or cell.design.plain is None or cell.mean is None:
         return ""

@@ -239,7 +239,7 @@ _OF_QUESTIONS: Mapping[Part, str] = {
     "reference": "a gold answer",
     "reference_contexts": "reference contexts",
     "relevant": "relevant documents",
-    "answerable": "a value that says whether it can be answered",
+    "answerable": "a value that shows whether it can be answered",
     "group": "a group of questions that ask the same",
     "condition": "a condition",
 }
@@ -500,7 +500,7 @@ def find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
             continue
         source = parts.labels.get(str(metric.node.labels))
         if source is None:
-            continue  # the reference is dangling, which is told elsewhere
+            continue  # the reference is dangling, which another check reports
         try:
             labels = source.read()
         except (DataError, OSError):
@@ -550,7 +550,7 @@ def _find_fault(
     for part, names in (("dataset", [*parts.datasets]), ("system", _list_answering(parts))):
         lacking = next((label for label in whole if not getattr(label, part)), None)
         if len(names) > 1 and lacking is not None:
-            told = f"{lacking.place}: the label does not say its {part}, and there are several: {', '.join(names)}"
+            told = f"{lacking.place}: the label does not name its {part}, and there are several: {', '.join(names)}"
             return told, f"add a column '{part}'"
     try:
         for label in whole:

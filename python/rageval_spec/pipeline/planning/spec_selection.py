@@ -85,7 +85,7 @@ def _answers(name: str, node: Node, spec: Spec) -> bool:
     try:
         return any(system.answers_on(dataset) for dataset in spec.datasets)
     except RagevalError:
-        return True  # what is wrong with the file is said when it is read
+        return True  # reading the file reports what is wrong with it
 
 
 def _explain_model(name: str, spec: Spec) -> str | None:

@@ -2,7 +2,7 @@
 
 The F1 of words falls where a right answer says more than a short gold answer ("Paris" in a sentence), and stays high
 where a sentence has one wrong fact ("in 1994" for "in 1984"). So the words of a short gold answer must be found,
-however much else is said, and the numbers and names of a longer one must not be replaced by others.
+however much else it contains, and the numbers and names of a longer one must not be replaced by others.
 `benches/diagnosis.py` sets `SHORT`, and shows how often causes are right.
 """
 

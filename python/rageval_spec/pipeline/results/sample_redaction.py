@@ -23,7 +23,7 @@ _READ = frozenset(
 )
 """The columns that metrics read, so that a reason can quote them."""
 _TOLD = frozenset({"question", "answer", "contexts", "reference_contexts"})
-"""The columns that a system is told or tells, so that its error can quote them."""
+"""The columns that a system gets or gives, so that its error can quote them."""
 _QUOTED_BY_STEPS = frozenset({"question", "answer", "contexts", "reference_contexts"})
 """The columns that the steps of an agent can repeat."""
 _NAMES: Mapping[str, str] = {"reference": "references"}

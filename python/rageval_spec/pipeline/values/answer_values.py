@@ -43,7 +43,7 @@ _NAMES: Mapping[Part, str] = {
     "reference": "no reference",
     "reference_contexts": "no reference contexts",
     "relevant": "no judged documents",
-    "answerable": "nothing that says whether it can be answered ('answerable')",
+    "answerable": "nothing that shows whether it can be answered ('answerable')",
     "group": "no group of queries that ask the same ('group')",
     "condition": "no condition ('condition')",
 }
@@ -306,7 +306,7 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
         Note(
             "mostly_unscored",
             f"{cell.metric}: only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; "
-            "the number says nothing about the others",
+            "the number does not cover the others",
             cell.dataset,
             cell.system,
             cell.total - cell.scored,

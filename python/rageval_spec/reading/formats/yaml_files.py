@@ -127,7 +127,7 @@ class _Builder:
             self._add(self._read_scalar(event, line), line, len(event.value) + 1, event.anchor)
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                self._refuse(line, f"the alias *{event.anchor} stands for nothing that is complete before it")
+                self._refuse(line, f"the alias *{event.anchor} refers to nothing that is complete before it")
             value, size = self.anchors[event.anchor]
             self._add(value, line, size, None)
         elif isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):

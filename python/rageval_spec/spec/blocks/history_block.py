@@ -33,7 +33,7 @@ class HistoryNode(SpecBlock):
         description="none: nowhere; sqlite: in a file; postgres: in PostgreSQL, which needs the extra `postgres`."
     )
     path: str | None = Field(
-        default=None, description="The file of `use: sqlite`. Default: `.rageval/history.db` beside the spec."
+        default=None, description="The file of `use: sqlite`. Default: `.rageval/history.db` next to the spec."
     )
     url: Secret | None = Field(
         default=None,

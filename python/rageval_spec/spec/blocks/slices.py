@@ -60,7 +60,7 @@ class SliceNode(SpecBlock):
     )
     name: SliceName | None = Field(default=None, min_length=1, description="With `where`: the slice's name.")
     where: ConditionNode | tuple[ConditionNode, ...] | None = Field(
-        default=None, description="The queries of the slice: a condition, or a list of which all must hold."
+        default=None, description="The queries of the slice: a condition, or several that must all hold."
     )
     min_queries: int = Field(default=1, ge=1, description="Make no slice of fewer queries than this.")
     max_slices: int = Field(

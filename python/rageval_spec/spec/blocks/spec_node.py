@@ -203,17 +203,17 @@ class DiagnosisNode(SpecBlock):
 
     retrieval: str | None = Field(
         default=None,
-        description="The metric that says whether the contexts have what was needed. Default: `context_recall` if the "
+        description="The metric that shows whether the contexts have what was needed. Default: `context_recall` if the "
         "spec has it, else whether any relevant document is among the contexts.",
     )
     correctness: str | None = Field(
         default=None,
-        description="The metric that says whether the answer is right. Default: the first of `answer_correctness`, "
+        description="The metric that shows whether the answer is right. Default: the first of `answer_correctness`, "
         "`completeness` and `token_f1` that the spec has.",
     )
     faithfulness: str | None = Field(
         default=None,
-        description="The metric that says whether the answer keeps to its contexts. Default: `faithfulness` if the "
+        description="The metric that shows whether the answer keeps to its contexts. Default: `faithfulness` if the "
         "spec has it.",
     )
     wrong_below: float = Field(default=0.5, description="Values below this are wrong.")
@@ -327,7 +327,7 @@ class SpecNode(SpecBlock):
     )
     cluster: ColumnName | dict[Name, ColumnName] | None = Field(
         default=None,
-        description="The column of the questions whose values say which of them belong together, such as `source`; or "
+        description="The column of the questions whose values show which of them belong together, such as `source`; or "
         "a column for each dataset by name. Intervals and tests count questions with the same value as one draw.",
     )
     weight: ColumnName | dict[Name, ColumnName] | None = Field(
@@ -365,8 +365,8 @@ class SpecNode(SpecBlock):
     )
     history: HistoryWord | HistoryNode = Field(
         default="sqlite",
-        description="Where to record evaluations: `sqlite`, a file beside the spec; a block with `use: postgres` for a "
-        "server; `none` to record nothing.",
+        description="Where to record evaluations: `sqlite`, a file next to the spec; a block with `use: postgres` for "
+        "a server; `none` to record nothing.",
     )
     reports: tuple[Any, ...] = Field(
         default=("terminal",),

@@ -2,7 +2,7 @@
 
 An interview asks one system the questions of one collection, with limits on concurrency, retries and rate. An answer
 is stored as soon as it arrives, under a digest of everything it depends on: the system's block, its files and the
-text of the question. A query's id is not part of the digest unless the system is told the id.
+text of the question. A query's id is not part of the digest unless the system gets the id.
 
 An evaluation that was killed, interrupted or stopped by a limit is continued by the next one. After one that reached
 its outcome, all questions are asked again: a system may have changed unnoticed. `kept_answers` says what is taken over.
@@ -57,7 +57,7 @@ class AnsweringNode(GeneratingNode):
         description=(
             "unfinished: ask every question again after an evaluation that reached its outcome, and only the missing "
             "ones after one that was interrupted or stopped by a limit. always: keep the answers until `version` "
-            "changes, which must be written then. Reports say how many answers were kept, and when they were asked."
+            "changes, which must be written then. Reports show how many answers were kept, and when they were asked."
         ),
     )
     concurrency: int | None = Field(
@@ -147,7 +147,7 @@ class AnsweringSystem(System[N]):
     @property
     @abstractmethod
     def variables(self) -> frozenset[str]:
-        """The `VARIABLES` that the system is told. May import or open what is needed to find out."""
+        """The `VARIABLES` that the system gets. May import or open what is needed to find out."""
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
@@ -186,7 +186,7 @@ class AnsweringSystem(System[N]):
         """
 
     def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
-        """Answers found to be invalid since the last call: what the system was told, and why they are invalid.
+        """Answers found to be invalid since the last call: what the system got, and why they are invalid.
         Called after errors and after `close`.
         """
         return ()

@@ -101,7 +101,7 @@ class Beginning:
         if self.commit != now.commit:
             return f"the commit changed from {_shorten(self.commit)} to {_shorten(now.commit)}"
         if self.commit is not None and (self.changes is None or now.changes is None):
-            return "git did not tell what changed since the commit"
+            return "git did not list what changed since the commit"
         if self.changes != now.changes:
             return "the uncommitted changes are others"
         if changed := sorted({name for name, _ in self.files.items() ^ now.files.items()}):

@@ -37,7 +37,7 @@ class Program:
     """A running program in its own process group, with one thread to read each of its output streams.
 
     Attributes:
-        unnamed: what it was told about queries whose answers do not name their query.
+        unnamed: what it got for queries whose answers do not name their query.
     """
 
     def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:

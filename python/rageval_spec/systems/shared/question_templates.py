@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 VARIABLES = ("question", "query_id", "contexts", "messages", "history")
-"""What a system may be told about a query besides its columns. `contexts` are the dataset's reference contexts,
+"""What a system may get of a query besides its columns. `contexts` are the dataset's reference contexts,
 `messages` is the conversation up to the question, and `history` is the same without the question."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _MOST_VARIABLES_SHOWN = 12
@@ -151,7 +151,7 @@ class Received(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SystemQuestion:
-    """What a system is told, and its digest."""
+    """What a system gets, and its digest."""
 
     digest: bytes
     told: Variables
@@ -168,7 +168,7 @@ def list_questions(
     Args:
         reader: names the system that is asked, for the message that the collection has no queries.
         collection: has the queries.
-        wanted: the variables that the system is told.
+        wanted: the variables that the system gets.
         dispensable: those of them that are left out of a question if the query does not have them.
 
     Raises:
@@ -201,7 +201,7 @@ def _converse(row: Mapping[str, Any], question: str) -> dict[str, Any]:
 
 
 def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:
-    """What a query lacks that the system must be told; None if it lacks nothing."""
+    """What a query lacks that the system must get; None if it lacks nothing."""
     if told.get("contexts", ()) is None:
         return "the dataset has no reference contexts for this query"
     absent = [name for name in named if name not in told]
@@ -209,12 +209,12 @@ def _explain_lack(told: Variables, named: Sequence[str]) -> str | None:
 
 
 def digest_of(told: Variables) -> bytes:
-    """The SHA-256 of what a system is told. Its answer is stored under this digest and the system's key."""
+    """The SHA-256 of what a system gets. Its answer is stored under this digest and the system's key."""
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
 def complete(row: AnswerRow, told: Variables) -> AnswerRow:
-    """Fill in the contexts of an answer that names none with those that the system was told."""
+    """Fill in the contexts of an answer that names none with those that the system got."""
     given = told.get("contexts") if row.contexts is None else row.contexts
     return replace(row, contexts=None if given is None else tuple(given))
 
