@@ -136,6 +136,7 @@ _CURRENCIES = frozenset(kind for units in _UNITS.values() for kind, _ in units i
 SCALES = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "hundert": 10**2,
     "tausend": 10**3, "millionen": 10**6, "milliarde": 10**9, "milliarden": 10**9, "billionen": 10**12,
+    "dozen": 12, "dutzend": 12,
 }  # fmt: skip
 _SHORT_SCALES = {
     "k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "b": 10**9, "bn": 10**9, "mrd": 10**9, "tn": 10**12,
@@ -202,7 +203,7 @@ def _read_word(word: str) -> Decimal | None:
         number = _GERMAN_ROOTS.get(root) or _read_german(root)
         return None if number is None else Decimal(number)
     number = _read_german(word) if "hundert" in word or "tausend" in word else None
-    return None if number is None or word in SCALES else Decimal(number)
+    return None if number is None else Decimal(number)
 
 
 def _read_german(word: str) -> int | None:
@@ -273,8 +274,9 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
     """The quantities of a text in order, as it is after `spell_fractions`. Parts of dates are numbers too."""
     text = spell_fractions(text)
     clocks = list(_find_clocks(text))
-    numbers = _drop_covered(_find_digits(text), clocks)
-    found = [*clocks, *numbers, *_drop_covered(_find_words(text), numbers), *_find_numerals(text)]
+    fractions = _drop_covered(_find_fractions(text), clocks)
+    numbers = _drop_covered(_find_digits(text), [*clocks, *fractions])
+    found = [*clocks, *fractions, *numbers, *_drop_covered(_find_words(text), numbers), *_find_numerals(text)]
     return tuple(_share_units(text, sorted(found, key=lambda one: one.start)))
 
 
@@ -297,10 +299,13 @@ def _find_clocks(text: str) -> Iterator[Quantity]:
             yield Quantity(match[0], *match.span(), frozenset({Decimal(time)}), units, is_word=True, may_be_word=True)
 
 
-def _find_digits(text: str) -> Iterator[Quantity]:
+def _find_fractions(text: str) -> Iterator[Quantity]:
     for match in _SIMPLE_FRACTION.finditer(text):
         share = Decimal(match[1]) / Decimal(match[2])
         yield Quantity(match[0], *match.span(), _round(share))
+
+
+def _find_digits(text: str) -> Iterator[Quantity]:
     for match in _DIGITS.finditer(text):
         digits, start, end = match["digits"], match.start("digits"), match.end("digits")
         values = frozenset(read_marks(re.sub(rf"{_SPACE}|['’]", "", digits)))

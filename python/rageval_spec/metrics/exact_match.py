@@ -33,7 +33,8 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
         formula="exact_match = 1 if normalize(answer) = normalize(reference) for any reference, else 0",
         edge_cases=(
             "normalize: lower case, no punctuation, no `a`, `an`, `the`, no surplus white space; removes the "
-            "punctuation of all scripts, where SQuAD's script removes only that of ASCII",
+            "punctuation of all scripts, where SQuAD's script removes only that of ASCII; `12.5%` is then `125`, as in "
+            "SQuAD",
             "empty answer: 1 if a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
             "several references: one that matches is enough",
             NO_REFERENCE,
