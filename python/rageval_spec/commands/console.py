@@ -219,8 +219,9 @@ class Front(click.Group):
             raise UsageError(
                 f"there is no command '{args[0]}'; run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
             )
-        if args[0] not in self.commands and args[0][:1] != "-" and not suggest(args[0], [*self.commands]):
-            raise UsageError(f"there is no command '{args[0]}'; the commands are {', '.join(sorted(self.commands))}")
+        known = sorted(self.commands)
+        if known and args[0] not in known and args[0][:1] != "-" and not suggest(args[0], known):
+            raise UsageError(f"there is no command '{args[0]}'; the commands are {', '.join(known)}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.find() if isinstance(command, Later) else command, rest
 

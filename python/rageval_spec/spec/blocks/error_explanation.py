@@ -313,8 +313,8 @@ def _explain_missing(block: CheckedBlock, finding: _Finding) -> Diagnostic:
     if isinstance(finding.node, yaml_tree.YamlSequence):
         models, count = models_at(block.model, finding.path[:-1]), _count(_length(finding.node), "entry", "entries")
         text = next(filter(None, (_description(model, str(finding.path[-1])) for model in models)), "")
-        hint = text[:1].lower() + text[1:].partition(". ")[0] or None
-        return finding.place.diagnose(f"{quote(str(finding.path[-1]))} has only {count}", "value", hint)
+        message = f"{quote(str(finding.path[-1]))} has only {count}"
+        return finding.place.diagnose(message, "value", text[:1].lower() + text[1:].partition(". ")[0] or None)
     models = models_at(block.model, finding.path)
     descriptions = filter(None, (_description(model, finding.missing) for model in models))
     hint = f"add '{finding.missing}:'" + "".join(f", {text[:1].lower()}{text[1:].rstrip('.')}" for text in descriptions)
