@@ -117,6 +117,12 @@ def test_paths_lead_into_other_replies(serve: Serve) -> None:
         ({"answer": None}, {}, "answered 200, but the reply has no answer: it is null"),
         (None, {}, "answered 200, but the reply has no answer: it is null"),
         ({"text": None, "x": 1}, {"answer": "text"}, "answered 200, but text is null"),
+        (
+            {"answer": "<generator object f at 0x7f00>"},
+            {},
+            "no answer: 'answer' is JSON or a printed object, '<generator object f at 0x7f00>'; send the text of the "
+            "answer there",
+        ),
         ({"answer": ["a"]}, {}, "the reply has no answer: it is a list of 1, not text"),
         (["a"], {}, "the reply is a list of 1, not an object with an answer"),
         ({"foo": 1, "bar": 2}, {}, "has no answer at any usual place; it has 'foo', 'bar'"),

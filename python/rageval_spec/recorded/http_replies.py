@@ -200,7 +200,10 @@ def find_reply_answer(content: Any) -> str:
         raise answers_and_steps.UnusableReplyError(
             f"the reply has no answer at any usual place; it has {list_keys(list(content))}"
         )
-    why = "it is null" if content[key] is None else f"it is {name_kind(content[key])}, not text"
+    value = content[key]
+    why = "it is null" if value is None else f"it is {name_kind(value)}, not text"
+    if isinstance(value, str):
+        why = f"'{key}' is JSON or a printed object, {value[:60]!r}; send the text of the answer there"
     raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
 
 
