@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, unwrap
+from rageval_spec.reading.answer_columns import (
+    AnswerColumns,
+    advise_answers,
+    explain_ambiguity,
+    holds_answers,
+    unwrap,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,14 @@ def test_the_columns_say_whether_a_file_has_answers(
     present: list[str], columns: dict[str, str], expected: bool
 ) -> None:
     assert holds_answers(present, AnswerColumns(**columns)) is expected
+
+
+def test_no_advice_takes_what_people_wrote_for_a_systems_answers() -> None:
+    assert advise_answers(["User Question", "Expert Response", "Bot Response"]) == (
+        "write columns: {answer: Bot Response}"
+    )
+    assert "human_text" not in advise_answers(["id", "human_text", "text"])
+    assert explain_ambiguity(AnswerColumns(), ["question", "label", "answer", "prediction"]) is None
 
 
 def test_a_row_of_promptfoo_is_flattened() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rageval_spec.data.tables import REFERENCES as TABLE
@@ -77,6 +77,7 @@ NAMES = st.sets(
 
 @given(present=NAMES)
 def test_no_column_is_both_an_answer_and_a_reference(present: set[str]) -> None:
+    assume(not find_rivals(present))
     [found] = read({name: name for name in present}) or [{}]
     right = {*found.get("references", ()), *found.get("reference_contexts", ())}
     said = {*answers_in(present), *(contexts_in(present) if answers_in(present) else ())}
@@ -284,6 +285,9 @@ def test_a_damaged_file_is_left_to_whoever_reads_it() -> None:
             "human-answer",
             "expert_response",
             "answer_text",
+            "summary_by_expert",
+            "answer_human",
+            "human_written",
         ),
     ],
 )
@@ -319,6 +323,9 @@ def test_a_column_that_may_be_gold_beside_answer_is_a_question_to_the_user(name:
             "reference_contexts",
             "language",
             "answered_at",
+            "checked_by_expert",
+            "human_rating",
+            "expert_id",
         ),
     ],
 )
@@ -337,6 +344,23 @@ def test_rivals_are_refused_with_what_to_write_and_a_named_column_settles_it() -
     )
     assert read(row, reference="solution") == [{"references": ["y"]}]
     assert read(row, reference="answer") == [{"references": ["x"]}]
+
+
+def test_a_label_beside_predictions_may_be_gold_too() -> None:
+    assert find_rivals(["question", "label", "answer", "prediction"]) == ["label"]
+
+
+def test_of_two_known_gold_answers_none_is_guessed() -> None:
+    row = {"question": "?", "reference": "See page 3.", "reference_answer": "y", "answer": "x"}
+    with pytest.raises(DataError) as raised:
+        read(row)
+    assert str(raised.value) == (
+        "golden.jsonl: the gold answers may be in 'reference' or 'reference_answer', and nothing says which; write "
+        "columns: {reference: reference} or columns: {reference: reference_answer}"
+    )
+    assert read(row, reference="reference_answer") == [{"references": ["y"]}]
+    assert find_rivals(list(row), "answer") == [], "the answer is a system's whichever of them is gold"
+    assert find_rivals(["question", "ground_truth", "ground_truths", "answer"]) == []
 
 
 @pytest.mark.parametrize("name", ["ground_truth_answer", "expected_response"])

@@ -142,7 +142,7 @@ def find_answer_names(columns: AnswerColumns, present: Sequence[str], steps: Seq
 
 def explain_ambiguity(columns: AnswerColumns, present: Sequence[str]) -> tuple[str, str] | None:
     """Why no column certainly has a system's answers, and what to write; None if one does."""
-    if columns.answer is not None or not (rivals := find_rivals(present)):
+    if columns.answer is not None or answers_in(present) or not (rivals := find_rivals(present, "answer")):
         return None
     return explain_rivals(rivals, "answer")
 

@@ -117,6 +117,8 @@ _GOLD_NOUN = re.compile(rf"(?:^(?:{_SHORT})|(?:{_LONG}))(?:|s|es|n|en)$")
 _NOT_A_KIND = frozenset({"text", "texts", "value", "values", "string", "content", "standard", "label", "field"})
 _ABOUT = frozenset({"is", "has", "num", "n", "no", "by", "at", "id", "nr"})
 """Words that make a column one about answers, and not one of answers: `has_answer`, `answer_id`."""
+_PEOPLE = frozenset({"expert", "experts", "human", "humans", "annotator", "annotators", "specialist", "sme"})
+_WRITTEN = frozenset({"summary", "version", "wording", "written", "text"})
 
 
 def may_be_gold(name: str) -> bool:
@@ -127,20 +129,36 @@ def may_be_gold(name: str) -> bool:
     words = re.findall(r"[^\W\d_]+", normalise(name))
     if not words or words[0] in _ABOUT:
         return False
+    if _is_of_people(words):
+        return True
     while len(words) > 1 and (words[-1] in _NOT_A_KIND or (len(words[-1]) == 2 and words[-1] not in _ABOUT)):
         words.pop()
     return _GOLD_NOUN.search(words[-1]) is not None
 
 
-def find_rivals(present: Collection[str]) -> list[str]:
+def _is_of_people(words: Sequence[str]) -> bool:
+    """Whether the words of a name say that people wrote the text: `summary_by_expert`, but not `checked_by_expert`."""
+    *before, last = words
+    if last in _PEOPLE and before:
+        is_written = before[-1] == "by" and not (len(before) > 1 and before[-2].endswith("ed"))
+        return is_written or _GOLD_NOUN.search(before[-1]) is not None
+    return words[0] in _PEOPLE and last in _WRITTEN
+
+
+def find_rivals(present: Collection[str], part: str = "reference") -> list[str]:
     """The columns that may be the gold answers as well as `answer`, which no other column shows to be a system's.
 
-    None of them has a known name. Without rivals, `answer` is the gold answer.
+    None of them has a known name. Without rivals, `answer` is the gold answer. Where several columns beside `answer`
+    have known names of gold answers, these are the rivals of the `reference`: one may be a source.
     """
+    known = [name for name in REFERENCES if name in present]
+    if part == "reference" and "answer" in present and len({normalise(name).removesuffix("s") for name in known}) > 1:
+        return known
     if "answer" not in present or "answer" in answers_in(present) or any(name in present for name in REFERENCES):
         return []
-    known = {"answer", "context", *ANSWERS, *CONTEXTS, *RELEVANT, *REFERENCE_CONTEXTS, *column_layouts.QUESTIONS}
-    return [name for name in present if normalise(name) not in known and may_be_gold(name)]
+    taken = {"answer", "context", *ANSWERS, *CONTEXTS, *RELEVANT, *REFERENCE_CONTEXTS, *column_layouts.QUESTIONS}
+    labels = ("label", "labels") if "prediction" in present else ()
+    return [name for name in present if normalise(name) not in taken and (may_be_gold(name) or name in labels)]
 
 
 def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -> tuple[str, str]:
@@ -151,6 +169,10 @@ def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -
         part: what is read from the file: the `reference` of a dataset, or the `answer` of a system.
         setting: the key of the spec that gives names to columns.
     """
+    if rivals[0] in REFERENCES:
+        ways = [column_layouts.write_mapping(setting.split("."), {part: name}) for name in rivals]
+        listed = " or ".join(map(repr, rivals))
+        return f"the gold answers may be in {listed}, and nothing says which", f"write {' or '.join(ways)}"
     says, other = ("gold answers", "a system's") if part == "reference" else ("system's answers", "the gold answer")
     listed = " or ".join(map(repr, ("answer", *rivals)))
     rival, own = (column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer"))

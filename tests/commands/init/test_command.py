@@ -85,6 +85,21 @@ def test_a_golden_set_and_a_service_make_a_spec_that_asks_it(
     assert (means["token_f1"], means["error_rate"], len(service.calls)) == (1.0, 0.0, 4)
 
 
+def test_columns_that_a_spec_for_a_service_does_not_use_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qa.csv").write_text("question,note,Antwort\nWho is a?,x,a\nWho is b?,y,b\nWho is c?,z,c\n")
+    written = invoke("init", "qa.csv", "--url", "http://localhost:1/ask")
+    assert written.exit_code == 0
+    said = (
+        "the spec does not use 'note' or 'Antwort'; if 'Antwort' has the gold answers, add --column reference=Antwort"
+    )
+    assert said in " ".join(written.output.split())
+    again = invoke("init", "qa.csv", "--force", "--url", "http://localhost:1/ask", "--column", "reference=Antwort")
+    assert "the spec does not use 'note'" in again.output and "gold answers, add" not in again.output
+
+
 def test_a_file_with_answers_is_evaluated_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_rows(tmp_path / "answers.jsonl", ANSWERS)

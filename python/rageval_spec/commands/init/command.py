@@ -6,6 +6,7 @@ Without options, it writes samples: a spec for retrieval, one for answers, and t
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -186,7 +187,21 @@ def write_for_file(
     from rageval_spec.commands.init.first_spec import inspect_files
 
     findings = inspect_files(file, file if url is None else None, folder, _parse_columns(columns), url)
-    return _write(findings, file, folder, None, schema, force=force)
+    written = _write(findings, file, folder, None, schema, force=force)
+    if url is not None and findings.unused:
+        console.show(f"{_describe_unused(findings)}\n")
+    return written
+
+
+def _describe_unused(findings: Findings) -> str:
+    from rageval_spec.reading.question_files import may_be_gold
+    from rageval_spec.wording import list_choices
+
+    said = f"the spec does not use {list_choices([*map(repr, findings.unused)])}"
+    if "reference" in findings.has:
+        return said
+    gold = next(filter(may_be_gold, findings.unused), findings.unused[0])
+    return f"{said}; if '{gold}' has the gold answers, add --column {shlex.quote(f'reference={gold}')}"
 
 
 def write_for_tool(

@@ -51,6 +51,7 @@ class Findings:
         has: the parts that at least one question or answer has: of `Sample`, and "relevant" and "corpus".
         questions: the number of questions.
         slices: the columns of the questions that have few different values.
+        unused: the other columns of the questions that no part is read from.
     """
 
     dataset: Mapping[str, Any]
@@ -58,6 +59,7 @@ class Findings:
     has: frozenset[str]
     questions: int
     slices: tuple[str, ...] = field(default=())
+    unused: tuple[str, ...] = field(default=())
 
 
 def inspect_files(
@@ -100,11 +102,12 @@ def inspect_files(
                 found = None
         count = collection.require("queries", "init").height
         slices = tuple(_list_slices(collection))
+        unused = tuple(name for reading in opened.describe_files() for name in reading.others if name not in slices)
     except DataError as error:
         raise UsageError(f"{error}{_advise(str(error), are_answers=are_answers)}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
     service = None if url is None else _describe_service(url)
-    return Findings(dataset, system if found is not None else service, frozenset(has), count, slices)
+    return Findings(dataset, system if found is not None else service, frozenset(has), count, slices, unused)
 
 
 def _find_shared_column(dataset: Dataset[Any], system: System[Any]) -> str | None:

@@ -376,8 +376,8 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
 
     Columns whose name resembles the part's, or contains one of its usual words, come first. The remaining columns go
     to the other parts in file order, except columns that resemble a part that was not requested. For gold answers, no
-    column is guessed that has what a system said, and none of several that resemble them: with a system's own answers
-    as gold ones, every answer would be right.
+    column is guessed that has what a system said, and none of several that resemble them; for a system's answers, none
+    that has what people said. With the same column as both, every answer would be right.
     """
     free = [name for name in dict.fromkeys(present) if name and name not in taken]
     guessed: dict[str, str] = {}
@@ -389,6 +389,7 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
     gold = sure if len(likely) > 1 else [name for name in free if not _is_of_system(name)]
     for part in parts:
         pool = [name for name in free if part != "reference" or name in gold]
+        pool = [name for name in pool if part != "answer" or not says_gold(name)]
         near = max(pool, key=lambda name, part=part: _likeness(part, name), default=None)  # type: ignore[misc]
         if near is not None and _likeness(part, near) >= _LIKE:
             guessed[part] = near
@@ -396,6 +397,7 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
     free = [name for name in free if all(_likeness(other, name) < _LIKE for other in _WORDS)]
     for part in parts:
         left = [name for name in free if part != "reference" or name in gold]
+        left = [name for name in left if part != "answer" or not says_gold(name)]
         if part not in guessed and left:
             guessed[part] = left[0]
             free.remove(left[0])
@@ -407,8 +409,10 @@ _OF_SYSTEMS = frozenset(
      "predicted", "prediction", "response", "output", "completion", "actual", "reply"}
 )  # fmt: skip
 """Words of columns that have what a system said."""
-_WANTED = frozenset({"expected", "gold", "golden", "ideal", "reference", "truth", "correct", "target"})
-"""Words of columns that have what a system should have said: `expected_output`."""
+_WANTED = frozenset(
+    {"expected", "gold", "golden", "ideal", "reference", "truth", "correct", "target", "expert", "human", "annotator"}
+)
+"""Words of columns that have what a system should have said, or what people said: `expected_output`."""
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
