@@ -188,7 +188,7 @@ def test_a_json_file_can_contain_a_list(tmp_path: Path, content: str, compressio
             '[\n{"id": "q1", "query": "a"},\n\n{"id": "q1", "query": "b"}]',
             ":4: the query 'q1' is listed twice, first at ",
         ),
-        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is not a JSON number; write null"),
+        ('[{"id": "q1", "query": NaN}]', ":1: not JSON: NaN is not a JSON number; write null"),
         ("[" * 100_000, ": the JSON has too many lists"),
     ],
 )
