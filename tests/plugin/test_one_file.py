@@ -249,4 +249,5 @@ def test_an_unknown_status_of_a_metric_is_reported_on_the_terminal(runs: Path) -
     done = command(runs, "run", "runs.yaml", "-o", "slip", "--set", "metrics=[okay_score, ndcg@10]")
     assert done.returncode == 3, done.stdout
     reason = "the metric returned the unknown status 'okay'; the statuses are scored, unscorable and error"
-    assert f"okay_score: 40 of 40 queries failed; the first: {reason}" in " ".join(done.stdout.split())
+    told = f"okay_score of keyword on support: 40 of 40 queries failed; the first: {reason}"
+    assert told in " ".join(done.stdout.split())
