@@ -38,7 +38,7 @@ _KEYS: Mapping[str, str] = {"number": "score", "yes_no": "verdict", "choice": "c
 
 
 class PromptNode(ChatJudgeNode):
-    """Asks a chat model a question of your own; the reply is a number or several, yes or no, or one of some choices."""
+    """Asks a chat model a question of your own; the reply is numbers, yes or no, or one of your choices."""
 
     template: str | None = Field(
         default=None,
