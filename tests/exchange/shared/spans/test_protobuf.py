@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.protobuf import (
     MOST_DEPTH,
     Gauge,
@@ -141,6 +142,22 @@ def _request(trace_id: bytes, span_id: bytes = b"", parent_span_id: bytes = b"")
 def test_what_is_no_request_is_an_error(data: bytes, message: str) -> None:
     with pytest.raises(WireError, match=message):
         list(decode_spans(data))
+
+
+def test_spans_without_ids_are_not_each_a_reason_to_read_the_request_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[bytes] = []
+
+    def list_records(data: bytes) -> list[object]:
+        reads.append(data)
+        return []
+
+    monkeypatch.setattr(protobuf, "_list_records", list_records)
+    spans = [trace_pb2.Span(name="a") for _ in range(50)]
+    scope = trace_pb2.ResourceSpans(scope_spans=[trace_pb2.ScopeSpans(spans=spans)])
+    rejected: list[Exception] = []
+    request = trace_pb2.TracesData(resource_spans=[scope]).SerializeToString()
+    assert list(decode_spans(request, reject=rejected.append)) == []
+    assert (len(rejected), len(reads)) == (50, 1)
 
 
 def test_a_place_is_the_number_of_the_span() -> None:

@@ -87,7 +87,7 @@ def decode_spans(data: bytes, place: str = "", reject: Callable[[SpanIdError], N
             try:
                 yield _read_span(span, resource, f"{place}span {number:,}")
             except SpanIdError as error:
-                if not span.trace_id and _list_records(data):
+                if number == 1 and not span.trace_id and _list_records(data):  # then no message is a span
                     return
                 if reject is None:
                     raise
