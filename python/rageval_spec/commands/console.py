@@ -99,14 +99,7 @@ def write_page(path: Path, page: bytes) -> str:
     Raises:
         RagevalError: the file cannot be written.
     """
-    from rageval_spec.store.disk import write_atomically
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, page)
-    except OSError as error:
-        raise RagevalError(f"{path}: the page could not be written: {error.strerror or error}") from error
-    return f"wrote {path}"
+    return _write(path, page, RagevalError, f"{path}: the page could not be written")
 
 
 def write_file(path: Path, content: bytes) -> str:
@@ -115,13 +108,17 @@ def write_file(path: Path, content: bytes) -> str:
     Raises:
         UsageError: the file cannot be written.
     """
+    return _write(path, content, UsageError, f"{path} cannot be written")
+
+
+def _write(path: Path, content: bytes, kind: type[RagevalError], complaint: str) -> str:
     from rageval_spec.store.disk import write_atomically
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise kind(f"{complaint}: {error.strerror or error}") from error
     return f"wrote {path}"
 
 
