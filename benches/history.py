@@ -24,7 +24,7 @@ from pathlib import Path
 import polars as pl
 
 from rageval_spec.data.datasets import Fingerprint, Fingerprints
-from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.evaluation import Aggregate, Evaluation, Provenance
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.backends import open_history
 from rageval_spec.history.database import StoredRecord
@@ -66,14 +66,11 @@ def make_record(number: int, is_late: bool, metrics: int, dice: random.Random) -
     level = 0.7 - 0.05 * is_late
     evaluation = Evaluation(
         name="support-bot",
-        spec_digest="0" * 64,
+        provenance=Provenance(spec_digest="0" * 64),
         datasets=("golden",),
         systems=("app",),
         metrics=tuple(names),
         aggregates=tuple(aggregate(name, level + dice.gauss(0, 0.02)) for name in names),
-        comparisons=(),
-        gates=(),
-        notes=(),
         values=make_values(1, names[:1]),
     )
     return build_record(evaluation, make_circumstances(number))
@@ -131,14 +128,11 @@ def measure_writing(folder: Path, questions: int, metrics: int, times: int) -> N
     marks = Fingerprints({"golden": {query_id: Fingerprint("a" * 16, "b" * 16, None) for query_id in ids}})
     evaluation = Evaluation(
         name="support-bot",
-        spec_digest="0" * 64,
+        provenance=Provenance(spec_digest="0" * 64),
         datasets=("golden",),
         systems=("app",),
         metrics=tuple(names),
         aggregates=tuple(aggregate(name, 0.5) for name in names),
-        comparisons=(),
-        gates=(),
-        notes=(),
         values=make_values(questions, names),
         load_fingerprints=lambda: marks,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.results import Record
 from rageval_spec.history.saved_evaluations import write_record
-from tests.sample_evaluation import make_evaluation
+from tests.sample_evaluation import alter, make_evaluation
 
 ANSWER = "The bridge is 120 m long. It was built in 1911."
 CLAIMS = (
@@ -79,7 +78,7 @@ def answered(
         "notes": (), "lower_is_better": ("latency",), "units": {"latency": "seconds"},
         "values": pl.DataFrame(values, schema=_VALUES), "load_samples": lambda: table,
     }  # fmt: skip
-    return replace(make_evaluation(), **(settled | changes))
+    return alter(make_evaluation(), **(settled | changes))
 
 
 def bridges(system: str = "v1", shift: float = 0.0) -> Evaluation:

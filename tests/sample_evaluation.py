@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import polars as pl
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, TieRange
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Provenance, TieRange
 from rageval_spec.data.outcomes import GateOutcome, Interval, Note, Verdict
 
 HOSTILE = "a|b\n<script>=cmd() `x` \x1b[31m @everyone \U0001f600 \x00"
@@ -55,7 +56,6 @@ def make_evaluation(
     ]
     return Evaluation(
         name="support-bot",
-        spec_digest="0123456789abcdef" * 4,
         datasets=tuple(datasets),
         systems=tuple(systems),
         metrics=tuple(metrics),
@@ -64,9 +64,15 @@ def make_evaluation(
         gates=tuple(_gates(datasets[0], systems, next(iter(metrics)))),
         notes=tuple(_notes(datasets[0], systems)),
         values=make_values(datasets, systems, tuple(metrics)),
-        settings={"ranking": {"ties": "trec_eval", "missing": "zero"}, "statistics": {"seed": 7, "resamples": 10000}},
-        versions={"rageval-spec": "1.2.3"},
-        models={"minilm": {"use": "onnx", "model": "minilm", "sha256": "53aa51"}},
+        provenance=Provenance(
+            spec_digest="0123456789abcdef" * 4,
+            settings={
+                "ranking": {"ties": "trec_eval", "missing": "zero"},
+                "statistics": {"seed": 7, "resamples": 10000},
+            },
+            versions={"rageval-spec": "1.2.3"},
+            models={"minilm": {"use": "onnx", "model": "minilm", "sha256": "53aa51"}},
+        ),
     )
 
 
@@ -126,3 +132,10 @@ def _notes(dataset: str, systems: Sequence[str]) -> list[Note]:
         Note("missing_queries", "2 of 40 queries are not in the run and score 0", dataset, systems[0], 2),
         Note("unjudged_queries", "12 queries of the runs are not in the qrels and are left out", dataset, None, 12),
     ]
+
+
+def alter(evaluation: Evaluation, **changes: Any) -> Evaluation:
+    """The evaluation with other fields, those of its provenance among them."""
+    kept = {field.name for field in fields(Provenance)} & changes.keys()
+    provenance = replace(evaluation.provenance, **{name: changes.pop(name) for name in kept})
+    return replace(evaluation, provenance=provenance, **changes)

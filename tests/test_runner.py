@@ -46,7 +46,7 @@ def test_from_a_spec_to_a_verdict(tmp_path: Path) -> None:
     assert (outcome.exit_code, evaluation.verdict) == (GATE_FAILED, "fail")
     assert outcome.complaint == "1 of 2 gates failed"
     assert b"FAILED" in b"".join(outcome.shown)
-    assert evaluation.settings["ranking"]["missing"] == "zero"
+    assert evaluation.provenance.settings["ranking"]["missing"] == "zero"
 
 
 def test_reports_go_to_the_output_folder_or_where_the_spec_says(tmp_path: Path) -> None:
@@ -163,19 +163,19 @@ def test_gates_on_excluded_parts_are_not_checked(tmp_path: Path) -> None:
     assert [(gate.metric, gate.outcome) for gate in evaluation.gates] == [("precision@1", "pass")]
     (note,) = [note for note in evaluation.notes if note.code == "gates_left_out"]
     assert note.message == "3 of 4 gates are not checked: their metric, system or dataset was left out"
-    assert evaluation.settings["only"] == ["good", "precision@1"]
+    assert evaluation.provenance.settings["only"] == ["good", "precision@1"]
 
 
 def test_a_limit_is_reported(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, {"limit": 3}).evaluation
     assert {aggregate.total for aggregate in evaluation.aggregates} == {3}
-    assert evaluation.settings["limit"] == 3
+    assert evaluation.provenance.settings["limit"] == 3
     assert "limited" in {note.code for note in evaluation.notes}
 
 
 def test_overrides(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, {"overrides": ["ranking.ties=input"]}).evaluation
-    assert evaluation.settings["ranking"]["ties"] == "input"
+    assert evaluation.provenance.settings["ranking"]["ties"] == "input"
 
 
 # Baselines

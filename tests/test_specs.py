@@ -146,7 +146,11 @@ def test_own_prompts_send_what_their_templates_show_and_keep_the_scale(tmp_path:
     means = {cell.metric: cell.mean for cell in outcome.evaluation.aggregates}
     own = {"complete": 1, "concise": 1, "grounded": 10, "aspects": 1, "on_topic": 1}
     assert means == {**own, "clarity": 5, "politeness": 1}
-    assert {key.partition(".")[2] for key in outcome.evaluation.prompts} == {"system", "template", "examples"}
+    assert {key.partition(".")[2] for key in outcome.evaluation.provenance.prompts} == {
+        "system",
+        "template",
+        "examples",
+    }
     asked = {call["messages"][-1]["content"].partition("\n")[0]: call["messages"] for call in chats.calls}
     assert len(chats.calls) == 6 * 40
     assert len(asked) == 6

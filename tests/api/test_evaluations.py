@@ -310,7 +310,7 @@ def test_an_answer_is_never_taken_for_the_gold_answer() -> None:
 
 def test_equal_rows_give_equal_results_wherever_they_were() -> None:
     assert judge().report("json") == judge(pl.DataFrame(ROWS)).report("json")
-    assert judge().data.spec_digest != judge(metrics=["token_f1"]).data.spec_digest
+    assert judge().data.provenance.spec_digest != judge(metrics=["token_f1"]).data.provenance.spec_digest
     assert tempfile.gettempdir() not in str(judge().report("json"))
 
 
@@ -384,7 +384,7 @@ def test_rows_without_answers_are_an_error_that_names_the_columns() -> None:
 def test_the_word_of_a_judge_asks_the_first_model() -> None:
     models = {"gpt": {"use": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "m"}}
     finished = judge(judge="claims", models=models, limits={"max_errors": 100}, metrics=["faithfulness"])
-    assert finished.data.spec["judges"]["claims"]["model"] == "gpt"
+    assert finished.data.provenance.spec["judges"]["claims"]["model"] == "gpt"
 
 
 def test_what_cannot_be_computed_is_told() -> None:

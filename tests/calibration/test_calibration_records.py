@@ -30,7 +30,7 @@ from rageval_spec.plugin.judge_identity import digest_criterion, digest_identity
 from tests.answered_evaluation import ANSWER, CLAIMS, answered, sample, value
 from tests.history.recorded import JUDGES, METRICS, MODELS, PROMPTS, evaluate
 from tests.judges.fakes import FAITHFULNESS
-from tests.sample_evaluation import make_evaluation
+from tests.sample_evaluation import alter, make_evaluation
 
 COUNT = 200
 
@@ -45,8 +45,8 @@ def keep(
         value(f"q{n:03}", metric, low + (high - low) * one, details={"score": low + (high - low) * one})
         for n, one in enumerate(values)
     ]
-    spec = evaluate(**{"metrics": {metric: METRICS["faithfulness"]}, **recorded}).spec
-    evaluation = replace(answered(rows), spec=spec, prompts=PROMPTS)
+    spec = evaluate(**{"metrics": {metric: METRICS["faithfulness"]}, **recorded}).provenance.spec
+    evaluation = alter(answered(rows), spec=spec, prompts=PROMPTS)
     labels = [Label(f"q{n:03}", metric, float(one >= 0.5 or n % 10 == 9), "ann") for n, one in enumerate(values)]
     joined = join_labels(evaluation, labels, metric, bounds=(low, high) if placed else (0.0, 1.0))
     promised = None if limit is None else promise(joined, limit, 0.95)
@@ -187,13 +187,13 @@ def test_values_that_are_computed_from_the_scores_are_refused() -> None:
         check_scores(*join([*[0.5] * 8, 0.3, None]))
 
 
-SPEC = evaluate({"faithfulness": METRICS["faithfulness"]}).spec
+SPEC = evaluate({"faithfulness": METRICS["faithfulness"]}).provenance.spec
 
 
 def test_texts_values_and_labels_are_kept() -> None:
     values = [value(f"q{n}", "faithfulness", n / 10, details={"score": n / 10}) for n in range(10)]
     samples = [sample(f"q{n}", contexts=["A."]) for n in range(10)]
-    evaluation = replace(answered(values, samples), spec=SPEC, prompts=PROMPTS)
+    evaluation = alter(answered(values, samples), spec=SPEC, prompts=PROMPTS)
     labels = [Label(f"q{n}", "faithfulness", float(n >= 5), "ann") for n in range(10)]
     joined = join_labels(evaluation, labels, "faithfulness")
     found = freeze_anchors(evaluation, joined, measure_judge(joined, resamples=50))
@@ -206,7 +206,7 @@ def test_texts_values_and_labels_are_kept() -> None:
 
 def test_labels_of_claims_are_refused() -> None:
     values = [value("q1", "faithfulness", 0.5, details={"claims": list(CLAIMS)})]
-    evaluation = replace(answered(values, [sample("q1")]), spec=SPEC, prompts=PROMPTS)
+    evaluation = alter(answered(values, [sample("q1")]), spec=SPEC, prompts=PROMPTS)
     labels = [Label("q1", "faithfulness", "supported", "ann", claim=0)]
     joined = join_labels(evaluation, labels, "faithfulness")
     with pytest.raises(UsageError, match="labels of claims cannot be frozen; label whole answers"):

@@ -151,7 +151,7 @@ def test_a_gate_on_calibrated_values(calibrated: Path) -> None:
     (cell,), (before,) = found.aggregates, plain.aggregates
     assert (plain.gates[0].outcome, found.gates[0].outcome) == ("fail", "pass")
     assert abs(cell.mean - labels.mean()) < 0.01 < abs(before.mean - labels.mean())
-    assert found.calibrations["fast"].labels == {"faithfulness": 120}
+    assert found.provenance.calibrations["fast"].labels == {"faithfulness": 120}
     assert "the judge 'fast' is calibrated with 120 labels of people" in [
         n.message.partition(": ")[2] for n in found.notes
     ]
@@ -212,7 +212,7 @@ def test_another_content_is_another_step(calibrated: Path) -> None:
     plain = evaluate(calibrated, build(calibrated, **use()))
     show(calibrated, guarantee="20%")
     changed = evaluate(calibrated, build(calibrated, **use()))
-    assert plain.calibrations["fast"].digest != changed.calibrations["fast"].digest
+    assert plain.provenance.calibrations["fast"].digest != changed.provenance.calibrations["fast"].digest
     keys = [plan_keys(calibrated, **use()), plan_keys(calibrated)]
     (calibrated / "calibration.json").write_bytes((calibrated / "calibration.json").read_bytes() + b"\n")
     assert plan_keys(calibrated, **use()) not in keys

@@ -25,6 +25,7 @@ from rageval_spec.data.evaluation import Evaluation, JudgingCost
 from rageval_spec.history.metric_definitions import read_recorded_spec
 from tests.answered_evaluation import answered, value
 from tests.history.recorded import evaluate
+from tests.sample_evaluation import alter
 
 
 def simulate(rows: int, skills: dict[str, float], seed: int = 1, answers: int = 1) -> list[ComparedJudge]:
@@ -123,7 +124,7 @@ WORDS = {"use": "faithfulness", "judge": "words", "as": "cheap"}
 
 def spend(metrics: dict[str, Any], judging: dict[str, JudgingCost], metric: str = "faithfulness") -> Spending:
     rows = [value(f"q{number}", metric, None if number == 4 else 0.5) for number in range(5)]
-    evaluation: Evaluation = replace(evaluate(metrics), values=answered(rows).values, judging=judging)
+    evaluation: Evaluation = alter(evaluate(metrics), values=answered(rows).values, judging=judging)
     recorded = read_recorded_spec(evaluation)
     assert recorded is not None
     return find_spending(evaluation, recorded, metric)

@@ -18,7 +18,7 @@ from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.runner import RunOutcome
 from tests.command_line import invoke, start
-from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
+from tests.sample_evaluation import alter, make_evaluation, make_hostile_evaluation
 from tests.tiny import Failing, Install, write_spec
 
 
@@ -226,7 +226,7 @@ def test_without_the_option_nothing_is_annotated(tmp_path: Path) -> None:
 
 def timed(*, metric: float) -> RunOutcome:
     metrics = [{"use": "faithfulness", "judge": "strict"}, {"use": "token_f1"}]
-    evaluation = replace(make_evaluation(), metrics=("faithfulness", "token_f1"), spec={"metrics": metrics})
+    evaluation = alter(make_evaluation(), metrics=("faithfulness", "token_f1"), spec={"metrics": metrics})
     spent = Budget()
     spent.usage.time("faithfulness", 30, metric)
     spent.usage.time("faithfulness", 10, metric)

@@ -110,7 +110,7 @@ def test_the_label_is_a_baseline(folder: Path) -> None:
 def test_replies_of_the_earlier_version_have_their_tokens(folder: Path) -> None:
     outcome = evaluate(folder)
     assert outcome.spent.calls == outcome.spent.asked_of_systems
-    assert outcome.evaluation.judging == {"chat": JudgingCost(16, 16 * 7, 16 * 3, None)}
+    assert outcome.evaluation.provenance.judging == {"chat": JudgingCost(16, 16 * 7, 16 * 3, None)}
 
 
 def test_values_from_before_more_refusals_were_found_are_not_compared_and_no_judge_is_asked_again(

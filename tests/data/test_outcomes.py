@@ -40,7 +40,7 @@ from rageval_spec.data.outcomes import (
     split_cells,
 )
 from rageval_spec.data.outcomes import Interval as Reexported
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import dump_results, list_content, parse_results
 from tests.answered_evaluation import answered, value
 from tests.sample_evaluation import make_evaluation
 
@@ -182,9 +182,9 @@ def test_a_dataset_is_found_by_name() -> None:
 
 
 def test_results_without_stopping_do_not_name_it() -> None:
-    results = StoredResults.of(make_evaluation())
-    assert "stopping" not in results.content()
-    assert StoredResults.parse(results.dump(), "results.json").stopping is None
+    evaluation = make_evaluation()
+    assert "stopping" not in list_content(evaluation)
+    assert parse_results(dump_results(evaluation), "results.json").stopping is None
 
 
 def test_a_diagnosis_is_the_same_after_it_was_written_and_read() -> None:
@@ -194,7 +194,7 @@ def test_a_diagnosis_is_the_same_after_it_was_written_and_read() -> None:
     diagnosis = Diagnosis("recall@20", "token_f1", None, 0.5, 0.7, (count,), (Advice("golden", "bm25", "Look."),))
     evaluation = replace(make_evaluation(), diagnosis=diagnosis)
 
-    read = StoredResults.parse(StoredResults.of(evaluation).dump(), "results.json")
+    read = parse_results(dump_results(evaluation), "results.json")
 
     assert read.diagnosis == diagnosis
 

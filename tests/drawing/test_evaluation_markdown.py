@@ -8,7 +8,7 @@ from rageval_spec.data.bands import make_scale
 from rageval_spec.data.evaluation import JudgingCost, SliceResult
 from rageval_spec.data.outcomes import CauseCount, Diagnosis, Interval
 from rageval_spec.drawing.evaluation_markdown import draw_evaluation
-from tests.sample_evaluation import make_evaluation
+from tests.sample_evaluation import alter, make_evaluation
 
 
 def test_slices_are_a_folded_table() -> None:
@@ -35,7 +35,7 @@ def test_questions_to_look_at_are_folded_and_appear_once() -> None:
 
 def test_the_settings_tell_what_judging_took_and_which_prompts_judges_sent() -> None:
     judging = {"gpt": JudgingCost(1200, 340_000, 5600, 1.25), "own": JudgingCost(1, None, 3, None)}
-    text = draw_evaluation(replace(make_evaluation(), judging=judging, prompts={"strict.verify": "ab12"}), 3)
+    text = draw_evaluation(alter(make_evaluation(), judging=judging, prompts={"strict.verify": "ab12"}), 3)
     fold = text.partition("<summary>Versions and settings</summary>")[2]
     assert "\njudging with gpt: 1,200 calls, 340,000 input tokens, 5,600 output tokens, 1.25 USD\n" in fold
     assert "\njudging with own: 1 call, input tokens unknown, 3 output tokens, cost unknown\n" in fold

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
-from tests.sample_evaluation import make_evaluation
+from tests.sample_evaluation import alter, make_evaluation
 
 METRICS: Mapping[str, Mapping[str, Any]] = {
     "ndcg@10": {"use": "ndcg", "cutoff": 10},
@@ -55,4 +54,4 @@ def evaluate(
         "values": pl.DataFrame({"dataset": "golden", "query_id": query_ids}),
         "load_fingerprints": lambda: Fingerprints({"golden": prints}),
     }
-    return replace(make_evaluation(), **(settled | changes))
+    return alter(make_evaluation(), **(settled | changes))

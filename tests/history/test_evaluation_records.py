@@ -44,7 +44,9 @@ def test_an_evaluation_is_recorded_with_its_gates_bounds_and_meaning(tmp_path: P
     assert outcome.unrecorded is None
     with open_history(tmp_path / ".rageval" / "history.db") as history:
         [entry] = history.entries()
-    assert entry.outcome == outcome.evaluation.verdict and entry.spec_digest == outcome.evaluation.spec_digest
+    assert (
+        entry.outcome == outcome.evaluation.verdict and entry.spec_digest == outcome.evaluation.provenance.spec_digest
+    )
     assert entry.seconds is not None and entry.cost is None and entry.labels == ()
     assert (entry.gates[0]["min"], entry.gates[0]["target"]) == (0.1, 0.2) and "max" not in entry.gates[0]
     assert set(entry.meaning["metrics"]) == set(outcome.evaluation.metrics)
@@ -171,11 +173,11 @@ def test_a_record_holds_all_that_is_needed_to_judge_its_numbers(
     assert entry.commit is not None and len(entry.commit) == 40 and entry.ci == {"system": "gitlab", "run": "77"}
     assert entry.seconds is not None and entry.time.tzinfo is not None and entry.gates[0]["outcome"] == "pass"
     assert {(one.metric, one.slice) for one in numbers} == {("rr", None), ("rr", "red")}
-    assert found.digests["fruit"].keys() == {"questions", "qrels", "corpus"}
+    assert found.provenance.digests["fruit"].keys() == {"questions", "qrels", "corpus"}
     assert found.values.filter(system="words")["query_id"].sort().to_list() == ["q1", "q2", "q3", "q4"]
-    assert found.spec["systems"]["words"]["use"] == "bm25" and "rageval-spec" in found.versions
-    assert found.settings["ranking"]["ties"] == "trec_eval"
-    assert (found.spec_digest, found.gates) == (evaluation.spec_digest, evaluation.gates)
+    assert found.provenance.spec["systems"]["words"]["use"] == "bm25" and "rageval-spec" in found.provenance.versions
+    assert found.provenance.settings["ranking"]["ties"] == "trec_eval"
+    assert (found.provenance.spec_digest, found.gates) == (evaluation.provenance.spec_digest, evaluation.gates)
 
 
 @pytest.mark.parametrize("evaluation", [make_marked_evaluation(), make_hostile_evaluation()])

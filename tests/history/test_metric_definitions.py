@@ -29,7 +29,7 @@ from rageval_spec.plugin import RankingMetric
 from rageval_spec.runner import Options, run
 from rageval_spec.spec import load
 from tests.history.recorded import DESCRIBED, JUDGES, METRICS, MODELS, PROMPTS, evaluate
-from tests.sample_evaluation import make_evaluation
+from tests.sample_evaluation import alter, make_evaluation
 from tests.tiny import write_spec
 
 
@@ -201,13 +201,13 @@ def test_what_an_evaluation_recorded_gives_the_digests_of_its_spec(
     path.write_text(json.dumps(content))
     spec = load(path)
     described = {"gpt": {"use": "chat", "model": "m", "url": "http://127.0.0.1:1/v1/chat/completions"}}
-    evaluation = replace(
+    evaluation = alter(
         make_evaluation(), spec=describe_spec(spec), metrics=tuple(one.name for one in spec.metrics), models=described
     )
     digests = take_meaning(evaluation, spec)["metrics"]
     assert take_meaning(evaluation, None)["metrics"] == digests
     assert [*digests] == ["token_f1", "found", "faithfulness", "rubric"]
-    assert take_meaning(replace(evaluation, spec={}), None)["metrics"] == {}
+    assert take_meaning(alter(evaluation, spec={}), None)["metrics"] == {}
 
 
 def test_metrics_have_their_names_in_tables_and_their_defaults() -> None:
@@ -262,10 +262,10 @@ def test_an_evaluation_of_an_earlier_version_recorded_no_spec() -> None:
 def generated_by(**generators: str) -> Evaluation:
     """The evaluation of `recorded`, whose model `gpt` is called otherwise, with a generator of its systems."""
     evaluation = evaluate()
-    spec = dict(evaluation.spec)
+    spec = dict(evaluation.provenance.spec)
     spec["systems"] = {name: {"use": "file", "path": "x", **generators} for name in evaluation.systems}
     spec["models"] = {"gpt": {"use": "chat", "model": "gpt-4o-2024-08-06"}}
-    return replace(evaluation, spec=spec)
+    return alter(evaluation, spec=spec)
 
 
 def test_a_metric_is_related_to_the_generators_through_its_judge() -> None:
@@ -287,4 +287,4 @@ def test_without_a_generator_or_a_model_nothing_is_known() -> None:
     assert find_kinships(generated_by(), "context_recall") == {}
     assert find_kinships(generated_by(generator="gpt-4o"), "latency") == {}
     assert find_kinships(generated_by(generator="gpt-4o"), "no such metric") == {}
-    assert find_generators(replace(generated_by(generator="gpt-4o"), spec={})) == {}
+    assert find_generators(alter(generated_by(generator="gpt-4o"), spec={})) == {}

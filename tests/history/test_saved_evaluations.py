@@ -20,7 +20,7 @@ from rageval_spec.history import saved_evaluations as history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.saved_evaluations import compare_settings, labels, load_record, save_evaluation, write_record
 from rageval_spec.reading.formats import parquet
-from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
+from tests.sample_evaluation import alter, make_evaluation, make_hostile_evaluation
 
 
 def assert_same(one: Evaluation, other: Evaluation) -> None:
@@ -178,7 +178,7 @@ def test_the_label_holds_the_json_report_as_text(tmp_path: Path) -> None:
 
 def test_settings_that_changed_are_noted() -> None:
     now = make_evaluation()
-    before = replace(now, settings={"ranking": {"ties": "input", "missing": "zero"}, "statistics": {"seed": 8}})
+    before = alter(now, settings={"ranking": {"ties": "input", "missing": "zero"}, "statistics": {"seed": 8}})
     [note] = compare_settings(now, before, "main")
     assert note.message == "the baseline main was evaluated with ranking.ties: input, this one with trec_eval"
     assert compare_settings(now, now, "main") == ()

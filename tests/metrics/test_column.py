@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import dump_results, parse_results
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.pipeline.planning.preflight import validate
@@ -128,7 +128,7 @@ def test_an_evaluation_has_means_intervals_slices_comparisons_and_gates(tmp_path
     assert 1 <= rating.interval.low < 4.5 < rating.interval.high <= 5
     assert (thumbs.mean, style.mean) == (0.5, 0.625)
     assert found.ranges == {"rating": (1.0, 5.0), "thumbs": (0.0, 1.0)}
-    assert StoredResults.parse(StoredResults.of(found).dump(), "results.json").ranges == found.ranges
+    assert parse_results(dump_results(found), "results.json").ranges == found.ranges
     assert {one.name for one in found.slices} == {"level=easy", "level=hard"}
     compared = next(one for one in found.comparisons if one.metric == "thumbs")
     assert compared.difference == -0.5

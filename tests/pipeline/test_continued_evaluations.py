@@ -64,7 +64,7 @@ class App(AskedApp):
 
 
 def taken(outcome: RunOutcome) -> int:
-    return sum(one.answers for one in outcome.evaluation.taken_over)
+    return sum(one.answers for one in outcome.evaluation.provenance.taken_over)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -154,7 +154,7 @@ KEPT: dict[str, Any] = {
 def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: AskedApp) -> None:
     reports = ["terminal", "json", "html", "markdown", "junit", "codequality", "openmetrics"]
     first = app.run(reports=reports, **KEPT)
-    assert (mean(first), app.asked, first.evaluation.taken_over) == (1.0, QUESTIONS, ())
+    assert (mean(first), app.asked, first.evaluation.provenance.taken_over) == (1.0, QUESTIONS, ())
     app.say("no")
     out = app.folder / "out"
     result = invoke("run", app.write_spec(reports=reports, **KEPT), "-o", out)
@@ -220,7 +220,7 @@ def test_only_questions_without_a_kept_answer_are_asked(app: AskedApp) -> None:
     assert "(reuses 2 answers of earlier evaluations (reuse: always, version: 2026-03-01), asked 2" in planned.render()
     second = app.run(**KEPT)
     assert app.asked == QUESTIONS[2:]
-    [taken] = second.evaluation.taken_over
+    [taken] = second.evaluation.provenance.taken_over
     assert (taken.answers, taken.questions, taken.sources) == (2, 4, ("always",))
 
 

@@ -47,7 +47,8 @@ def test_means_gates_slices_and_comparisons_are_corrected(tmp_path: Path) -> Non
     assert [one.correction.labels for one in halves if one.correction] == [10, 10, 10, 10]
     assert all(one.mean is not None for one in halves)
     assert outcome.evaluation.weakest == ()
-    assert [*outcome.evaluation.labels] == ["people"] and len(outcome.evaluation.labels["people"]) == 64
+    labels = outcome.evaluation.provenance.labels
+    assert [*labels] == ["people"] and len(labels["people"]) == 64
 
 
 def test_labels_and_corrections_are_in_the_results_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:

@@ -10,9 +10,18 @@ from typing import Any
 import polars as pl
 
 from rageval_spec.data.chat import ReplyCounts
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost, SliceGap, SliceResult
+from rageval_spec.data.evaluation import (
+    Aggregate,
+    Comparison,
+    Evaluation,
+    JudgingCost,
+    Provenance,
+    SliceGap,
+    SliceResult,
+)
 from rageval_spec.data.outcomes import Advice, CauseCount, Diagnosis, GateOutcome, Interval, Note
 from rageval_spec.data.tables import empty_samples
+from tests.sample_evaluation import alter
 
 ATTACK = '</script><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}'
 ARABIC = "كيف أسترد أموالي خلال 14 يومًا؟"
@@ -36,7 +45,6 @@ def make_page_evaluation(count: int = len(QUESTIONS)) -> Evaluation:
     """Two systems that answer `count` questions: v2 fails one, and is worse than v1 on the even ones."""
     return Evaluation(
         name="support-bot",
-        spec_digest="0123456789abcdef" * 4,
         datasets=("golden",),
         systems=SYSTEMS,
         metrics=METRICS,
@@ -63,9 +71,12 @@ def make_page_evaluation(count: int = len(QUESTIONS)) -> Evaluation:
         ),
         notes=(Note("refusals", "1 of 6 questions could not be scored", "golden", "v2", 1, "warning"),),
         values=make_page_values(count),
-        settings={"statistics": {"seed": 20240601}, "ranking": {"relevance_level": 1}},
-        versions={"rageval-spec": "1.2.3"},
-        models={"judge": {"use": "chat", "model": "llama"}},
+        provenance=Provenance(
+            spec_digest="0123456789abcdef" * 4,
+            settings={"statistics": {"seed": 20240601}, "ranking": {"relevance_level": 1}},
+            versions={"rageval-spec": "1.2.3"},
+            models={"judge": {"use": "chat", "model": "llama"}},
+        ),
         lower_is_better=("latency",),
         units={"latency": "seconds"},
         load_samples=lambda: make_page_samples(count),
@@ -81,7 +92,7 @@ def make_full_evaluation() -> Evaluation:
         CauseCount("golden", "v2", cause, count, 6, count / 6, Interval(count / 12, count / 4))  # type: ignore[arg-type]
         for cause, count in shares
     )
-    return replace(
+    return alter(
         evaluation,
         slices=(SliceResult("golden", "difficulty=hard", "difficulty", "difficulty is hard", 3, tuple(hard), ()),),
         weakest=(

@@ -19,6 +19,7 @@ from tests.reports.page import ANSWER, ATTACK, make_page_evaluation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+from tests.sample_evaluation import alter
 
 
 def compared(*gates: dict[str, Any], count: int = 6) -> Evaluation:
@@ -26,7 +27,7 @@ def compared(*gates: dict[str, Any], count: int = 6) -> Evaluation:
     now = make_page_evaluation(count)
     number = pl.col("query_id").str.slice(1).cast(pl.Int64)
     main = now.values.filter(pl.col("metric") != "latency").with_columns(value=pl.col("value") + 0.05 * (number % 6))
-    return replace(
+    return alter(
         now, spec={"gates": [*gates]}, load_base_values=lambda: collect_base_values(now.values, {"main": main})
     )
 
@@ -68,7 +69,7 @@ def test_the_list_is_sorted_and_filtered_by_the_change_from_the_baseline(browser
 
 
 def test_a_gate_can_name_another_system_than_the_first(browser: Browser, tmp_path: Path) -> None:
-    write(replace(make_page_evaluation(), spec={"gates": [{"metric": "faithfulness", "baseline": "v2"}]}),
+    write(alter(make_page_evaluation(), spec={"gates": [{"metric": "faithfulness", "baseline": "v2"}]}),
           tmp_path / "page.html")  # fmt: skip
     with open_page(browser, tmp_path / "page.html", "#q=q0&system=v1") as opened:
         assert read_values(opened)[0] == "faithfulness 0.900 ▲ 0.250 v2 has 0.650"

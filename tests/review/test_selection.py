@@ -6,7 +6,6 @@ When a judge is unsure, and which answers are bad by its own account.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from rageval_spec.review.selection import (
     select_answers,
 )
 from tests.answered_evaluation import answered, sample, value
+from tests.sample_evaluation import alter
 
 COUNT = 200
 
@@ -201,7 +201,7 @@ def test_without_answers_there_is_nothing_to_review() -> None:
     with pytest.raises(DataError, match="hold no answers that people could judge"):
         select_answers(evaluation(answer=None), WantedSelection())
     with pytest.raises(DataError, match="run it again with 'samples: texts'"):
-        select_answers(replace(evaluation(answer=None), spec={"samples": "none"}), WantedSelection())
+        select_answers(alter(evaluation(answer=None), spec={"samples": "none"}), WantedSelection())
     with pytest.raises(DataError, match="no system, dataset and slice that you chose together have an answer"):
         select_answers(evaluation(answer=None), WantedSelection(system="v1"))
     with pytest.raises(DataError, match="no answer matches, so there is nothing to review"):
@@ -211,7 +211,7 @@ def test_without_answers_there_is_nothing_to_review() -> None:
 def unsure(number: float | None, details: dict[str, Any] | None = None, spec: dict[str, Any] | None = None) -> float:
     """How unsure the judge of one answer is; 0 if it is sure."""
     table = answered([value("q1", "faithfulness", number, details=details)], [sample("q1")])
-    rated = rate_unsure(replace(table, spec=spec or {}), ["faithfulness"], 0.5)
+    rated = rate_unsure(alter(table, spec=spec or {}), ["faithfulness"], 0.5)
     return next(iter(rated.values()), 0.0)
 
 

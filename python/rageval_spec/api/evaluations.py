@@ -334,13 +334,12 @@ def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable
     """The evaluation without its file: equal rows and arguments give equal results, wherever the file was."""
     samples, fingerprints, designs = evaluation.samples, evaluation.fingerprints, evaluation.question_designs
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+    spec = json.loads(rename(json.dumps(evaluation.provenance.spec)))
     return replace(
         evaluation,
-        spec_digest=digest,
-        spec=json.loads(rename(json.dumps(evaluation.spec))) if evaluation.spec else {},
+        provenance=replace(evaluation.provenance, spec_digest=digest, spec=spec, taken_over=()),
         notes=tuple(replace(note, message=rename(note.message)) for note in evaluation.notes),
         failures=tuple(map(rename, evaluation.failures)),
-        taken_over=(),
         load_samples=lambda: samples,
         stream_samples=None,
         load_fingerprints=lambda: fingerprints,

@@ -167,8 +167,8 @@ def find_judge(evaluation: Evaluation, metric: str) -> RecordedJudge:
     criteria = asking.criteria()
     if len(criteria) != 1:
         raise UsageError(f"{metric} asks its judge {len(criteria)} questions; a calibration is for one")
-    used = {name: f"{one.score}:{one.digest}" for name, one in evaluation.calibrations.items()}
-    around = Surroundings(judges, recorded.models, evaluation.prompts, used)
+    used = {name: f"{one.score}:{one.digest}" for name, one in evaluation.provenance.calibrations.items()}
+    around = Surroundings(judges, recorded.models, evaluation.provenance.prompts, used)
     return RecordedJudge(judge, asking, criteria[0], identify_judge(judge, around))
 
 

@@ -137,7 +137,9 @@ def _holds(path: Path, key: str) -> bool:
 
 def write_calibrations(path: Path, evaluation: Evaluation, entries: Sequence[JudgeCalibration]) -> str:
     """Write the file, and return a sentence on how to use it."""
-    file = CalibrationFile(FORMAT_VERSION, version(), evaluation.name, evaluation.spec_digest, tuple(entries))
+    file = CalibrationFile(
+        FORMAT_VERSION, version(), evaluation.name, evaluation.provenance.spec_digest, tuple(entries)
+    )
     _write(path, file.dump())
     names = list(dict.fromkeys(entry.judge for entry in entries))
     if len(names) == 1 and names[0] in registry.words("judges"):

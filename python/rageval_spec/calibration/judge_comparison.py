@@ -54,7 +54,7 @@ def find_spending(evaluation: Evaluation, recorded: RecordedSpec, metric: str) -
     if not models:
         return Spending(0.0, 0.0)
     others = {name for other in recorded.metrics if other != metric for name in list_chat_models(recorded, other)}
-    found = [evaluation.judging.get(name) for name in models]
+    found = [evaluation.provenance.judging.get(name) for name in models]
     if not samples or others & {*models} or not all(found):
         return Spending()
     costs = [one.cost for one in found if one is not None and one.cost is not None]

@@ -89,7 +89,7 @@ def describe_seconds(outcome: RunOutcome) -> str:
     second.
     """
     usage = outcome.spent.usage
-    nodes = zip(outcome.evaluation.metrics, outcome.evaluation.spec.get("metrics", ()), strict=False)
+    nodes = zip(outcome.evaluation.metrics, outcome.evaluation.provenance.spec.get("metrics", ()), strict=False)
     judges = {name: f" (judge {node['judge']})" for name, node in nodes if isinstance(node.get("judge"), str)}
     retrieval: dict[str, float] = {}
     for one in outcome.timings:

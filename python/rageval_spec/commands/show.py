@@ -78,7 +78,7 @@ def show(
 
         heading = f"# {escape(_describe(shown))}\n"
         cards = (write_card(card, _name(card, shown), full=full) for card in shown.cards)
-        origins = shown.results.evaluation.origins.items()
+        origins = shown.results.evaluation.provenance.origins.items()
         told = [escape(f"Dataset {name}: {origin.describe()}") + "\n" for name, origin in origins]
         return "\n".join([heading, *told, *cards]).encode("utf-8", "backslashreplace")
     from rageval_spec.drawing.terminal import render_text
@@ -182,7 +182,7 @@ def _to_json(shown: Shown) -> bytes:
         "baseline": shown.baseline.name if shown.baseline else None,
         "total": shown.total,
         "matching": shown.matching,
-        "origins": {name: asdict(origin) for name, origin in shown.results.evaluation.origins.items()},
+        "origins": {name: asdict(origin) for name, origin in shown.results.evaluation.provenance.origins.items()},
         "cards": [asdict(card) for card in shown.cards],
     }
     return dump_visible(content).encode("utf-8", "backslashreplace")
@@ -195,7 +195,7 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
     from rageval_spec.drawing.cards import write_show
 
     yield Text(make_visible(_describe(shown)), "dim")
-    for name, origin in shown.results.evaluation.origins.items():
+    for name, origin in shown.results.evaluation.provenance.origins.items():
         yield Text(make_visible(f"dataset {name}: {origin.describe()}"), "dim")
     for card in shown.cards:
         yield ""

@@ -27,14 +27,13 @@ from rageval_spec.data.outcomes import (
     empty_base_answers,
     empty_base_values,
 )
-from rageval_spec.data.tables import DocumentNumbers, empty_documents
+from rageval_spec.data.tables import VALUES, DocumentNumbers, empty_documents
 
 if TYPE_CHECKING:
     import polars as pl
 
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
-FORMAT_VERSION = 1
 _BLOCK = 4096
 
 
@@ -251,6 +250,13 @@ class StoredTable(Protocol):
         """All rows in blocks."""
 
 
+def no_values() -> pl.DataFrame:
+    """The values of an evaluation whose results alone are known: no rows."""
+    import polars as pl
+
+    return pl.DataFrame(schema={name: pl.Float64 if name == "value" else pl.String for name in VALUES})
+
+
 def no_samples() -> pl.DataFrame:
     """The samples table of an evaluation in which no system answers: it has no rows."""
     from rageval_spec.data.tables import empty_samples
@@ -259,65 +265,84 @@ def no_samples() -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The result of one execution of a spec. It holds no clock time and no path, so equal input gives equal bytes.
+class Provenance:
+    """Where the numbers of an evaluation come from. `Results` describes the fields."""
+
+    spec_digest: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    models: dict[str, dict[str, str]] = field(default_factory=dict)
+    digests: dict[str, dict[str, str]] = field(default_factory=dict)
+    judging: dict[str, JudgingCost] = field(default_factory=dict)
+    replies: dict[str, ReplyCounts] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+    calibrations: dict[str, UsedCalibration] = field(default_factory=dict)
+    implementations: dict[str, str] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, DatasetOrigin] = field(default_factory=dict)
+    taken_over: tuple[TakenOver, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result of one execution of a rageval-spec evaluation.
 
     Attributes:
-        values: the per-query table (`tables.VALUES`).
-        versions: the versions of this package and of the libraries that computed the numbers.
-        spec_digest: the sha256 of the validated spec, defaults filled in.
-        failures: one sentence for each system or metric that gave no values, with the reason.
-        models: for each model of the spec, by name, what identifies it: ids, revisions and digests.
-        lower_is_better: the metrics for which low values are good.
-        units: the unit of each metric that has one, by name: "seconds".
-        ranges: the lowest and the highest possible value of each metric that has a lowest one, by name; None for no
-            highest one.
-        show_as: how reports show the values of metrics, by name, if not as numbers.
-        baselines: the comparisons with the baselines that gates name, which can be systems or earlier evaluations.
-        slices: the slices that the spec declares, each with its aggregates and comparisons, in the order of datasets.
-        weakest: the slices whose values are significantly worse than those of the other queries, worst first.
-        diagnosis: why questions went wrong; None if the spec has no metrics to tell.
-        bands: the scale of each metric that has one, by name.
-        summaries: one plain sentence for each metric, by name, that says what it measures.
-        digests: the sha256 of each dataset's parts, by dataset and part: "questions", "references", "corpus", "qrels".
-        judging: for each chat model that judges asked, by name, the calls, tokens and dollars that the replies behind
-            the values took, whenever they were paid. Equal requests count once.
-        replies: for each of these chat models, how often its replies could be read.
-        prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
-        calibrations: the calibration of each judge that has one, by the judge's name.
-        implementations: the sha256 of the version and the files of each metric, by name.
-        overlaps: how many queries of each dataset can be compared with each earlier evaluation that gates name.
-        spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
-        stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
-        designs: for each dataset whose questions belong together or count differently, by name, what reports say of it.
-        taken_over: the answers that were not asked now: how many, from when and from where.
-        target_ranks: at which ranks the first relevant documents stand, for each metric that knows, such as `rr`.
-        origins: what each dataset says about its version and how it was made, by name; without those that say nothing.
-        labels: the sha256 of the file of each source of labels that a metric names, by the source's name.
-        load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
-        stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
-            the whole table can be loaded.
-        stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
-        load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
-        load_base_values: returns the table `base_values`; called when `base_values` is first read.
-        load_base_answers: returns the table `base_answers`; called when `base_answers` is first read.
-        load_question_designs: returns `question_designs`; called when `question_designs` is first read.
+        format_version: of this shape; keys are added without raising it.
+        spec_digest: sha256 of the validated spec, defaults filled in.
+        verdict: error where something failed or nothing was scored; else the worst gate outcome; pass without a gate.
+        failures: what gave no values, and why.
+        aggregates: one for each dataset, system and metric.
+        comparisons: every system against the first one.
+        gates: one for each gate, dataset and system that it concerns.
+        settings: how the numbers were computed.
+        versions: of rageval-spec and of what computed the numbers.
+        models: the spec's models by name: their ids, revisions and digests.
+        lower_is_better: the metrics whose low values are good.
+        units: of the metrics whose values have one, by name.
+        ranges: the lowest and the highest possible value of metrics, by name; null for no highest one. Metrics without
+            a lowest one are left out.
+        show_as: how reports show the values of a metric, by name; the numbers here are fractions all the same.
+        baselines: every system against each baseline that a gate names.
+        slices: each slice of the queries, with its aggregates and comparisons.
+        weakest: the slices on which a system is significantly worse than on the other queries.
+        diagnosis: why questions went wrong, counted; null without the metrics that tell.
+        bands: words for values, by metric.
+        summaries: what each metric measures, in a sentence, by name.
+        digests: sha256 of each dataset's questions, references, corpus and qrels.
+        judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
+            they were paid; equal requests count once; tokens or cost that are not known are null.
+        replies: for each of these models, the questions whose first reply could be read (`first`), those that were
+            asked again (`later`) and those without a readable reply (`never`); `repeats` counts the further replies.
+        prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
+        calibrations: of the judges that have one: sha256 of the file, what the judge took from it, labels by metric.
+        implementations: sha256 of the version and the files of each metric, by name.
+        overlaps: how many queries of each dataset are the same as in each earlier evaluation that gates compare with.
+        spec: the validated spec with its defaults; secrets by name.
+        stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
+        designs: with `cluster:`, `weight:` or `weights:` in the spec, which questions of each dataset belong together,
+            and what they stand for.
+        labels: with `labels:` in a metric, sha256 of the files of people's labels, by name.
+        origins: what datasets say about themselves: version, creation, how they were made, questions that people
+            reviewed, versions of source documents; without those that say nothing.
+        taken_over: the answers that were not asked now, for each dataset and system: how many, when they were asked,
+            and of which commits all answers are.
+        target_ranks: with a metric that knows (`rr`, `target_rank`), how many queries have their first relevant
+            document at which rank: 1, 2 to 3, 4 to 10, from 11 on (`11-`), or at none that the metric looks at.
     """
 
     name: str
-    spec_digest: str
     datasets: tuple[str, ...]
     systems: tuple[str, ...]
     metrics: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
-    comparisons: tuple[Comparison, ...]
-    gates: tuple[GateOutcome, ...]
-    notes: tuple[Note, ...]
-    values: pl.DataFrame
-    settings: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
+    aggregates: tuple[Aggregate, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    gates: tuple[GateOutcome, ...] = ()
+    notes: tuple[Note, ...] = ()
     failures: tuple[str, ...] = ()
-    models: dict[str, dict[str, str]] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
+    """Its fields are keys of the JSON, beside these."""
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float | None]] = field(default_factory=dict)
@@ -328,20 +353,29 @@ class Evaluation:
     diagnosis: Diagnosis | None = None
     bands: dict[str, BandScale] = field(default_factory=dict)
     summaries: dict[str, str] = field(default_factory=dict)
-    digests: dict[str, dict[str, str]] = field(default_factory=dict)
-    judging: dict[str, JudgingCost] = field(default_factory=dict)
-    replies: dict[str, ReplyCounts] = field(default_factory=dict)
-    prompts: dict[str, str] = field(default_factory=dict)
-    calibrations: dict[str, UsedCalibration] = field(default_factory=dict)
-    implementations: dict[str, str] = field(default_factory=dict)
     overlaps: tuple[Overlap, ...] = ()
-    spec: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
     designs: dict[str, DesignSummary] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    origins: dict[str, DatasetOrigin] = field(default_factory=dict)
-    taken_over: tuple[TakenOver, ...] = ()
     target_ranks: tuple[RankCounts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation(Results):
+    """The result of one execution of a spec. It holds no clock time and no path, so equal input gives equal bytes.
+
+    Attributes:
+        values: the per-query table (`tables.VALUES`).
+        load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
+        stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
+            the whole table can be loaded.
+        stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
+        load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
+        load_base_values: returns the table `base_values`; called when `base_values` is first read.
+        load_base_answers: returns the table `base_answers`; called when `base_answers` is first read.
+        load_question_designs: returns `question_designs`; called when `question_designs` is first read.
+    """
+
+    values: pl.DataFrame = field(default_factory=no_values)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

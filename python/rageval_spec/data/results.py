@@ -12,45 +12,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from functools import cache
+from typing import Any, NamedTuple, NoReturn, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from rageval_spec.data.bands import BandScale
-from rageval_spec.data.chat import ReplyCounts
-from rageval_spec.data.datasets import DatasetOrigin, Design, DesignSummary, Fingerprints
-from rageval_spec.data.evaluation import (
-    FORMAT_VERSION,
-    Aggregate,
-    Comparison,
-    Evaluation,
-    JudgingCost,
-    Overall,
-    SliceGap,
-    SliceResult,
-    UsedCalibration,
-    no_samples,
-)
-from rageval_spec.data.outcomes import (
-    Diagnosis,
-    GateOutcome,
-    Note,
-    Overlap,
-    RankCounts,
-    Stopping,
-    TakenOver,
-    empty_base_values,
-)
+from rageval_spec.data.evaluation import Evaluation, Overall, Provenance, Results
 from rageval_spec.diagnostics import describe_invalid, dump_visible
 from rageval_spec.errors import DataError
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
+FORMAT_VERSION = 1
+_REQUIRED = (
+    "format_version", "name", "spec_digest", "verdict", "datasets", "systems", "metrics", "aggregates", "comparisons",
+    "gates", "notes", "settings", "versions", "failures",
+)  # fmt: skip
+"""The keys that every file has."""
+_ORDER = (
+    *_REQUIRED,
+    "models", "lower_is_better", "units", "ranges", "show_as", "baselines", "slices", "weakest", "diagnosis", "bands",
+    "summaries", "digests", "judging", "replies", "prompts", "calibrations", "implementations", "overlaps", "spec",
+    "stopping", "designs", "labels", "origins", "taken_over",
+)  # fmt: skip
+"""The order of these keys in the schema. Later keys follow them, and need no place here."""
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
@@ -58,173 +45,86 @@ _OPTIONAL = {
 }  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _ABSENT: tuple[object, ...] = (None, (), {})
-_TABLES = (
-    "values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values",
-    "load_base_answers", "load_question_designs",
-)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredResults:
-    """The result of one execution of a rageval-spec evaluation.
-
-    Attributes:
-        format_version: of this shape; keys are added without raising it.
-        spec_digest: sha256 of the validated spec, defaults filled in.
-        verdict: error where something failed or nothing was scored; else the worst gate outcome; pass without a gate.
-        failures: what gave no values, and why.
-        aggregates: one for each dataset, system and metric.
-        comparisons: every system against the first one.
-        gates: one for each gate, dataset and system that it concerns.
-        settings: how the numbers were computed.
-        versions: of rageval-spec and of what computed the numbers.
-        models: the spec's models by name: their ids, revisions and digests.
-        lower_is_better: the metrics whose low values are good.
-        units: of the metrics whose values have one, by name.
-        ranges: the lowest and the highest possible value of metrics, by name; null for no highest one. Metrics without
-            a lowest one are left out.
-        show_as: how reports show the values of a metric, by name; the numbers here are fractions all the same.
-        baselines: every system against each baseline that a gate names.
-        slices: each slice of the queries, with its aggregates and comparisons.
-        weakest: the slices on which a system is significantly worse than on the other queries.
-        diagnosis: why questions went wrong, counted; null without the metrics that tell.
-        bands: words for values, by metric.
-        summaries: what each metric measures, in a sentence, by name.
-        digests: sha256 of each dataset's questions, references, corpus and qrels.
-        judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
-            they were paid; equal requests count once; tokens or cost that are not known are null.
-        replies: for each of these models, the questions whose first reply could be read (`first`), those that were
-            asked again (`later`) and those without a readable reply (`never`); `repeats` counts the further replies.
-        prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
-        calibrations: of the judges that have one: sha256 of the file, what the judge took from it, labels by metric.
-        implementations: sha256 of the version and the files of each metric, by name.
-        overlaps: how many queries of each dataset are the same as in each earlier evaluation that gates compare with.
-        spec: the validated spec with its defaults; secrets by name.
-        stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
-        designs: with `cluster:`, `weight:` or `weights:` in the spec, which questions of each dataset belong together,
-            and what they stand for.
-        labels: with `labels:` in a metric, sha256 of the files of people's labels, by name.
-        origins: what datasets say about themselves: version, creation, how they were made, questions that people
-            reviewed, versions of source documents; without those that say nothing.
-        taken_over: the answers that were not asked now, for each dataset and system: how many, when they were asked,
-            and of which commits all answers are.
-        target_ranks: with a metric that knows (`rr`, `target_rank`), how many queries have their first relevant
-            document at which rank: 1, 2 to 3, 4 to 10, from 11 on (`11-`), or at none that the metric looks at.
-    """
+@dataclass(frozen=True)
+class _Head:
+    """What the file holds beside the results."""
 
     format_version: int
-    name: str
-    spec_digest: str
     verdict: Overall
-    datasets: tuple[str, ...]
-    systems: tuple[str, ...]
-    metrics: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
-    comparisons: tuple[Comparison, ...]
-    gates: tuple[GateOutcome, ...]
-    notes: tuple[Note, ...]
-    settings: dict[str, Any]
-    versions: dict[str, str]
-    failures: tuple[str, ...]
-    models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    lower_is_better: tuple[str, ...] = ()
-    units: dict[str, str] = dataclasses.field(default_factory=dict)
-    ranges: dict[str, tuple[float, float | None]] = dataclasses.field(default_factory=dict)
-    show_as: dict[str, Literal["percent"]] = dataclasses.field(default_factory=dict)
-    baselines: tuple[Comparison, ...] = ()
-    slices: tuple[SliceResult, ...] = ()
-    weakest: tuple[SliceGap, ...] = ()
-    diagnosis: Diagnosis | None = None
-    bands: dict[str, BandScale] = dataclasses.field(default_factory=dict)
-    summaries: dict[str, str] = dataclasses.field(default_factory=dict)
-    digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
-    replies: dict[str, ReplyCounts] = dataclasses.field(default_factory=dict)
-    prompts: dict[str, str] = dataclasses.field(default_factory=dict)
-    calibrations: dict[str, UsedCalibration] = dataclasses.field(default_factory=dict)
-    implementations: dict[str, str] = dataclasses.field(default_factory=dict)
-    overlaps: tuple[Overlap, ...] = ()
-    spec: dict[str, Any] = dataclasses.field(default_factory=dict)
-    stopping: Stopping | None = None
-    designs: dict[str, DesignSummary] = dataclasses.field(default_factory=dict)
-    labels: dict[str, str] = dataclasses.field(default_factory=dict)
-    origins: dict[str, DatasetOrigin] = dataclasses.field(default_factory=dict)
-    taken_over: tuple[TakenOver, ...] = ()
-    target_ranks: tuple[RankCounts, ...] = ()
 
-    @classmethod
-    def of(cls, evaluation: Evaluation) -> StoredResults:
-        """The results of an evaluation."""
-        shared = {name: getattr(evaluation, name) for name in _shared_fields()}
-        return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
 
-    def evaluation(
-        self,
-        values: pl.DataFrame,
-        load_samples: Callable[[], pl.DataFrame] = no_samples,
-        load_fingerprints: Callable[[], Fingerprints] = Fingerprints,
-        load_base_values: Callable[[], pl.DataFrame] = empty_base_values,
-        load_question_designs: Callable[[], dict[str, Design]] = dict,
-    ) -> Evaluation:
-        """The evaluation of these results, completed with its values, samples, fingerprints and base values."""
-        return Evaluation(
-            **{name: getattr(self, name) for name in _shared_fields()},
-            values=values,
-            load_samples=load_samples,
-            load_fingerprints=load_fingerprints,
-            load_base_values=load_base_values,
-            load_question_designs=load_question_designs,
+@cache
+def _build_shape() -> Any:
+    """The dataclass of the file: the fields of its head, of `Results` and of its provenance, side by side."""
+    keys: dict[str, tuple[str, Any, Any]] = {}
+    for part in (_Head, Results, Provenance):
+        types = get_type_hints(part)
+        keys |= {
+            one.name: (one.name, types[one.name], field() if one.name in _REQUIRED else copy(one))
+            for one in dataclasses.fields(part)
+        }
+    del keys["provenance"]
+    shape = dataclasses.make_dataclass("Results", [keys[name] for name in dict.fromkeys((*_ORDER, *keys))])
+    shape.__doc__ = Results.__doc__
+    return shape
+
+
+def list_content(evaluation: Evaluation) -> dict[str, Any]:
+    """The results in JSON types, without the keys that are optional and null."""
+    parts = (_Head(FORMAT_VERSION, evaluation.verdict), evaluation, evaluation.provenance)
+    shape = _build_shape()
+    held = {key: value for part in parts for key, value in vars(part).items()}
+    content = dataclasses.asdict(shape(**{one.name: held[one.name] for one in dataclasses.fields(shape)}))
+    sliced = [one for part in content["slices"] for one in (*part["comparisons"], *part["aggregates"])]
+    cells = (*content["aggregates"], *content["comparisons"], *content["baselines"], *sliced)
+    for block in (content, *content["gates"], *cells):
+        for key in _OPTIONAL & block.keys():
+            if block[key] in _ABSENT:
+                del block[key]
+    return content
+
+
+def dump_results(evaluation: Evaluation) -> bytes:
+    """The results as JSON text, in UTF-8."""
+    return dump_visible(list_content(evaluation), sort_keys=True).encode("utf-8", "backslashreplace")
+
+
+def parse_results(content: bytes, path: str) -> Evaluation:
+    """Read a JSON report; `path` is its name in errors. The evaluation has none of its tables yet.
+
+    Raises:
+        DataError: the content is not JSON, not a report, or has another format version.
+    """
+    try:
+        data = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not a JSON report: {error}") from error
+    version = data.get("format_version") if isinstance(data, dict) else None
+    if version != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
+            "it was written by another version of rageval-spec; evaluate again with this one"
         )
-
-    @classmethod
-    def parse(cls, content: bytes, path: str) -> StoredResults:
-        """Read a JSON report; `path` is its name in errors.
-
-        Raises:
-            DataError: the content is not JSON, not a report, or has another format version.
-        """
-        try:
-            data = json.loads(content, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}: not a JSON report: {error}") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION:
-            raise DataError(
-                f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
-                "it was written by another version of rageval-spec; evaluate again with this one"
-            )
-        try:
-            return TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            raise DataError(f"{path}: not a JSON report of rageval-spec: {describe_invalid(error)}") from error
-
-    def content(self) -> dict[str, Any]:
-        """The results in JSON types, without the keys that are optional and null."""
-        content = dataclasses.asdict(self)
-        sliced = [one for part in content["slices"] for one in (*part["comparisons"], *part["aggregates"])]
-        cells = (*content["aggregates"], *content["comparisons"], *content["baselines"], *sliced)
-        for block in (content, *content["gates"], *cells):
-            for key in _OPTIONAL & block.keys():
-                if block[key] in _ABSENT:
-                    del block[key]
-        return content
-
-    def dump(self) -> bytes:
-        """The results as JSON text, in UTF-8."""
-        return dump_visible(self.content(), sort_keys=True).encode("utf-8", "backslashreplace")
+    try:
+        held = vars(TypeAdapter(_build_shape()).validate_python(data))
+    except ValidationError as error:
+        raise DataError(f"{path}: not a JSON report of rageval-spec: {describe_invalid(error)}") from error
+    results, provenance = (
+        {one.name: held[one.name] for one in dataclasses.fields(part) if one.name in held}
+        for part in (Results, Provenance)
+    )
+    return Evaluation(**results, provenance=Provenance(**provenance))
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that a report holds")
 
 
-def _shared_fields() -> Iterator[str]:
-    return (field.name for field in dataclasses.fields(Evaluation) if field.name not in _TABLES)
-
-
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the report; every key is required, except those that only some blocks have."""
-    schema = TypeAdapter(StoredResults).json_schema(mode="serialization")
+    schema = TypeAdapter(_build_shape()).json_schema(mode="serialization")
     for shape in (schema, *schema["$defs"].values()):
         shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL)
         for key in shape["properties"].values():

@@ -245,17 +245,19 @@ def _describe_difference(one: Comparison, digits: int, shown: wording.Formatter)
 
 def describe_provenance(evaluation: Evaluation) -> str:
     """The versions, the digest of the spec, the models and the settings, as a block of code."""
-    settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
-    versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
+    settings = json.dumps(evaluation.provenance.settings, sort_keys=True, indent=2, ensure_ascii=False)
+    versions = [f"{name} {version}" for name, version in sorted(evaluation.provenance.versions.items())]
     models = [
         f"model {name}: {', '.join(f'{key} {fact}' for key, fact in facts.items())}"
-        for name, facts in evaluation.models.items()
+        for name, facts in evaluation.provenance.models.items()
     ]
-    origins = [f"dataset {name}: {origin.describe()}" for name, origin in evaluation.origins.items()]
-    digest = f"spec sha256 {evaluation.spec_digest}"
-    prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.prompts.items()]
-    judging = [f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.judging.items()]
-    replies = [f"replies of {name}: {counts}" for name, counts in evaluation.replies.items()]
+    origins = [f"dataset {name}: {origin.describe()}" for name, origin in evaluation.provenance.origins.items()]
+    digest = f"spec sha256 {evaluation.provenance.spec_digest}"
+    prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.provenance.prompts.items()]
+    judging = [
+        f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.provenance.judging.items()
+    ]
+    replies = [f"replies of {name}: {counts}" for name, counts in evaluation.provenance.replies.items()]
     told = (*versions, digest, *origins, *models, *judging, *replies, *prompts, *settings.splitlines())
     lines = [make_visible(line) for line in told]
     fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))

@@ -156,7 +156,7 @@ def _require_kept(evaluation: Evaluation, noun: str, name: str | None) -> None:
     """Raise `UsageError` if the results left out the samples, which say what slices and cause a question has."""
     if (
         name is not None
-        and evaluation.spec.get("samples") == "none"
+        and evaluation.provenance.spec.get("samples") == "none"
         and evaluation.select_samples("query_id").is_empty()
     ):
         raise UsageError(
@@ -383,7 +383,7 @@ def is_earlier(evaluation: Evaluation, name: str, baseline: BaselineValues | Non
 def list_baselines(evaluation: Evaluation) -> list[str]:
     """The names that gates compare with and whose values are known, each once, in the order of the gates."""
     kept = evaluation.base_values.get_column("baseline").unique(maintain_order=True).to_list()
-    named = [gate.get("baseline") for gate in evaluation.spec.get("gates", ())]
+    named = [gate.get("baseline") for gate in evaluation.provenance.spec.get("gates", ())]
     return [name for name in dict.fromkeys([*named, *kept]) if name in kept or name in evaluation.systems]
 
 
@@ -406,7 +406,7 @@ def _list_usual(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
 
     tables = {name: _find_of_gate(evaluation, name) for name in list_baselines(evaluation)}
     first: dict[str, str] = {}
-    for gate in evaluation.spec.get("gates", ()):
+    for gate in evaluation.provenance.spec.get("gates", ()):
         if gate.get("baseline") in tables:
             first.setdefault(gate["metric"], gate["baseline"])
     for name, table in tables.items():

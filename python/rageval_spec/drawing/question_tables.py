@@ -57,7 +57,7 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
     """
     import polars as pl
 
-    names = (*COLUMNS, ASKED) if any(one.first for one in evaluation.taken_over) else COLUMNS
+    names = (*COLUMNS, ASKED) if any(one.first for one in evaluation.provenance.taken_over) else COLUMNS
     values = _spread(evaluation, system, names)
     columns = empty_samples().select(names)
     seen = []

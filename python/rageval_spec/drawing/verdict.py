@@ -63,7 +63,7 @@ def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
 def list_taken_over(evaluation: Evaluation) -> list[str]:
     """`app: 9 of 10 answers are taken over from ...`, a sentence for each message; the last counts those left out."""
     subjects: dict[str, list[str]] = {}
-    for one in evaluation.taken_over:
+    for one in evaluation.provenance.taken_over:
         name = one.system if len(evaluation.datasets) == 1 else f"{one.system} on {one.dataset}"
         subjects.setdefault(describe_taken_over(one), []).append(name)
     told = [f"{_list_names(names)}: {message}." for message, names in subjects.items()]

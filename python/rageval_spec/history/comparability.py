@@ -196,7 +196,7 @@ def find_comparability(evaluation: Evaluation, earlier: Evaluation, baseline: st
     return Comparability(
         baseline,
         find_edits(evaluation, earlier),
-        tuple(_find_corpora(evaluation.digests, earlier.digests)),
+        tuple(_find_corpora(evaluation.provenance.digests, earlier.provenance.digests)),
         changes,
         {name: definition.reads for name, definition in {**(before or {}), **(now or {})}.items()},
         before is not None,

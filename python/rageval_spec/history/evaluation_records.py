@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from rageval_spec.data import tables
 from rageval_spec.data.datasets import Fingerprints, dump_designs, parse_designs
-from rageval_spec.data.results import Record, StoredResults
+from rageval_spec.data.results import Record, dump_results, parse_results
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history import database
 from rageval_spec.history.backends import locate
@@ -326,7 +326,7 @@ def build_record(
         "is_dirty": None if checkout.is_dirty is None else int(checkout.is_dirty),
         "ci": _to_json(ci),
         "outcome": evaluation.verdict,
-        "spec_digest": evaluation.spec_digest,
+        "spec_digest": evaluation.provenance.spec_digest,
         "cost": None if circumstances.cost is None else circumstances.cost.dollars,
         "cost_status": None if circumstances.cost is None else circumstances.cost.status,
         "seconds": circumstances.seconds,
@@ -336,7 +336,7 @@ def build_record(
     values = evaluation.values
     kept = values.drop([name for name in _LEFT_OUT if name in values.columns])
     contents = {
-        RESULTS: zlib.compress(StoredResults.of(evaluation).dump(), _LEVEL),
+        RESULTS: zlib.compress(dump_results(evaluation), _LEVEL),
         VALUES: tables.dump_parquet(kept),
         FINGERPRINTS: zlib.compress(evaluation.fingerprints.dump().encode(), _LEVEL),
     }
@@ -353,12 +353,13 @@ def _to_json(content: Any) -> str:
 
 def _list_taken_over(evaluation: Evaluation) -> dict[str, Any]:
     """What `history list` and `history show` tell of answers that were not asked in this evaluation."""
-    return {"taken_over": [asdict(one) for one in evaluation.taken_over]} if evaluation.taken_over else {}
+    taken_over = evaluation.provenance.taken_over
+    return {"taken_over": [asdict(one) for one in taken_over]} if taken_over else {}
 
 
 def _list_gates(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The outcome of each gate, with the bounds that a chart can draw."""
-    blocks = evaluation.spec.get("gates") or []
+    blocks = evaluation.provenance.spec.get("gates") or []
     found = []
     for one in evaluation.gates:
         block = blocks[one.gate] if one.gate < len(blocks) else {}
@@ -375,10 +376,10 @@ def _flatten(record_id: str, one: Aggregate) -> tuple[Any, ...]:
 
 def holds_results_of(history: database.History, entry: database.RecordSummary, evaluation: Evaluation) -> bool:
     """Whether the results of a record are those of the evaluation, also if an earlier version wrote both."""
-    if entry.spec_digest != evaluation.spec_digest:
+    if entry.spec_digest != evaluation.provenance.spec_digest:
         return False
     content = zlib.decompress(history.content(entry.id, RESULTS))
-    return StoredResults.parse(content, f"the record {entry.id}").dump() == StoredResults.of(evaluation).dump()
+    return dump_results(parse_results(content, f"the record {entry.id}")) == dump_results(evaluation)
 
 
 def load_stored(history: database.History, record_id: str) -> Record:
@@ -395,12 +396,13 @@ def load_stored(history: database.History, record_id: str) -> Record:
         content = zlib.decompress(history.content(record_id, RESULTS))
         values = pl.read_parquet(BytesIO(history.content(record_id, VALUES)))
         fingerprints = zlib.decompress(history.content(record_id, FINGERPRINTS)).decode()
-        results = StoredResults.parse(content, f"the record {record_id}")
+        results = parse_results(content, f"the record {record_id}")
         designs = zlib.decompress(history.content(record_id, DESIGNS)).decode() if results.designs else None
     except (zlib.error, pl.exceptions.PolarsError) as error:
         raise DataError(f"the record {record_id} in {history.connection.name} is damaged: {error}") from error
-    evaluation = results.evaluation(
-        values,
+    evaluation = replace(
+        results,
+        values=values,
         load_fingerprints=lambda: Fingerprints.parse(fingerprints),
         load_question_designs=lambda: parse_designs(designs, results.designs),
     )

@@ -91,15 +91,19 @@ def _define(name: str, evaluation: Evaluation, recorded: RecordedSpec) -> Defini
     if isinstance(metric, RankingMetric):
         ranking = recorded.ranking.model_dump(mode="json", exclude={_TIE_RANGE})
         settings |= {f"ranking.{key}": value for key, value in ranking.items()}
-    prompts = {key: digest for key, digest in evaluation.prompts.items() if key.rpartition(".")[0] in judges}
+    prompts = {key: digest for key, digest in evaluation.provenance.prompts.items() if key.rpartition(".")[0] in judges}
     return Definition(
         metric.reads,
         settings,
-        evaluation.implementations.get(name),
+        evaluation.provenance.implementations.get(name),
         {judge: _list_settings(recorded.judges[judge]) for judge in judges if judge in recorded.judges},
         prompts,
-        {model: _identify(model, evaluation, recorded) for model in models if model in evaluation.models},
-        {name: f"{one.score}:{one.digest}" for name, one in evaluation.calibrations.items() if name in judges},
+        {model: _identify(model, evaluation, recorded) for model in models if model in evaluation.provenance.models},
+        {
+            name: f"{one.score}:{one.digest}"
+            for name, one in evaluation.provenance.calibrations.items()
+            if name in judges
+        },
     )
 
 
@@ -118,7 +122,7 @@ def _identify(name: str, evaluation: Evaluation, recorded: RecordedSpec) -> dict
     if name in recorded.models:
         with suppress(RagevalError, OSError):
             settings = recorded.models[name].content()["node"]
-    found = {**settings, **evaluation.models[name]}
+    found = {**settings, **evaluation.provenance.models[name]}
     return {key: value for key, value in found.items() if key not in _PLACES}
 
 
@@ -248,10 +252,10 @@ def _list_used(
         seen.add((section, name))
         inner = (blocks.judges if section == "judges" else blocks.models).get(name)
         if section == "models":
-            described = evaluation.models.get(name)
+            described = evaluation.provenance.models.get(name)
             yield [section, described or (inner and inner.model_dump(mode="json")) or name]
         elif inner is not None:
-            prompts = {key: of for key, of in evaluation.prompts.items() if key.startswith(f"{name}.")}
+            prompts = {key: of for key, of in evaluation.provenance.prompts.items() if key.startswith(f"{name}.")}
             yield [section, inner.model_dump(mode="json"), prompts]
         if inner is not None:
             yield from _list_used(inner, evaluation, blocks, seen)
@@ -295,7 +299,7 @@ class RecordedSpec:
 
 def read_recorded_spec(evaluation: Evaluation) -> RecordedSpec | None:
     """The blocks of the spec that an evaluation recorded; None if it recorded none, as those of earlier versions."""
-    recorded = evaluation.spec
+    recorded = evaluation.provenance.spec
     if not recorded or len(recorded.get("metrics", ())) != len(evaluation.metrics):
         return None
     ranking = RankingNode()
@@ -346,7 +350,7 @@ def _drop_defaults(node_type: type[BaseModel], content: Mapping[str, Any]) -> di
 def find_generators(evaluation: Evaluation) -> dict[str, str]:
     """What the model that wrote a system's answers is called, by system, where the spec named it."""
     recorded = read_recorded_spec(evaluation)
-    systems = evaluation.spec.get("systems", {})
+    systems = evaluation.provenance.spec.get("systems", {})
     named = {name: str(node["generator"]) for name, node in systems.items() if node.get("generator")}
     return {name: _name_model(recorded, generator) for name, generator in named.items() if name in evaluation.systems}
 

@@ -34,7 +34,7 @@ from rageval_spec.data import tables
 from rageval_spec.data.datasets import DESIGN_KEY as DESIGNS_KEY
 from rageval_spec.data.datasets import FINGERPRINTS_KEY, dump_designs
 from rageval_spec.data.findings import empty_findings
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import dump_results
 from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, empty_samples, restore_contexts
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.kernels.inputs import name_special
@@ -100,7 +100,7 @@ def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
     """How to write each file, in the order in which they take their names: a reader begins with the last one."""
     writers: dict[str, Callable[[Path], None]] = {}
-    results = StoredResults.of(evaluation).dump()
+    results = dump_results(evaluation)
     mark = make_mark(results)
     if with_samples:
         writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path, mark)

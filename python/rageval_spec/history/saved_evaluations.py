@@ -25,7 +25,7 @@ from rageval_spec.data.datasets import DESIGN_KEY as DESIGNS_KEY
 from rageval_spec.data.datasets import FINGERPRINTS_KEY, Design, DesignSummary, Fingerprints, parse_designs
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import BASE_VALUES, LABEL, LABEL_WEIGHT, Note, empty_base_values
-from rageval_spec.data.results import Record, StoredResults
+from rageval_spec.data.results import Record, parse_results
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import results_folder
 from rageval_spec.reading.formats.parquet import refuse_bomb
@@ -151,18 +151,19 @@ def load_record(folder: Path) -> Record:
     path = folder / results_folder.RESULTS
     results_folder.check_kinds(folder)
     content = _read(path)
-    results = StoredResults.parse(content, str(path))
+    results = parse_results(content, str(path))
     results_folder.check_marks(content, (folder / name for name in results_folder.TABLES))
     values = folder / results_folder.VALUES
     samples = results_folder.StoredSamples(folder)
-    evaluation = results.evaluation(
-        _load_values(values),
-        samples.load,
-        partial(_load_fingerprints, values),
-        partial(_load_base_values, folder / results_folder.BASELINES),
-        partial(_load_designs, values, results.designs),
+    evaluation = replace(
+        results,
+        values=_load_values(values),
+        load_samples=samples.load,
+        stored_samples=samples,
+        load_fingerprints=partial(_load_fingerprints, values),
+        load_base_values=partial(_load_base_values, folder / results_folder.BASELINES),
+        load_question_designs=partial(_load_designs, values, results.designs),
     )
-    evaluation = replace(evaluation, stored_samples=samples)
     kept = read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
@@ -299,7 +300,7 @@ def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str)
 
 def list_setting_changes(evaluation: Evaluation, earlier: Evaluation) -> Sequence[tuple[str, str, str]]:
     """The settings that differ and affect values: the key, the value in `evaluation`, the value in `earlier`."""
-    now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
+    now, before = ({**of.provenance.settings, "statistics": None} for of in (evaluation, earlier))
     return _changes(now, before, "")
 
 

@@ -48,7 +48,9 @@ class CodequalityReport(Report[CodequalityNode]):
         """A JSON list; an issue keeps its fingerprint as long as its gate, dataset, system and slice stay."""
         issues = [self._describe_failure(evaluation, failure) for failure in evaluation.failures]
         issues += [self._describe_gate(evaluation, gate) for gate in evaluation.gates if gate.outcome != "pass"]
-        issues += [self._describe_taken_over(evaluation, one) for one in evaluation.taken_over if not one.place]
+        issues += [
+            self._describe_taken_over(evaluation, one) for one in evaluation.provenance.taken_over if not one.place
+        ]
         return f"{json.dumps(issues, indent=2, allow_nan=False)}\n".encode()
 
     def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:

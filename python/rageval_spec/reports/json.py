@@ -26,9 +26,9 @@ class JsonReport(Report[JsonReportNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The results as JSON text, in UTF-8."""
-        from rageval_spec.data.results import StoredResults
+        from rageval_spec.data.results import dump_results
 
-        return StoredResults.of(evaluation).dump()
+        return dump_results(evaluation)
 
 
 PLUGIN = JsonReport

@@ -67,7 +67,7 @@ def _list_families(evaluation: Evaluation) -> Iterator[_Family]:
 
 
 def _list_taken_over(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:
-    cells = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.taken_over]
+    cells = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.provenance.taken_over]
     counts = [(cell, float(one.answers)) for cell, one in cells]
     yield _Family("rageval_answers_taken_over", "Answers that were not asked in this evaluation.", counts)
     times = [(cell, datetime.fromisoformat(one.first).timestamp()) for cell, one in cells if one.first is not None]

@@ -203,7 +203,7 @@ def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Popula
 
 
 def _explain_nothing(evaluation: Evaluation, wanted: WantedSelection) -> str:
-    if evaluation.spec.get("samples") == "none":
+    if evaluation.provenance.spec.get("samples") == "none":
         return (
             "these results hold no answers, because their spec has 'samples: none'; run it again with 'samples: texts' "
             "or 'full'"
@@ -434,9 +434,9 @@ def _has_score(claim: Any) -> bool:
 
 def _find_first_steps(evaluation: Evaluation) -> dict[str, str]:
     """The first step of each cascade that a metric asks, by the metric."""
-    judges = evaluation.spec.get("judges") or {}
+    judges = evaluation.provenance.spec.get("judges") or {}
     found: dict[str, str] = {}
-    for node in evaluation.spec.get("metrics") or ():
+    for node in evaluation.provenance.spec.get("metrics") or ():
         judge = judges.get(node.get("judge"), {})
         if judge.get("use") == "cascade" and (steps := judge.get("steps")):
             found[node.get("as") or node["use"]] = steps[0]["judge"] if isinstance(steps[0], dict) else steps[0]

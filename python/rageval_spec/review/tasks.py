@@ -209,7 +209,7 @@ def build_sheet(
     return ReviewSheet(
         evaluation.name,
         results,
-        evaluation.spec_digest,
+        evaluation.provenance.spec_digest,
         tasks,
         tuple(criteria),
         guidelines,

@@ -44,7 +44,7 @@ def evaluate(numbers: Numbers, info: MetricInfo = MEAN, settings: StatisticsNode
     values = pl.DataFrame(rows, schema=dict(zip(columns, types, strict=True)), orient="row")
     aggregates = aggregate(values, {"m": info}, settings)
     datasets = tuple(next(iter(numbers.values())))
-    return Evaluation("made", "", datasets, tuple(numbers), ("m",), aggregates, (), (), (), values)
+    return Evaluation("made", datasets, tuple(numbers), ("m",), aggregates, values=values)
 
 
 def averages_of(numbers: Numbers, info: MetricInfo = MEAN, settings: StatisticsNode = STATISTICS) -> dict[str, Average]:

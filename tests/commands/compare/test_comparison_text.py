@@ -8,7 +8,6 @@ The words that were removed from a text and added to it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,14 @@ from rageval_spec.commands.compare.comparison_text import Edit, diff_words, shor
 from tests.answered_evaluation import answered, sample, save, value
 from tests.command_line import invoke
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
-from tests.sample_evaluation import HOSTILE
+from tests.sample_evaluation import HOSTILE, alter
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     save(evaluation(BEFORE), tmp_path / "before")
-    save(replace(evaluation(AFTER), versions={"rageval-spec": "2.0"}), tmp_path / "after")
+    save(alter(evaluation(AFTER), versions={"rageval-spec": "2.0"}), tmp_path / "after")
     return tmp_path
 
 

@@ -24,6 +24,7 @@ from rageval_spec.runner import Options, run
 from tests.command_line import invoke
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
 from tests.pipeline.labelling import write
+from tests.sample_evaluation import alter
 
 
 def compare_metrics(now: Evaluation, earlier: Evaluation, name: str = "before") -> list[MetricChange]:
@@ -169,15 +170,15 @@ def test_equal_evaluations_do_not_differ() -> None:
 def test_edited_data_come_first_then_settings_models_prompts_and_versions() -> None:
     before, after = evaluation(BEFORE), evaluation(AFTER)
     prints = {**after.fingerprints.datasets["golden"], "q1": Fingerprint("a", "edited", None)}
-    after = replace(
+    after = alter(
         after,
         load_fingerprints=lambda: Fingerprints({"golden": prints}),
-        settings={**after.settings, "limit": 5, "statistics": {"seed": 1}},
+        settings={**after.provenance.settings, "limit": 5, "statistics": {"seed": 1}},
         models={"minilm": {"sha256": "other"}},
         prompts={"strict.verdicts": "b"},
         versions={"rageval-spec": "2.0"},
     )
-    assert list_differences(after, replace(before, prompts={"strict.verdicts": "a"})) == [
+    assert list_differences(after, alter(before, prompts={"strict.verdicts": "a"})) == [
         "not comparable: token_f1, because the reference of 1 query changed",
         "limit: None before, 5 after",
         "the model minilm is not the same",
@@ -191,7 +192,7 @@ def test_edited_data_come_first_then_settings_models_prompts_and_versions() -> N
 def test_versions_of_datasets_are_compared_with_what_changed() -> None:
     def versioned(version: str | None, **digests: str) -> Evaluation:
         origins = {} if version is None else {"faq": DatasetOrigin(version)}
-        return replace(evaluation(BEFORE), datasets=("faq",), origins=origins, digests={"faq": digests})
+        return alter(evaluation(BEFORE), datasets=("faq",), origins=origins, digests={"faq": digests})
 
     old = versioned("2.1", questions="a", references="b")
     assert list_differences(versioned("2.1", questions="a", references="b"), old) == []

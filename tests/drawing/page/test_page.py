@@ -11,7 +11,7 @@ import pytest
 
 from rageval_spec.data.evaluation import Comparison
 from rageval_spec.data.outcomes import GateOutcome, Interval
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import dump_results
 from rageval_spec.drawing.page.page import describe_gate, dump_head, write_files, write_page
 from rageval_spec.drawing.page.question_data import collect_questions
 from tests.reports.page import make_full_evaluation, make_page_evaluation
@@ -39,7 +39,7 @@ def test_large_data_are_files_beside_the_page() -> None:
 def test_the_head_holds_the_results_and_what_the_page_says_of_them() -> None:
     evaluation = make_full_evaluation()
     head = json.loads(dump_head(evaluation, collect_questions(evaluation), 3, "Nightly"))
-    assert head["results"] == json.loads(StoredResults.of(evaluation).dump())
+    assert head["results"] == json.loads(dump_results(evaluation))
     assert (head["title"], head["digits"]) == ("Nightly", 3)
     assert head["headline"]["title"] == "Not ready"
     assert [gate["scale"] for gate in head["gates"]] == ["value", "change", "value"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ from tests.exchange.otel.collector import attributes, collecting
 from tests.exchange.otel.rotel import rotel_forwarding
 from tests.exchange.otel.test_source import BEGIN, record_trace
 from tests.exchange.traced_evaluation import evaluate
+from tests.sample_evaluation import alter
 
 TIME = "2026-03-02T00:00:00Z"
 SPANS = ("traces",)
@@ -332,7 +332,7 @@ def test_gauges_of_one_name_stand_together() -> None:
 def test_answers_that_were_taken_over_are_a_gauge() -> None:
     taken = TakenOver("golden", "bot", 9, 10, ("unfinished",), "2026-03-01T10:42:00+00:00", "2026-03-01T10:43:00+00:00")
     traces = list(SpanReader("otel").read(record_trace(1)))
-    evaluation = replace(evaluate(traces, aggregates=AGGREGATES), taken_over=(taken,))
+    evaluation = alter(evaluate(traces, aggregates=AGGREGATES), taken_over=(taken,))
     [gauge] = [one for one in list_gauges(evaluation, 5) if one.name == "rageval.answers.taken_over"]
     assert gauge.value == 9
     assert gauge.attributes["system"] == "bot" and gauge.attributes["first"] == taken.first

@@ -82,7 +82,7 @@ def test_clusters_reach_intervals_and_are_described(tmp_path: Path) -> None:
     assert found.aggregates[0].interval != plain.aggregates[0].interval
     summary = found.designs["golden"]
     assert (summary.questions, summary.cluster, summary.clusters, summary.is_weighted) == (6, "source", 3, False)
-    assert found.spec["cluster"] == {"golden": "source"}
+    assert found.provenance.spec["cluster"] == {"golden": "source"}
 
 
 def test_a_mix_of_production_reweights_the_mean(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_a_dataset_that_is_left_out_needs_no_design(tmp_path: Path) -> None:
         validate(path)
     found = run(path, Options(output=None, only=["golden"])).evaluation
     assert [*found.designs] == ["golden"]
-    assert found.spec["cluster"] == {"golden": "source"}
+    assert found.provenance.spec["cluster"] == {"golden": "source"}
 
 
 def test_a_weight_that_overflows_is_refused(tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ def test_other_weights_are_another_model(tmp_path: Path) -> None:
 
 def test_results_name_their_models(tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("w")
-    assert run(tmp_path, **NEAR).evaluation.models == {"vowels": {"use": "vowels", "revision": "abc"}}
+    assert run(tmp_path, **NEAR).evaluation.provenance.models == {"vowels": {"use": "vowels", "revision": "abc"}}
 
 
 def test_an_unavailable_model_stops_the_evaluation_before_anything_is_computed(tmp_path: Path) -> None:
@@ -391,4 +391,4 @@ def test_an_unused_model_is_neither_fetched_nor_listed(tmp_path: Path) -> None:
     models = {"vowels": {"use": "vowels", "fetched": False}}
     outcome = run(tmp_path, systems={"one": SYSTEMS["one"]}, models=models)
     assert outcome.exit_code == 0
-    assert outcome.evaluation.models == {}
+    assert outcome.evaluation.provenance.models == {}

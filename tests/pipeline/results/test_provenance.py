@@ -75,14 +75,14 @@ def evaluate(folder: Path, **sections: Any) -> Evaluation:
 
 
 def test_defaults_are_filled_in(tmp_path: Path) -> None:
-    spec = evaluate(tmp_path).spec
+    spec = evaluate(tmp_path).provenance.spec
     assert spec["ranking"]["ties"] == "trec_eval"
     assert spec["statistics"]["confidence"] == 0.95
     assert [*spec["systems"]] and spec["metrics"]
 
 
 def test_the_number_of_threads_is_left_out_because_no_byte_depends_on_it(tmp_path: Path) -> None:
-    assert not {"threads", "concurrency"} & set(evaluate(tmp_path).spec["limits"])
+    assert not {"threads", "concurrency"} & set(evaluate(tmp_path).provenance.spec["limits"])
 
 
 def test_every_metric_says_what_it_measures(tmp_path: Path) -> None:
@@ -92,13 +92,13 @@ def test_every_metric_says_what_it_measures(tmp_path: Path) -> None:
 
 
 def test_each_part_of_the_data_has_a_digest_that_changes_with_it(tmp_path: Path) -> None:
-    before = evaluate(tmp_path).digests
+    before = evaluate(tmp_path).provenance.digests
     (name,) = before
     assert set(before[name]) >= {"qrels", "corpus"}
-    assert evaluate(tmp_path).digests == before
+    assert evaluate(tmp_path).provenance.digests == before
     corpus = tmp_path / "data" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().replace("red apple pie", "red apple cake"))
-    after = evaluate(tmp_path).digests
+    after = evaluate(tmp_path).provenance.digests
     assert {part for part in before[name] if before[name][part] != after[name][part]} == {"corpus"}
 
 
@@ -232,7 +232,7 @@ def test_a_version_changes_no_key_of_the_store(tmp_path: Path) -> None:
         runner.run(path, Options(output=tmp_path / "out"))
         keys.append(sorted(one.name for one in (tmp_path / ".rageval").rglob("*") if one.is_dir()))
     assert keys[0] == keys[1]
-    assert open_results(str(tmp_path / "out")).evaluation.origins["fruit"].version == "2.2"
+    assert open_results(str(tmp_path / "out")).evaluation.provenance.origins["fruit"].version == "2.2"
 
 
 ROWS = 4
@@ -295,7 +295,7 @@ def results(folder: Path) -> bytes:
 
 
 def test_the_costs_of_the_replies_add_up(tmp_path: Path, server: ChatServer) -> None:
-    judging = evaluate_with_judge(tmp_path, server).judging
+    judging = evaluate_with_judge(tmp_path, server).provenance.judging
     assert len(server.calls) == ROWS
     assert judging == {"gpt": JudgingCost(ROWS, 7 * ROWS, 3 * ROWS, (7 * ROWS * 2 + 3 * ROWS * 10) / 1e6)}
     assert json.loads(results(tmp_path))["judging"] == {
@@ -316,7 +316,11 @@ def test_stored_replies_count_like_new_ones(tmp_path: Path, server: ChatServer) 
 
 def test_metrics_that_ask_the_same_question_count_it_once(tmp_path: Path, server: ChatServer) -> None:
     twice = [{"use": "faithfulness", "judge": "strict", "as": name} for name in ("one", "two")]
-    assert evaluate_with_judge(tmp_path, server, metrics=twice).judging["gpt"].calls == len(server.calls) == ROWS
+    assert (
+        evaluate_with_judge(tmp_path, server, metrics=twice).provenance.judging["gpt"].calls
+        == len(server.calls)
+        == ROWS
+    )
 
 
 def test_each_sample_that_a_panel_asks_for_counts(tmp_path: Path, server: ChatServer) -> None:
@@ -327,17 +331,17 @@ def test_each_sample_that_a_panel_asks_for_counts(tmp_path: Path, server: ChatSe
     evaluation = evaluate_with_judge(
         tmp_path, server, judges=judges, metrics=[{"use": "faithfulness", "judge": "jury"}]
     )
-    assert evaluation.judging["gpt"].calls == len(server.calls) == 3 * ROWS
-    assert {name.partition(".")[0] for name in evaluation.prompts} == {"strict"}
+    assert evaluation.provenance.judging["gpt"].calls == len(server.calls) == 3 * ROWS
+    assert {name.partition(".")[0] for name in evaluation.provenance.prompts} == {"strict"}
 
 
 def test_replies_that_cannot_be_read_count_until_they_are_replaced(tmp_path: Path, server: ChatServer) -> None:
     assert isinstance(server.chat, Judge)
     server.chat.unread = "What is 3?"
-    assert evaluate_with_judge(tmp_path, server).judging["gpt"].calls == len(server.calls) == ROWS - 1 + 3
+    assert evaluate_with_judge(tmp_path, server).provenance.judging["gpt"].calls == len(server.calls) == ROWS - 1 + 3
     server.chat.unread = ""
-    assert evaluate_with_judge(tmp_path, server).judging["gpt"].calls == ROWS - 1 + 3
-    assert evaluate_with_judge(tmp_path, server, options={"retry_failed": True}).judging["gpt"].calls == ROWS
+    assert evaluate_with_judge(tmp_path, server).provenance.judging["gpt"].calls == ROWS - 1 + 3
+    assert evaluate_with_judge(tmp_path, server, options={"retry_failed": True}).provenance.judging["gpt"].calls == ROWS
     retried = results(tmp_path)
     evaluate_with_judge(tmp_path, server)
     assert results(tmp_path) == retried
@@ -346,19 +350,19 @@ def test_replies_that_cannot_be_read_count_until_they_are_replaced(tmp_path: Pat
 def test_without_token_counts_only_the_calls_are_known(tmp_path: Path) -> None:
     server = ChatServer(Judge(has_usage=False))
     for _ in ("asked now", "from the store"):
-        assert evaluate_with_judge(tmp_path, server).judging == {"gpt": JudgingCost(ROWS, None, None, None)}
+        assert evaluate_with_judge(tmp_path, server).provenance.judging == {"gpt": JudgingCost(ROWS, None, None, None)}
     server.close()
 
 
 def test_without_a_price_the_cost_is_not_known(tmp_path: Path, server: ChatServer) -> None:
-    assert evaluate_with_judge(tmp_path, server, {"price": None}).judging == {
+    assert evaluate_with_judge(tmp_path, server, {"price": None}).provenance.judging == {
         "gpt": JudgingCost(ROWS, 7 * ROWS, 3 * ROWS, None)
     }
 
 
 def test_a_model_that_no_judge_asked_is_absent(tmp_path: Path, server: ChatServer) -> None:
     evaluation = evaluate_with_judge(tmp_path, server, metrics=[{"use": "max_words", "value": 9}])
-    assert (evaluation.judging, evaluation.prompts) == ({}, {})
+    assert (evaluation.provenance.judging, evaluation.provenance.prompts) == ({}, {})
 
 
 def test_prompts_have_the_digest_of_their_file(tmp_path: Path, server: ChatServer) -> None:
@@ -366,7 +370,7 @@ def test_prompts_have_the_digest_of_their_file(tmp_path: Path, server: ChatServe
     own = {"use": "binary", "model": "gpt", "per": "answer", "prompts": {"binary": "mine.jinja"}}
     prompts = evaluate_with_judge(
         tmp_path, server, judges={"strict": own, "idle": {"use": "claims", "model": "gpt"}}
-    ).prompts
+    ).provenance.prompts
     assert prompts == {
         "strict.system": hashlib.sha256((FOLDER / "system.jinja").read_bytes()).hexdigest(),
         "strict.binary": hashlib.sha256((tmp_path / "mine.jinja").read_bytes()).hexdigest(),
@@ -407,7 +411,7 @@ def test_the_results_say_how_often_replies_could_be_read(tmp_path: Path) -> None
     server = ChatServer(Mumbler())
     for _ in ("asked now", "from the store"):
         evaluation = evaluate_with_judge(tmp_path, server)
-        assert evaluation.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
+        assert evaluation.provenance.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
         assert json.loads(results(tmp_path))["replies"] == {"gpt": {"first": 2, "later": 1, "never": 1, "repeats": 3}}
     asked = "replies of gpt: readable replies to 50% of 4 questions at first, 25% after asking again, 25% never"
     assert f"{asked} (3 more calls)" in describe_provenance(evaluation)

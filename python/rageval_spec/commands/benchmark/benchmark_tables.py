@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec.commands.benchmark.averages import Average, Benchmark
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Cell, Note
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import dump_results
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
@@ -357,7 +357,7 @@ def _to_json(benchmark: Benchmark) -> bytes:
     """The evaluation's JSON report with the averages and the timings. Numbers keep all their digits."""
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
-        "evaluation": json.loads(StoredResults.of(benchmark.evaluation).dump()),
+        "evaluation": json.loads(dump_results(benchmark.evaluation)),
         "averages": [asdict(average) for average in benchmark.averages],
         "timings": [
             {**asdict(timing), "documents_per_second": benchmark.documents_per_second(timing)}

@@ -195,7 +195,7 @@ def _rate(spec: Spec, metric: str, options: Options) -> Spending:
     if recorded is None:
         return Spending()
     spent = find_spending(outcome.evaluation, recorded, metric)
-    used = [outcome.evaluation.judging.get(name) for name in list_chat_models(recorded, metric)]
+    used = [outcome.evaluation.provenance.judging.get(name) for name in list_chat_models(recorded, metric)]
     replies = sum(one.calls for one in used if one is not None)
     is_new = not used or outcome.spent.calls >= replies > 0
     return replace(spent, seconds=outcome.spent.usage.time_of(metric) if is_new else None)

@@ -154,14 +154,14 @@ def _describe_change(one: QuestionChange, evaluation: Evaluation) -> list[str]:
 
 def _list_costs(evaluation: Evaluation, baseline: NamedResults | None) -> Iterator[Part]:
     """What the replies of each model took, beside what they took for the baseline."""
-    if not evaluation.judging:
+    if not evaluation.provenance.judging:
         return
-    before = {} if baseline is None else baseline.evaluation.judging
+    before = {} if baseline is None else baseline.evaluation.provenance.judging
     rows = [
         [quote_cell(shorten(name, _SHORT)), *_describe_cost(cost), _format_dollars(before.get(name))]
-        for name, cost in evaluation.judging.items()
+        for name, cost in evaluation.provenance.judging.items()
     ]
-    known = [cost.cost for cost in evaluation.judging.values() if cost.cost is not None]
+    known = [cost.cost for cost in evaluation.provenance.judging.values() if cost.cost is not None]
     total = f": ${sum(known):.4g}" if known else ""
     yield Part(f"Cost of judging{total}", rows, ["model", "calls", "tokens in", "tokens out", "cost", "cost of base"])
 

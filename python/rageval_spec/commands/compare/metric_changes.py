@@ -82,7 +82,7 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
         )
         for metric in evaluation.metrics
     }
-    settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
+    settings = StatisticsNode.model_validate(evaluation.provenance.settings.get("statistics") or {})
     values = _rename(known.keep_same(earlier.values), systems)
     asked = {one.metric for one in evaluation.baselines}
     unlike = find_unlike(evaluation, earlier)
@@ -203,6 +203,7 @@ def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Compara
         earlier: the earlier one.
         known: what `find_comparability` found.
     """
+    now, before = evaluation.provenance, earlier.provenance
     return [
         *_list_data(evaluation, known),
         *_list_versions(evaluation, earlier),
@@ -211,11 +212,11 @@ def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Compara
         *_list_absent("metric", evaluation.metrics, earlier.metrics),
         *_list_absent("dataset", evaluation.datasets, earlier.datasets),
         *(f"{key}: {old} before, {new} after" for key, new, old in list_setting_changes(evaluation, earlier)),
-        *(f"the model {name} is not the same" for name in _find_changed(evaluation.models, earlier.models)),
-        *(f"the prompt {name} was edited" for name in _find_changed(evaluation.prompts, earlier.prompts)),
+        *(f"the model {name} is not the same" for name in _find_changed(now.models, before.models)),
+        *(f"the prompt {name} was edited" for name in _find_changed(now.prompts, before.prompts)),
         *(
-            f"{name} {earlier.versions[name]} before, {evaluation.versions[name]} after"
-            for name in _find_changed(evaluation.versions, earlier.versions)
+            f"{name} {before.versions[name]} before, {now.versions[name]} after"
+            for name in _find_changed(now.versions, before.versions)
         ),
     ]
 
@@ -249,20 +250,20 @@ def _list_versions(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]
             continue
         parts = [*_find_edited(evaluation, earlier, dataset)]
         if now != before:
-            same = "" if parts or not evaluation.digests.get(dataset) else "; its content is the same"
+            same = "" if parts or not evaluation.provenance.digests.get(dataset) else "; its content is the same"
             yield f"the dataset {dataset} had version {before or 'unknown'} before and has {now or 'unknown'} now{same}"
         elif parts:
             yield f"the dataset {dataset} has version {now} before and after, but its {list_names(parts)} changed"
 
 
 def _find_version(evaluation: Evaluation, dataset: str) -> str | None:
-    origin = evaluation.origins.get(dataset)
+    origin = evaluation.provenance.origins.get(dataset)
     return None if origin is None else origin.version
 
 
 def _find_edited(evaluation: Evaluation, earlier: Evaluation, dataset: str) -> Iterator[str]:
     """The parts whose digests differ; the same questions are needed, because digests are of the evaluated ones."""
-    now, before = evaluation.digests.get(dataset, {}), earlier.digests.get(dataset, {})
+    now, before = evaluation.provenance.digests.get(dataset, {}), earlier.provenance.digests.get(dataset, {})
     yield from (part for part, digest in now.items() if before.get(part, digest) != digest)
 
 

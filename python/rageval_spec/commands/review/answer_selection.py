@@ -133,7 +133,7 @@ def _make_criteria(
     evaluation: Evaluation, metrics: Sequence[str], asked: Mapping[str, str], scale: str, named: Sequence[str]
 ) -> tuple[list[ReviewCriterion], dict[str, str]]:
     """What people are asked, and the metrics that are left out because another asks the same, each with that one."""
-    words = {node.get("as") or node["use"]: node["use"] for node in evaluation.spec.get("metrics") or ()}
+    words = {node.get("as") or node["use"]: node["use"] for node in evaluation.provenance.spec.get("metrics") or ()}
     criteria: list[ReviewCriterion] = []
     left_out: dict[str, str] = {}
     for name in dict.fromkeys([*(() if asked and not named else metrics), *asked]):

@@ -14,7 +14,7 @@ from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import GateOutcome, Interval
-from rageval_spec.data.results import StoredResults
+from rageval_spec.data.results import list_content
 from rageval_spec.drawing.html_shell import build_shell, dump_json, pack, write_script
 from rageval_spec.drawing.legend import (
     SIGNIFICANCE,
@@ -102,7 +102,7 @@ def _dump_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tup
 
 def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, title: str) -> bytes:
     """What the page needs before it draws: everything but the cards and the documents."""
-    results = StoredResults.of(evaluation).content()
+    results = list_content(evaluation)
     gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
     notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
     head: dict[str, Any] = {

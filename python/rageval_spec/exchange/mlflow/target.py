@@ -368,7 +368,12 @@ def _make_run(
     evaluation: Evaluation, dataset: str, system: str, aggregates: Sequence[Aggregate], table: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     names = clean_metric_names(evaluation.metrics)
-    own = {"dataset": dataset, "system": system, "verdict": evaluation.verdict, "spec_digest": evaluation.spec_digest}
+    own = {
+        "dataset": dataset,
+        "system": system,
+        "verdict": evaluation.verdict,
+        "spec_digest": evaluation.provenance.spec_digest,
+    }
     tags = {f"rageval_spec.{key}": value for key, value in own.items()}
     tags |= {f"{TRUE_NAME}.{name}"[:250]: metric for metric, name in names.items() if name != metric}
     tags["mlflow.loggedArtifacts"] = json.dumps([{"path": TABLE, "type": "table"}])
@@ -376,15 +381,19 @@ def _make_run(
     several = len(evaluation.datasets) > 1, len(evaluation.systems) > 1
     parts = [evaluation.name, *([dataset] if several[0] else ()), *([system] if several[1] else ())]
     name = "/".join(parts)
-    questions = evaluation.digests.get(dataset, {}).get("questions", "")
+    questions = evaluation.provenance.digests.get(dataset, {}).get("questions", "")
     run = {
         "run_name": name,
         "metrics": metrics,
         "tags": {key: value[:_LONGEST_TAG] for key, value in tags.items()},
-        "params": {"dataset": dataset, "system": system, "rageval_spec": evaluation.versions.get("rageval-spec", "")},
+        "params": {
+            "dataset": dataset,
+            "system": system,
+            "rageval_spec": evaluation.provenance.versions.get("rageval-spec", ""),
+        },
         "dataset": {
             "name": dataset,
-            "digest": (questions or evaluation.spec_digest)[:_LONGEST_DIGEST],
+            "digest": (questions or evaluation.provenance.spec_digest)[:_LONGEST_DIGEST],
             "source_type": "rageval-spec",
             "source": "{}",
         },

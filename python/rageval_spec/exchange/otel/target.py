@@ -407,7 +407,7 @@ def list_gauges(evaluation: Evaluation, time: int) -> Iterator[Gauge]:
         yield Gauge("rageval.metric.queries.scored", one.scored, named, time, "Queries that have a value.", "{query}")
     for named, one in cells:
         yield Gauge("rageval.metric.queries.total", one.total, named, time, "All queries.", "{query}")
-    for taken in evaluation.taken_over:
+    for taken in evaluation.provenance.taken_over:
         named = {"spec": evaluation.name, "dataset": taken.dataset, "system": taken.system}
         named |= {key: told for key, told in (("first", taken.first), ("last", taken.last)) if told is not None}
         text = "Answers that were not asked in this evaluation."

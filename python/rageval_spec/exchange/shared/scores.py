@@ -192,20 +192,22 @@ class Judgements:
             return Evaluator(f"rageval-spec/{metric}", version(), None)
         used = list(self._list_used(block))
         judges = [name for section, name in used if section == "judges"]
-        models = {name: evaluation.models.get(name, {}) for section, name in used if section == "models"}
+        models = {name: evaluation.provenance.models.get(name, {}) for section, name in used if section == "models"}
         meaning = {
             "metric": {key: value for key, value in block.items() if key != "as"},
-            "code": evaluation.implementations.get(metric),
-            "blocks": [evaluation.spec[section][name] for section, name in used],
-            "prompts": {key: one for key, one in evaluation.prompts.items() if key.rpartition(".")[0] in judges},
-            "calibrations": [one.digest for name, one in evaluation.calibrations.items() if name in judges],
+            "code": evaluation.provenance.implementations.get(metric),
+            "blocks": [evaluation.provenance.spec[section][name] for section, name in used],
+            "prompts": {
+                key: one for key, one in evaluation.provenance.prompts.items() if key.rpartition(".")[0] in judges
+            },
+            "calibrations": [one.digest for name, one in evaluation.provenance.calibrations.items() if name in judges],
             "weights": {name: facts.get("sha256") or facts.get("revision") for name, facts in models.items()},
         }
         digest = hashlib.sha256(json.dumps(meaning, sort_keys=True, default=str).encode()).hexdigest()
         words = [str(block.get("use"))]
         if judge := block.get("judge"):
-            words.append(str(evaluation.spec["judges"][judges[0]].get("use")) if judges else str(judge))
-        is_chat = any(evaluation.spec["models"][name].get("use") == "chat" for name in models)
+            words.append(str(evaluation.provenance.spec["judges"][judges[0]].get("use")) if judges else str(judge))
+        is_chat = any(evaluation.provenance.spec["models"][name].get("use") == "chat" for name in models)
         kind = "llm_judge" if is_chat else None if used or judge else "deterministic"
         return Evaluator("/".join(["rageval-spec", *words]), f"{version()}+{digest[:_SHOWN_DIGITS]}", kind)
 
@@ -221,9 +223,9 @@ class Judgements:
                 waiting += found
             elif isinstance(found, str):
                 for place in (("judges", found), ("models", found)):
-                    if place not in seen and found in (self._evaluation.spec.get(place[0]) or {}):
+                    if place not in seen and found in (self._evaluation.provenance.spec.get(place[0]) or {}):
                         seen.add(place)
-                        waiting.append(self._evaluation.spec[place[0]][found])
+                        waiting.append(self._evaluation.provenance.spec[place[0]][found])
                         yield place
 
     @cached_property
@@ -233,7 +235,7 @@ class Judgements:
     @cached_property
     def _blocks(self) -> dict[str, dict[str, Any]]:
         """The block of each metric that has one; the blocks are in the order of the evaluation's metrics."""
-        blocks, metrics = self._evaluation.spec.get("metrics") or (), self._evaluation.metrics
+        blocks, metrics = self._evaluation.provenance.spec.get("metrics") or (), self._evaluation.metrics
         in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()
         named = {str(block.get("as") or block.get("use")): block for block in blocks if isinstance(block, dict)}
         return named | {metric: block for metric, block in in_order if isinstance(block, dict)}

@@ -95,7 +95,7 @@ class Stopper:
         dataset = evaluated.collection.name
         values = pl.DataFrame({"query_id": evaluated.query_ids}).select(pl.lit(dataset).alias("dataset"), "query_id")
         fingerprints = Fingerprints({dataset: take_fingerprints(evaluated)})
-        whole = Evaluation("", "", (dataset,), (), (), (), (), (), (), values, load_fingerprints=lambda: fingerprints)
+        whole = Evaluation("", (dataset,), (), (), values=values, load_fingerprints=lambda: fingerprints)
         found = {name: find_edits(whole, other) for name, other in self._earlier.items()}
         return {name: edits[dataset] for name, edits in found.items() if dataset in edits}
 

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
-from rageval_spec.data.evaluation import Aggregate, Evaluation
+from rageval_spec.data.evaluation import Aggregate, Evaluation, Provenance
 from rageval_spec.data.outcomes import (
     BASE_ANSWERS,
     GateOutcome,
@@ -181,42 +181,40 @@ def _draft(
     load_fingerprints = cache(partial(_take_fingerprints, execution))
     return Evaluation(
         name=spec.name,
-        spec_digest=spec.digest,
         datasets=tuple(spec.datasets),
         systems=tuple(spec.systems),
         metrics=tuple(metrics),
-        aggregates=(),
-        comparisons=(),
-        gates=(),
-        notes=(),
-        values=redact_values(execution.values, spec.redact),
-        settings={
-            "ranking": spec.ranking.model_dump(mode="json"),
-            "statistics": spec.statistics.model_dump(mode="json"),
-            **(selection or {}),
-        },
-        versions={"rageval-spec": package_version()},
         failures=tuple(map(str, redact_failures(execution.failures, spec.redact))),
-        models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
         ranges={name: metric.bounds for name, metric in metrics.items() if math.isfinite(metric.bounds[0])},
         show_as={name: "percent" for name, metric in metrics.items() if metric.is_percent},
         bands=dict(spec.bands),
         summaries=provenance.summarize_metrics(metrics),
-        digests=provenance.digest_data(load_fingerprints(), plan),
-        judging=provenance.count_judging(parts),
-        replies=provenance.count_replies(parts),
-        prompts=provenance.digest_prompts(parts),
-        calibrations=provenance.describe_calibrations(parts),
-        implementations=provenance.digest_implementations(metrics),
-        spec=provenance.describe_spec(spec, metrics),
         stopping=summarize_stopping(spec, execution),
-        labels=digest_labels(parts),
-        origins=_find_origins(spec, execution),
-        taken_over=execution.taken_over,
-        load_fingerprints=load_fingerprints,
         designs=designed.summaries,
+        provenance=Provenance(
+            spec_digest=spec.digest,
+            settings={
+                "ranking": spec.ranking.model_dump(mode="json"),
+                "statistics": spec.statistics.model_dump(mode="json"),
+                **(selection or {}),
+            },
+            versions={"rageval-spec": package_version()},
+            models={name: model.describe() for name, model in parts.asked_models.items()},
+            digests=provenance.digest_data(load_fingerprints(), plan),
+            judging=provenance.count_judging(parts),
+            replies=provenance.count_replies(parts),
+            prompts=provenance.digest_prompts(parts),
+            calibrations=provenance.describe_calibrations(parts),
+            implementations=provenance.digest_implementations(metrics),
+            spec=provenance.describe_spec(spec, metrics),
+            labels=digest_labels(parts),
+            origins=_find_origins(spec, execution),
+            taken_over=execution.taken_over,
+        ),
+        values=redact_values(execution.values, spec.redact),
+        load_fingerprints=load_fingerprints,
         load_question_designs=lambda: dict(designed.designs),
     )
 
