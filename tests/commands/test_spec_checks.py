@@ -35,7 +35,7 @@ ONLY_FOR_RUNS = {
     *("data.evaluation", "data.datasets", "data.results", "data.judge_calibration", "data.labels", "store.replies"),
     *("commands.show", "commands.history", "commands.review.command", "judging.calibrated_judge", "judging.mentions"),
     *("judging.refusal_wording", "reading.production_mix", "reading.answer_files", "recorded.http_replies"),
-    *("statistics.aggregation", "statistics.raters.reliability_curves", "datasets.shared.tabular_dataset"),
+    *("statistics.aggregation", "statistics.raters.reliability_curves"),
     *(
         "endpoints",
         "systems.shared.lexical_tokens",

@@ -12,6 +12,7 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import read_answers
+from rageval_spec.reading.formats.column_layouts import QUESTIONS, RecordColumn
 from rageval_spec.reading.question_files import QuestionColumns
 from rageval_spec.reading.row_sources import RowFile, Unfolding, fold_names, has_foldable, list_aliases, open_text
 from rageval_spec.recorded.json_path import parse_path
@@ -224,7 +225,7 @@ def test_columns_of_records_are_text_and_placed(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "rows.jsonl", {"a": {"b": "x"}}, {"a": {"b": ["y"]}})
     source, columns = RowFile(path), QuestionColumns(text="$.a.b")
     with pytest.raises(DataError, match=r"rows\.jsonl:2: '\$\.a\.b' must be text, not \[\"y\"\]"):
-        source.records(columns, columns.over((build_dataset("golden", tmp_path, path="x")._wanted[1],), "columns"))  # type: ignore[attr-defined]
+        source.records(columns, columns.over((RecordColumn("text", QUESTIONS),), "columns"))
 
 
 def test_an_unreadable_file_has_no_tool(tmp_path: Path) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
-from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.reading.rows import recognise_format
+from rageval_spec.datasets.shared.row_dataset import QuestionsNode, RowDataset
 
 
 class GoldenNode(QuestionsNode):
@@ -32,16 +28,12 @@ class GoldenNode(QuestionsNode):
     )
 
 
-class Golden(QuestionsDataset[GoldenNode]):
+class Golden(RowDataset[GoldenNode]):
     """Reads a golden set."""
 
     node_type = GoldenNode
     known_as = ("file", "goldenset", "golden_set", "ragas", "deepeval")
-
-    def find_source(self, path: Path) -> RowFile:
-        """The file in the format that its content shows."""
-        node = self.node
-        return RowFile(path, recognise_format(path), node.separator, node.sheet, node.layout)
+    form = None
 
 
 PLUGIN = Golden

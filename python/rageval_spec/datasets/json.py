@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.datasets.shared.row_dataset import QuestionsNode, RowDataset
 
 
 class JsonDatasetNode(QuestionsNode):
@@ -15,15 +12,12 @@ class JsonDatasetNode(QuestionsNode):
     """
 
 
-class Json(QuestionsDataset[JsonDatasetNode]):
+class Json(RowDataset[JsonDatasetNode]):
     """Reads a JSON document of questions."""
 
     node_type = JsonDatasetNode
     known_as = ("columnar", "columnar_json")
-
-    def find_source(self, path: Path) -> RowFile:
-        """The file."""
-        return RowFile(path, "json", layout=self.node.layout)
+    form = "json"
 
 
 PLUGIN = Json

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.datasets.shared.row_dataset import QuestionsNode, RowDataset
 
 
 class JsonlNode(QuestionsNode):
@@ -16,15 +14,12 @@ class JsonlNode(QuestionsNode):
     former_columns: ClassVar[Mapping[str, str]] = {"fields": "", "corpus_fields": "corpus"}
 
 
-class Jsonl(QuestionsDataset[JsonlNode]):
+class Jsonl(RowDataset[JsonlNode]):
     """Reads a JSON Lines file of queries."""
 
     node_type = JsonlNode
     known_as = ("ndjson", "json_lines")
-
-    def find_source(self, path: Path) -> RowFile:
-        """The file, whatever its name: JSON Lines, or one document if the name ends in `.json`."""
-        return RowFile(path, "json", layout=self.node.layout)
+    form = "json"
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The contents of `columns:` under the two keys that preceded it."""

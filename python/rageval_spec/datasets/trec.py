@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -57,28 +56,24 @@ class Trec(FileDataset[TrecNode]):
 
     node_type = TrecNode
     known_as = ("qrels", "msmarco")
-    file_keys = ("qrels", "queries", "corpus")
 
     def open(self) -> Collection:
         """The collection. Its queries and corpus are None if the node does not name them."""
         return Collection(
             name=self.context.name,
-            load_qrels=self.loader(self.node.qrels, kernels.read_qrels),
-            load_queries=self.loader(self.node.queries, self._load_queries),
-            load_corpus=self.loader(self.node.corpus, self._load_corpus),
+            load_qrels=lambda: kernels.read_qrels(self.path_of("qrels")),
+            load_queries=self.loader("queries", self._load_queries),
+            load_corpus=self.loader("corpus", self.load_corpus),
         )
 
     def has_columns(self, key: str) -> bool:
         """Whether a file is JSON Lines."""
-        return key == "corpus" or (key == "queries" and format_of(Path(str(self.node.queries))) == "jsonl")
+        return key == "corpus" or (key == "queries" and format_of(self.path_of(key)) == "jsonl")
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
-        """The block that names the keys of a file, and the keys that are read from it."""
-        if key == "queries":
-            return self.node.columns.queries, self.node.columns.queries.over(
-                column_layouts.QUERIES, "columns", "queries"
-            )
-        return self.node.columns.corpus, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus")
+    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
+        known = column_layouts.QUERIES if key == "queries" else column_layouts.CORPUS
+        found: Sequence[column_layouts.RecordColumn] = self.block(key).over(known, "columns", key)
+        return found
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The documents' columns under the key that named them before."""
@@ -92,25 +87,20 @@ class Trec(FileDataset[TrecNode]):
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
         """The place, the id and the text of each query, or the values of its line; None without a file of queries."""
-        if self.node.queries is None:
+        if "queries" not in self.files:
             return None
-        path = self.context.resolve(self.node.queries)
+        path = self.path_of("queries")
         if format_of(path) == "jsonl":
             return ((f"{path}:{line}", row) for line, row in json_objects(path))
         records = read_pairs(path)
         rows = records.frame.iter_rows(named=True)
         return ((records.locate(number), row) for number, row in enumerate(rows))
 
-    def _load_queries(self, path: Path) -> pl.DataFrame:
-        if format_of(path) != "jsonl":
-            return column_layouts.queries_table(read_pairs(path))
+    def _load_queries(self) -> pl.DataFrame:
+        path = self.path_of("queries")
+        is_json = format_of(path) == "jsonl"
         return column_layouts.queries_table(
-            read_json_lines(path, self.node.columns.queries.over(column_layouts.QUERIES, "columns", "queries"))
-        )
-
-    def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return column_layouts.corpus_table(
-            read_json_lines(path, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus"))
+            read_json_lines(path, self.columns_of("queries")) if is_json else read_pairs(path)
         )
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
-from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.datasets.shared.row_dataset import QuestionsNode, RowDataset
 
 
 class XlsxNode(QuestionsNode):
@@ -22,15 +19,12 @@ class XlsxNode(QuestionsNode):
     )
 
 
-class Xlsx(QuestionsDataset[XlsxNode]):
+class Xlsx(RowDataset[XlsxNode]):
     """Reads a sheet of a workbook."""
 
     node_type = XlsxNode
     known_as = ("excel", "xls", "spreadsheet", "workbook")
-
-    def find_source(self, path: Path) -> RowFile:
-        """The sheet."""
-        return RowFile(path, "xlsx", sheet=self.node.sheet, layout=self.node.layout)
+    form = "xlsx"
 
 
 PLUGIN = Xlsx

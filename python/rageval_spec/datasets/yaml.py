@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rageval_spec.datasets.shared.row_dataset import QuestionsDataset, QuestionsNode
-from rageval_spec.reading.row_sources import RowFile
+from rageval_spec.datasets.shared.row_dataset import QuestionsNode, RowDataset
 
 
 class YamlNode(QuestionsNode):
@@ -16,15 +13,12 @@ class YamlNode(QuestionsNode):
     """
 
 
-class Yaml(QuestionsDataset[YamlNode]):
+class Yaml(RowDataset[YamlNode]):
     """Reads a YAML file of questions."""
 
     node_type = YamlNode
     known_as = ("yml", "promptfoo")
-
-    def find_source(self, path: Path) -> RowFile:
-        """The file, whatever its name."""
-        return RowFile(path, "yaml", layout=self.node.layout)
+    form = "yaml"
 
 
 PLUGIN = Yaml

@@ -19,8 +19,9 @@ from pydantic import BaseModel
 from rageval_spec.errors import DataError
 from rageval_spec.reading import question_files, rows
 from rageval_spec.reading.formats import column_layouts
-from rageval_spec.reading.formats.delimited import choose_separator, separator_of
-from rageval_spec.reading.formats.json_files import is_list, read_remarks, text_of
+from rageval_spec.reading.formats.delimited import choose_separator, read_delimited, separator_of
+from rageval_spec.reading.formats.json_files import is_list, read_json_lines, read_remarks, text_of
+from rageval_spec.reading.formats.parquet import parquet_objects, read_parquet
 from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
 from rageval_spec.reading.question_files import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
@@ -57,6 +58,7 @@ class RowFile:
         sheet: the sheet of a workbook.
         layout: the word of the tool whose layout the file has, `none`, or `auto` to recognise it by its columns.
         opens_files: whether values that are in other files (promptfoo's `file://`) are read from there.
+        is_typed: whether the columns of Parquet must have the types of their parts; otherwise each value must fit.
     """
 
     def __init__(
@@ -68,8 +70,9 @@ class RowFile:
         layout: str = "auto",
         *,
         opens_files: bool = True,
+        is_typed: bool = True,
     ) -> None:
-        self.path, self.opens_files = path, opens_files
+        self.path, self.opens_files, self.is_typed = path, opens_files, is_typed
         self.form: RowFormat = form or rows.row_format_of(path)
         self.separator, self.sheet, self.layout = separator, sheet, layout
 
@@ -105,13 +108,18 @@ class RowFile:
             return iter(self._kept)
         return rows.read_rows(self.path, self.form, self.separator)
 
-    def rows(self, columns: BaseModel | None = None) -> Iterator[Row]:
+    def rows(self, columns: BaseModel | None = None, only: Collection[str] | None = None) -> Iterator[Row]:
         """As `read`, with the columns that the tool's layout and JSONPaths among the names of columns add.
+
+        With `only`, rows may lack other columns than these, where a format can be read without them.
 
         Raises:
             DataError: whatever `read` raises; a value that the layout needs is in another file.
         """
         unfolding = self.unfolding(columns)
+        if unfolding.is_empty and only is not None and self.form == "parquet":
+            names = [name for name in self.first_names if name in only]
+            return ((f"{self.path}: row {number}", row) for number, row in parquet_objects(self.path, names))
         if unfolding.is_empty:
             return self.read()
         return ((place, unfolding.apply(place, row)) for place, row in self.read())
@@ -130,18 +138,6 @@ class RowFile:
             return frozenset()
         fields = () if columns is None else type(columns).model_fields
         return list_aliases(self.first_names, {_PARTS.get(f, f) for f in fields if getattr(columns, f) is not None})
-
-    @staticmethod
-    def holds_turns(records: column_layouts.Records) -> bool:
-        """Whether a text may be a conversation, which `rows` replaces by its last turn."""
-        import polars as pl
-
-        texts = records.frame.select(pl.col(pl.String).str.strip_chars_start().str.starts_with("[").any())
-        return any(texts.row(0)) if texts.width else False
-
-    def is_direct(self, columns: BaseModel | None) -> bool:
-        """Whether a reader of whole columns finds the same as `rows` does."""
-        return self.form in ("json", "csv", "parquet") and self.unfolding(columns).is_empty
 
     def resolve(self, columns: C, most: int | None = None) -> C:
         """The names of columns, with those that the tool's layout gives to parts that the spec does not name.
@@ -195,6 +191,12 @@ class RowFile:
             return self.first_names
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
 
+    def all_names(self, columns: BaseModel) -> list[str]:
+        """The names of the columns of all rows, as `rows` gives them."""
+        if self.form in ("csv", "parquet") and self.unfolding(columns).is_empty:
+            return self.first_names
+        return list(dict.fromkeys(name for _, row in self.rows(columns) for name in row))
+
     def unfold_names(self, columns: BaseModel) -> list[str]:
         """The names of the columns of the first rows, with those that the layout and the paths in `columns` add.
 
@@ -208,13 +210,21 @@ class RowFile:
         return list(dict.fromkeys(name for _, row in first for name in row))
 
     def records(self, columns: BaseModel, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
-        """Columns of all rows, as text.
+        """Columns of all rows; at once, where that finds the same as reading row by row, and else as text.
 
         Raises:
             DataError: a required column is missing; a value has the wrong type.
         """
         import polars as pl
 
+        is_direct = self.unfolding(columns).is_empty
+        if is_direct and self.form == "json":
+            return read_json_lines(self.path, wanted)
+        if is_direct and (self.form == "csv" or (self.form == "parquet" and self.is_typed)):
+            separator = self.separator or choose_separator(self.path) if self.form == "csv" else ""
+            found = read_delimited(self.path, wanted, separator) if separator else read_parquet(self.path, wanted)
+            if not _holds_turns(found):
+                return found
         read = list(self.rows(columns))
         keys = column_layouts.choose_keys(
             str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row))
@@ -337,6 +347,14 @@ class RowFile:
     def _unfold_plainly(self, most: int | None) -> Iterator[dict[str, Any]]:
         unfolding = Unfolding(self.tool)
         return (unfolding.apply(place, row) for place, row in islice(self.read(), most))
+
+
+def _holds_turns(records: column_layouts.Records) -> bool:
+    """Whether a text may be a conversation, which `RowFile.rows` replaces by its last turn."""
+    import polars as pl
+
+    texts = records.frame.select(pl.col(pl.String).str.strip_chars_start().str.starts_with("[").any())
+    return any(texts.row(0)) if texts.width else False
 
 
 def _folder_of(place: str) -> Path:

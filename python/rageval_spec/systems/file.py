@@ -27,9 +27,6 @@ from rageval_spec.reading.answer_columns import (
     holds_answers,
 )
 from rageval_spec.reading.formats.column_layouts import RUN, Records, list_names, run_table
-from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
-from rageval_spec.reading.formats.json_files import read_json_lines
-from rageval_spec.reading.formats.parquet import read_parquet
 from rageval_spec.reading.formats.row_shapes import LIST_KEYS
 from rageval_spec.reading.formats.text_files import ForeignFileError, format_of, text_lines
 from rageval_spec.reading.row_sources import RowFile, open_text
@@ -330,12 +327,7 @@ class File(System[FileNode]):
             return kernels.read_run(path)
         if form == "json":
             return run_table(_read_nested(path))
-        columns = self.node.columns.over(RUN, "columns")
-        if not self._source(path).is_direct(self.node.columns):
-            return run_table(self._source(path).records(self.node.columns, columns))
-        if form == "csv":
-            return run_table(read_delimited(path, columns, self.node.separator or choose_separator(path)))
-        return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
+        return run_table(self._source(path).records(self.node.columns, self.node.columns.over(RUN, "columns")))
 
 
 def _begins_as_run(path: Path) -> bool:

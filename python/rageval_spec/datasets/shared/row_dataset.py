@@ -1,19 +1,16 @@
-"""Base classes for datasets whose files the spec block names.
-
-`QuestionsDataset` has one file with a row for each question, and `FileDataset` a file for each part.
-"""
+"""Datasets whose files the spec block names: a file for each part, and rows of questions in any format."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
@@ -23,11 +20,10 @@ from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading import question_files
 from rageval_spec.reading.formats import column_layouts
-from rageval_spec.reading.formats.delimited import choose_separator, read_delimited
 from rageval_spec.reading.formats.json_files import VARIABLES, read_json_lines, text_of
 from rageval_spec.reading.formats.text_files import ForeignFileError
 from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.reading.rows import find_absent, list_columns, split_ids
+from rageval_spec.reading.rows import RowFormat, find_absent, list_columns, recognise_format, split_ids
 from rageval_spec.recorded.tool_layouts import Layout
 
 if TYPE_CHECKING:
@@ -37,89 +33,67 @@ if TYPE_CHECKING:
 
 
 N = TypeVar("N", bound=DatasetNode)
+_KEYS = ("path", "qrels", "queries", "corpus")
 
 
 class FileDataset(Dataset[N]):
     """A dataset of files named in its node. Some files may be left out."""
 
-    file_keys: ClassVar[tuple[str, ...]]
-    """The node's keys whose value is a path or None."""
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that the node names, by key."""
+        return {key: name for key in _KEYS if (name := getattr(self.node, key, None)) is not None}
 
     def inputs(self) -> Sequence[InputFile]:
-        """All files that the node names."""
-        named = ((key, getattr(self.node, key)) for key in self.file_keys)
-        return [InputFile(self.context.resolve(name), (key,)) for key, name in named if name is not None]
+        return [InputFile(self.context.resolve(name), (key,)) for key, name in self.files.items()]
 
     def check_files(self) -> Iterator[FileFault]:
         """Report mapped columns that a file does not have, and required columns without a known name."""
-        for key in self.file_keys:
-            file = getattr(self.node, key)
-            if file is None or not self.has_columns(key):
+        for key, file in self.files.items():
+            if not self.has_columns(key):
                 continue
             try:
-                present = self.list_columns(self.context.resolve(file))
+                present = self.list_columns(key)
             except ForeignFileError as error:
                 yield FileFault((key,), error.finding, error.hint)
                 continue
             if present is not None:
                 yield from self.check_columns(key, file, present)
 
-    def check_ids(
-        self, key: str, rows: Iterable[tuple[str, Mapping[str, Any]]], column: column_layouts.RecordColumn
-    ) -> Iterator[FileFault]:
-        """Report a query that a file lists twice."""
-        twice = question_files.find_twice(self.context.resolve(getattr(self.node, key)), rows, column.known)
-        if twice is not None:
-            yield FileFault((key,), twice, "give each query its own id")
-
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
-        """Do what `check_files` does for one file.
-
-        Args:
-            key: the node's key that names the file.
-            file: its name, as written in the node.
-            present: the names of its columns.
-        """
-        columns, required = self.columns_of(key)
-        setting = ("columns",) if columns is self.node.columns else ("columns", key)  # type: ignore[attr-defined]
-        yield from find_absent(setting, columns, present, file)
+        """Do what `check_files` does for one file; `present` has the names of its columns."""
+        yield from find_absent(_setting_of(key), self.block(key), present, file)
+        required = self.columns_of(key)
         absent = [c for c in required if c.required and not c.mapped and not any(name in present for name in c.known)]
         if absent:
             taken = {name for column in required for name in column.known}
             message, hint = column_layouts.explain_absent(absent, present, taken)
             yield FileFault((key,), f"{file}: {message}", hint)
 
-    def check_rivals(
-        self, key: str, file: str, columns: question_files.QuestionColumns, present: Sequence[str]
-    ) -> Iterator[FileFault]:
-        """Report a file of questions in which `answer` or another column may have the gold answers.
-
-        Args:
-            key: the node's key that names the file.
-            file: its name, as written in the node.
-            columns: the names of its columns, with those that the layout of a tool gives.
-            present: the names of its columns.
-        """
-        if columns.reference is None and (rivals := question_files.find_rivals(present)):
-            setting = "columns.queries" if key == "queries" else "columns"
-            message, hint = question_files.explain_rivals(rivals, "reference", setting)
-            yield FileFault((key,), f"{file}: {message}", hint)
-
-    def has_columns(self, key: str) -> bool:  # noqa: ARG002
+    def has_columns(self, key: str) -> bool:
         """Whether the columns of a key's file have names. Those of TREC qrels do not."""
-        return True
+        return key != "qrels"
+
+    def block(self, key: str) -> Any:
+        """The block that names the columns of a key's file."""
+        columns = self.node.columns  # type: ignore[attr-defined]
+        return columns if key == "path" else getattr(columns, key)
 
     @abstractmethod
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
-        """The block that names the columns of a file, and the columns that are read from it."""
+    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
+        """The columns that are read from a key's file."""
 
-    def list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None if they cannot be found quickly.
+    def path_of(self, key: str) -> Path:
+        """The file of a key."""
+        return self.context.resolve(self.files[key])
+
+    def list_columns(self, key: str) -> Sequence[str] | None:
+        """The names of the columns of a key's file; None if they cannot be found quickly.
 
         Raises:
             ForeignFileError: the file is in another format.
         """
-        return list_columns(path, "json")
+        return list_columns(self.path_of(key), "json")
 
     def content(self) -> dict[str, Any]:
         """The content in its format from before `columns:` covered all files, so that existing stores stay usable."""
@@ -135,22 +109,29 @@ class FileDataset(Dataset[N]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts whose key names a file. A part without a key is in another file."""
-        return frozenset(part for part in ("queries", "corpus") if getattr(self.node, part, part) is not None)
+        return frozenset({"queries", "corpus"} & self.files.keys())
 
-    def loader(self, name: str | None, load: Callable[[Path], pl.DataFrame]) -> Callable[[], pl.DataFrame] | None:
-        """`load` bound to the file of that name; None if the name is None."""
-        return None if name is None else partial(load, self.context.resolve(name))
+    def loader(self, key: str, load: Callable[[], pl.DataFrame]) -> Callable[[], pl.DataFrame] | None:
+        """`load`; None if the node does not name the file of the key."""
+        return load if key in self.files else None
+
+    def load_corpus(self) -> pl.DataFrame:
+        """The documents of a JSON Lines file."""
+        return column_layouts.corpus_table(read_json_lines(self.path_of("corpus"), self.columns_of("corpus")))
 
 
-QUERY_ID = column_layouts.RecordColumn(
-    "query_id",
-    column_layouts.QUESTION_IDS,
-    "id",
-    advice="number the rows with 'ids: row'",
-)
-TEXT = column_layouts.RecordColumn("text", column_layouts.QUESTIONS)
+def _setting_of(key: str) -> tuple[str, ...]:
+    """The keys of a spec that lead to the names of the columns of a key's file."""
+    return ("columns",) if key == "path" else ("columns", key)
+
+
+_ID = column_layouts.RecordColumn("query_id", column_layouts.QUESTION_IDS, "id")
+_TEXT = column_layouts.RecordColumn("text", column_layouts.QUESTIONS)
 _RELEVANT = column_layouts.RecordColumn("relevant", question_files.RELEVANT, "id")
+_QUERIES = (
+    _ID,
+    _TEXT._replace(known=tuple(dict.fromkeys((*column_layouts.QUERIES[1].known, *column_layouts.QUESTIONS)))),
+)
 _ROWS_LOOKED_AT = 20
 _MOST_DESCRIBED = 1000
 """How many rows of a long file show what its columns are."""
@@ -200,115 +181,252 @@ class QuestionsNode(DatasetNode):
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
 
 
-Q = TypeVar("Q", bound=QuestionsNode)
+class TabularColumns(question_files.QuestionColumns):
+    """The column names of `path`; those of the other files are under `queries` and `corpus`."""
+
+    doc_id: str | None = Field(default=None, description=column_layouts.QrelsColumns.model_fields["doc_id"].description)
+    relevance: str | None = Field(
+        default=None, description=column_layouts.QrelsColumns.model_fields["relevance"].description
+    )
+    queries: question_files.QuestionColumns = Field(
+        default_factory=question_files.QuestionColumns, description="The column names of `queries`."
+    )
+    corpus: column_layouts.CorpusColumns = Field(
+        default_factory=column_layouts.CorpusColumns, description="The column names of `corpus`."
+    )
 
 
-class QuestionsDataset(FileDataset[Q]):
-    """Reads a file with one question per row."""
+class TabularNode(DatasetNode):
+    """Relevance judgements, one per row, with optional queries and documents; or questions with gold answers."""
 
-    file_keys = ("path", "qrels", "corpus")
+    former_columns: ClassVar[Mapping[str, str]] = {"query_columns": "queries", "corpus_columns": "corpus"}
+
+    path: str = Field(
+        description=(
+            "The relevance judgements: columns `query_id`, `doc_id`, `relevance`. Or, if it has no `doc_id`, the "
+            "questions, one per row, with their gold answers."
+        )
+    )
+    columns: TabularColumns = Field(
+        default_factory=TabularColumns,
+        description="The column names of `path`; those of other files are under `queries` and `corpus`.",
+    )
+    queries: str | None = Field(
+        default=None, description="The queries: columns `query_id`, `text` and optionally those of gold answers."
+    )
+    ids: Literal["auto", "field", "row"] = Field(
+        default="auto",
+        description=(
+            "The ids of questions in `path`; field: each row has an id; row: the row's number, from 1, is its id; "
+            "auto: the id if there is such a column, else the number."
+        ),
+    )
+    layout: Layout = Field(
+        default="auto",
+        description=(
+            "The tool whose layout the file of questions has. auto: recognised by the names of the columns, as "
+            "`validate` shows; none: no tool's, so the columns are read by their names."
+        ),
+    )
+    corpus: str | None = Field(
+        default=None, description="The documents: columns `doc_id`, `text` and optionally `title`."
+    )
+
+
+R = TypeVar("R", bound=QuestionsNode | TabularNode)
+
+
+class RowDataset(FileDataset[R]):
+    """Questions in a file of rows: `path`, or `queries` where `path` has the judgements.
+
+    With a `QuestionsNode`, the judgements are in the rows or in a file of TREC qrels, and the documents in JSON Lines.
+    With a `TabularNode`, all files have the format of the rows.
+    """
+
     later_keys = frozenset({"layout"})
+    form: ClassVar[RowFormat | None]
+    """The format of the rows; None for the one that the file's content shows."""
 
     def inputs(self) -> Sequence[InputFile]:
         """Also the files that the rows, or values in them, are in."""
-        return [*super().inputs(), *(InputFile(path, ("path",)) for path in self.source.further_files)]
+        further = () if (key := self._question_key) is None else self._source(key).further_files
+        return [*super().inputs(), *(InputFile(path, ("path",)) for path in further)]
 
-    def find_source(self, path: Path) -> RowFile:
-        """The file with its format."""
-        return RowFile(path, layout=self.node.layout)
+    @property
+    def parts(self) -> frozenset[str]:
+        """Also the queries, if `path` has them or does not exist."""
+        may_ask = self._question_key == "path" or ("queries" not in self.files and not self.path_of("path").is_file())
+        return super().parts | {"queries"} if may_ask else super().parts
 
     def open(self) -> Collection:
         """The collection. A row without relevant documents is a query without judgements.
 
         If no row has relevant documents, there are no judgements; if no row has a gold answer, no references.
         """
+        load_qrels: Callable[[], pl.DataFrame | None] | None
+        key, why = self._question_key, None
+        if not self._is_tabular:
+            load_qrels = self.loader("qrels", lambda: kernels.read_qrels(self.path_of("qrels"))) or self._load_relevant
+            why = None if "qrels" in self.files else self._explain_no_relevant()
+        elif key == "path":
+            load_qrels, why = None, self._explain_no_judgements()
+        else:
+            load_qrels = partial(self._load, "path", column_layouts.qrels_table)
         return Collection(
             name=self.context.name,
-            load_qrels=self.loader(self.node.qrels, kernels.read_qrels) or self._load_qrels,
-            load_queries=self._load_queries,
-            load_corpus=self.loader(self.node.corpus, self._load_corpus),
-            load_references=self._load_references,
-            load_columns=self._load_columns,
-            load_about=lambda: self.source.remarks,
-            why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
+            load_qrels=load_qrels,
+            load_queries=None if key is None else self._load_queries,
+            load_corpus=self.loader("corpus", self.load_corpus),
+            load_references=None if key is None else self._load_references,
+            load_columns=None if key is None else self._load_columns,
+            load_about=None if key is None else lambda: self._source(key).remarks,
+            why_no_qrels=why,
         )
 
     def content(self) -> dict[str, Any]:
         """Also the tool whose layout changes what the rows mean, and the names that columns stand for."""
-        content, tool = super().content(), self.source.tool
-        if tool is not None and self._alters:
-            content["layout"] = tool.word
-        if spellings := self.source.list_spellings(self.node.columns):
+        content = super().content()
+        key = "queries" if "queries" in self.files else "path"
+        source, columns = self._source(key), self.block(key)
+        if source.tool is not None and self._alters:
+            content["layout"] = source.tool.word
+        if spellings := source.list_spellings(columns):
             content["spellings"] = spellings
         return content
 
-    def has_columns(self, key: str) -> bool:
-        """Whether a file has named columns: every file except the qrels."""
-        return key != "qrels"
+    def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
+        """The content of a table's `columns:` under its three former keys."""
+        if not self._is_tabular:
+            return super().former_content(named)
+        queries, corpus = named.pop("queries"), named.pop("corpus")
+        judged = {part: named.pop(part) for part in ("doc_id", "relevance")}
+        if self._question_key == "path" and self.path_of("path").is_file():
+            return {"columns": {"query_id": None, **judged}, "query_columns": named, "corpus_columns": corpus}
+        columns = {"query_id": named.pop("query_id"), **judged}
+        return {"columns": columns, "query_columns": queries, "corpus_columns": corpus}
 
-    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[column_layouts.RecordColumn]]:
-        """The block that names the columns of a file, and the columns that are read from it."""
-        if key == "corpus":
-            return self.node.columns.corpus, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus")
-        query_id, text, _ = self._wanted
-        return self.node.columns, [text] if self._numbers_rows else [query_id, text]
+    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
+        if key == "path" and self._question_key != "path":
+            return self._named_of(key, column_layouts.QRELS)
+        if key == "path":
+            return self._named_of(key, self._asked_in(key))[1 if self._numbers_rows else 0 :]
+        return self._named_of(key, _QUERIES if key == "queries" else column_layouts.CORPUS)
 
-    def list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None if that takes long, or if the file is missing.
+    def list_columns(self, key: str) -> Sequence[str] | None:
+        """The names of the columns of a key's file; None if that takes long, or if the file is missing.
 
         Raises:
-            DataError: the file with the questions cannot be read.
+            ForeignFileError: the file is in another format.
+            DataError: the file with the questions cannot be read; that of a table is reported when it is loaded.
         """
-        if path != self.source.path:
-            return super().list_columns(path)
-        columns = self.node.columns if self.source.is_long else self.columns
-        return self.source.list_names(columns) if path.is_file() else None
-
-    def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
-        """Also guess the column of the gold answers if that of the questions is unknown."""
-        wanted = self.columns_of(key)[1]
-        is_unknown = key == "path" and not any(name in present for name in self._wanted[1].known)
-        for fault in super().check_columns(key, file, present):
-            is_about_text = is_unknown and len(wanted) == 1 and fault.key == (key,) and not self._wanted[1].mapped
-            yield fault._replace(hint=self._guess_columns(present) or fault.hint) if is_about_text else fault
-        if key == "path":
-            yield from self.check_rivals(key, file, self.columns, present)
-
-    def _guess_columns(self, present: Sequence[str]) -> str | None:
-        rows = [row for _, row in islice(self._rows(), _ROWS_LOOKED_AT)]
-        question = column_layouts.guess_question(rows, present)
-        names = {} if question is None else {"text": question}
-        has_reference = bool(question_files.find_question_names(self.columns, present)["reference"])
-        parts = [
-            part for part in ("text", "reference") if part not in names and not (part == "reference" and has_reference)
-        ]
-        names |= column_layouts.guess_names(parts, present, names.values())
-        return f"write {column_layouts.write_mapping(('columns',), names)}" if names else None
+        if key == "corpus" and not self._is_tabular:
+            return super().list_columns(key)
+        if not self.path_of(key).is_file():
+            return None
+        if not self._is_tabular:
+            source = self._source(key)
+            return source.list_names(self.block(key) if source.is_long else self._columns(key))
+        try:
+            return self._header(key)
+        except ForeignFileError:
+            raise
+        except DataError:
+            return None
 
     def check_files(self) -> Iterator[FileFault]:
         """Check the files, and report a query that is listed twice."""
-        path = self.source.path
         try:
             faults = [*super().check_files()]
             yield from faults
-            if not faults and path.is_file() and (self.source.tool is None or not self.source.is_long):
-                rows = () if self.node.ids == "row" else self._rows()
-                yield from self.check_ids("path", rows, self._wanted[0])
+            key = self._question_key
+            if faults or key is None or (key == "path" and self.node.ids == "row"):
+                return
+            source, (column, *_) = self._source(key), self.columns_of(key)
+            if source.path.is_file() and column.kind == "id" and (source.tool is None or not source.is_long):
+                twice = question_files.find_twice(source.path, self._rows(), column.known)
+                if twice is not None:
+                    yield FileFault((key,), twice, "give each query its own id")
         except DataError as error:
             yield FileFault(("path",), str(error), code="data")
 
+    def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
+        """Also report names that belong elsewhere, and guess the columns of a file without known names."""
+        misplaced = [*self._find_misplaced(present)] if key == "path" and "queries" in self.files else []
+        for part, name in misplaced:
+            mapping = column_layouts.write_mapping(("columns", "queries"), {part: name})
+            message = f"{file} has the judgements but no column {name!r}"
+            yield FileFault(("columns", part), message, f"for the columns of {self.files['queries']} write {mapping}")
+        if key == "path" and self._is_tabular and self._is_unknown(present):
+            yield FileFault((key,), *self._explain_unknown(file, present))
+        else:
+            told = {("columns", part) for part, _ in misplaced}
+            hint = None if key != "path" or self._is_tabular else self._guess_columns(present)
+            for fault in super().check_columns(key, file, present):
+                if fault.key not in told:
+                    yield fault._replace(hint=hint or fault.hint) if fault.key == (key,) else fault
+        if key != self._question_key or self._columns(key).reference is not None:
+            return
+        if rivals := question_files.find_rivals(present):
+            message, advice = question_files.explain_rivals(rivals, "reference", ".".join(_setting_of(key)))
+            yield FileFault((key,), f"{file}: {message}", advice)
+
+    def _find_misplaced(self, present: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The parts of questions that the spec names for the file of the judgements, which does not have them."""
+        for part in question_files.QuestionColumns.model_fields:
+            name = getattr(self.node.columns, part)
+            if part != "query_id" and name is not None and name not in present:
+                yield part, name
+
+    def _is_unknown(self, present: Sequence[str]) -> bool:
+        """Whether `path` has neither judgements nor questions under a known or mapped name."""
+        texts, documents = self._named_of("path", (_TEXT, column_layouts.QRELS[1]))
+        named = texts.mapped or documents.mapped or "queries" in self.files
+        return not named and not any(name in present for name in (*texts.known, *documents.known))
+
+    def _explain_unknown(self, file: str, present: Sequence[str]) -> tuple[str, str]:
+        """What the file seems to contain, judged by its first rows, and the mapping to write."""
+        message = f"{file} has neither questions nor judgements under a known name; its columns are "
+        question, names = self._guess(present)
+        advice = []
+        if names:
+            advice.append(f"for questions with gold answers write {column_layouts.write_mapping(('columns',), names)}")
+        if question is None:
+            judged = column_layouts.guess_names([column.name for column in column_layouts.QRELS], present)
+            if len(judged) == len(column_layouts.QRELS):
+                advice.append(f"for judgements write {column_layouts.write_mapping(('columns',), judged)}")
+        return message + column_layouts.list_names(present), "; ".join(advice)
+
+    def _guess_columns(self, present: Sequence[str]) -> str | None:
+        """The mapping to write where the questions have no known name; also of gold answers, if they have none."""
+        (text,) = self._named_of("path", (_TEXT,))
+        if text.mapped or any(name in present for name in text.known) or not self._numbers_rows:
+            return None
+        has_reference = question_files.find_question_names(self._columns("path"), present)["reference"]
+        _, names = self._guess(present, ("text",) if has_reference else ("text", "reference"))
+        return f"write {column_layouts.write_mapping(('columns',), names)}" if names else None
+
+    def _guess(
+        self, present: Sequence[str], parts: Sequence[str] = ("text", "reference")
+    ) -> tuple[str | None, dict[str, str]]:
+        """The column whose values are questions, and the columns that may be the parts."""
+        rows = self._source("path").rows(self._columns("path"))
+        question = column_layouts.guess_question([row for _, row in islice(rows, _ROWS_LOOKED_AT)], present)
+        names = {} if question is None else {"text": question}
+        wanted = [part for part in parts if part not in names]
+        return question, names | column_layouts.guess_names(wanted, present, names.values())
+
     def describe_files(self) -> Iterator[FileReading]:
         """How the file with the questions is read; a long one by its first rows."""
-        source = self.source
-        if not source.path.is_file():
+        if (key := self._question_key) is None or not (source := self._source(key)).path.is_file():
             return
-        columns = source.resolve(self.node.columns, _MOST_DESCRIBED) if source.is_long else self.columns
+        columns = source.resolve(self.block(key), _MOST_DESCRIBED) if source.is_long else self._columns(key)
         present, originals = source.unfold_names(columns), source.find_originals(columns)
-        ids, text, relevant = columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
-        is_numbered = self.node.ids == "row" or not (self.node.ids == "field" or {*ids.known} & {*present})
+        ids, text, relevant = columns.over((*self._asked_in(key), _RELEVANT), *_setting_of(key))
+        has_id = self.node.ids == "field" or not {*ids.known}.isdisjoint(present)
+        is_numbered = key == "path" and (self.node.ids == "row" or not has_id)
         wanted = {"query_id": () if is_numbered else ids.known, "text": text.known}
         wanted |= question_files.find_question_names(columns, present)
-        wanted |= {"relevant": () if self.node.qrels is not None else relevant.known}
+        wanted |= {"relevant": relevant.known if self._reads_relevant else ()}
         found = {
             part: name for part, names in wanted.items() if (name := next((n for n in names if n in present), None))
         }
@@ -319,142 +437,213 @@ class QuestionsDataset(FileDataset[Q]):
         others = question_files.list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
         kept = (name for name in others if name and name not in originals.values())
-        yield FileReading(self.node.path, tuple(details), shown, tuple(kept))
+        yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The columns that no part is read from; None if the file is too long to find them quickly."""
-        present = self.list_columns(self.source.path)
+        if (key := self._question_key) is None:
+            return ()
+        present = self.list_columns(key)
         return None if present is None else self._other_names(present)
 
     def find_parts(self) -> frozenset[Part] | None:
         """The parts that any row has a value for; None for a long or missing file."""
-        if self.source.is_long or not self.source.path.is_file():
+        key = self._question_key
+        source = self._source(key or "path")
+        if not source.path.is_file() or (key is not None and source.is_long):
             return None
-        names = {
-            **question_files.find_question_names(self.columns, list(self.source.list_names(self.columns) or ())),
-            "relevant": self._wanted[2].known,
-        }
+        judged: frozenset[Part] = frozenset({"relevant"})
+        if key is None:
+            return judged
+        names = question_files.find_question_names(self._columns(key), source.list_names(self._columns(key)) or ())
+        names["relevant"] = self._relevant.known if self._reads_relevant else ()
         filled = question_files.find_filled((row for _, row in self._rows()), names)
-        return filled if self.node.qrels is None else filled | {"relevant"}
+        return filled | judged if key == "queries" or "qrels" in self.files else filled
 
-    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The place and the values of each row."""
-        return self._rows()
+    def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
+        """The place and the values of each row of the question file; None without one."""
+        return None if self._question_key is None else self._rows()
+
+    @property
+    def _is_tabular(self) -> bool:
+        return isinstance(self.node, TabularNode)
+
+    @property
+    def _reads_relevant(self) -> bool:
+        """Whether the rows say which documents are relevant."""
+        return not self._is_tabular and "qrels" not in self.files
 
     @cached_property
-    def source(self) -> RowFile:
-        """The file with the questions."""
-        return self.find_source(self.context.resolve(self.node.path))
+    def _question_key(self) -> str | None:
+        """The key of the file with the questions; None if there are only judgements, or no file can be read."""
+        if not self._is_tabular or "queries" in self.files:
+            return "queries" if "queries" in self.files else "path"
+        try:
+            present = self._header("path")
+        except DataError:
+            return None
+        texts, documents = self._named_of("path", (_TEXT, column_layouts.QRELS[1]))
+        is_judged = any(name in present for name in documents.known)
+        return "path" if not is_judged and any(name in present for name in texts.known) else None
 
     @cached_property
-    def columns(self) -> RowColumns:
-        """The names of the columns, with those that the layout of a tool gives."""
-        return self.source.resolve(self.node.columns)
+    def _numbers_rows(self) -> bool:
+        """Whether the number of a row of `path` is its query's id."""
+        columns = self._columns("path")
+        if self.node.ids != "auto" or "qrels" in self.files or columns.query_id is not None:
+            return self.node.ids == "row"
+        if self._source("path").form in ("csv", "parquet"):
+            return not any(name in self._header("path") for name in column_layouts.QUESTION_IDS)
+        return not any(name in row for _, row in self._rows() for name in column_layouts.QUESTION_IDS)
+
+    def _asked_in(self, key: str) -> tuple[column_layouts.RecordColumn, ...]:
+        """The columns of ids and of texts in a file of questions."""
+        if key == "queries":
+            return _QUERIES
+        return (_ID if self._is_tabular else _ID._replace(advice="number the rows with 'ids: row'"), _TEXT)
+
+    @property
+    def _relevant(self) -> column_layouts.RecordColumn:
+        return self._named_of("path", (_RELEVANT,))[0]
+
+    def _named_of(
+        self, key: str, columns: Sequence[column_layouts.RecordColumn]
+    ) -> tuple[column_layouts.RecordColumn, ...]:
+        """Columns of a key's file, under the names that the spec or a tool's layout gives."""
+        found: tuple[column_layouts.RecordColumn, ...] = self._columns(key).over(columns, *_setting_of(key))
+        return found
+
+    def _source(self, key: str) -> RowFile:
+        """The file of a key with its format; what was found out about it is kept."""
+        if key not in self._sources:
+            node, path = self.node, self.path_of(key)
+            form = recognise_format(path) if self.form is None else self.form
+            separator, sheet = getattr(node, "separator", None), getattr(node, "sheet", None)
+            self._sources[key] = RowFile(path, form, separator, sheet, node.layout, is_typed=self._is_tabular)
+        return self._sources[key]
+
+    def _columns(self, key: str) -> Any:
+        """The names of the columns of a key's file, with those that the layout of a tool gives."""
+        if key not in self._resolved:
+            block = self.block(key)
+            is_rows = self._is_tabular or key != "corpus"
+            self._resolved[key] = self._source(key).resolve(block) if is_rows and key in self.files else block
+        return self._resolved[key]
+
+    @cached_property
+    def _sources(self) -> dict[str, RowFile]:
+        return {}
+
+    @cached_property
+    def _resolved(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def _alters(self) -> bool:
+        key = "queries" if "queries" in self.files else "path"
+        try:
+            return self._source(key).alters(self.block(key))
+        except DataError:
+            return False  # told when the file is read
+
+    def _header(self, key: str) -> Sequence[str]:
+        """The names of the columns of the first rows, with those that the layout and JSONPaths in the spec add."""
+        return self._source(key).unfold_names(self._columns(key))
 
     def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        return self.source.rows(self.columns)
+        """The place and the values of each question's row."""
+        key = self._question_key or "path"
+        return self._source(key).rows(self._columns(key))
+
+    def _load(self, key: str, make_table: Callable[[column_layouts.Records], pl.DataFrame]) -> pl.DataFrame:
+        return make_table(self._source(key).records(self._columns(key), self.columns_of(key)))
+
+    def load_corpus(self) -> pl.DataFrame:
+        return self._load("corpus", column_layouts.corpus_table) if self._is_tabular else super().load_corpus()
 
     def _load_queries(self) -> pl.DataFrame:
         import polars as pl
 
-        query_id, text, _ = self._wanted
-        if not self._numbers_rows:
-            return column_layouts.queries_table(self._read((query_id, text)))
-        records = self._read((text,))
+        key = self._question_key or "path"
+        if key == "queries" or not self._numbers_rows:
+            return self._load(key, column_layouts.queries_table)
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
-        return column_layouts.queries_table(column_layouts.Records(records.frame.with_columns(numbers), records.locate))
-
-    def _read(self, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
-        """Columns of the file, at once where that finds the same as reading row by row."""
-        source = self.source
-        if source.form == "json" and source.is_direct(self.columns):
-            return read_json_lines(source.path, wanted)
-        if source.form == "csv" and source.is_direct(self.columns):
-            found = read_delimited(source.path, wanted, source.separator or choose_separator(source.path))
-            return source.records(self.columns, wanted) if source.holds_turns(found) else found
-        return source.records(self.columns, wanted)
+        return self._load(
+            key,
+            lambda found: column_layouts.queries_table(
+                column_layouts.Records(found.frame.with_columns(numbers), found.locate)
+            ),
+        )
 
     def _load_references(self) -> pl.DataFrame | None:
+        key = self._question_key or "path"
         rows = (question_files.QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
-        return question_files.references_table(self.source.path, rows, self.columns, "columns")
+        setting = ".".join(_setting_of(key))
+        return question_files.references_table(self.path_of(key), rows, self._columns(key), setting)
 
     def _load_columns(self) -> pl.DataFrame | None:
-        names = self._other_names(list(dict.fromkeys(name for _, row in self._rows() for name in row)))
-        return question_files.other_columns_table(((query_id, row) for _, query_id, row in self._questions()), names)
+        key = self._question_key or "path"
+        names = self._other_names(self._source(key).all_names(self._columns(key)))
+        return question_files.other_columns_table(
+            ((query_id, row) for _, query_id, row in self._questions(names)), names
+        )
 
     def _other_names(self, present: Sequence[str]) -> list[str]:
-        query_id, text, relevant = self._wanted
+        """The columns among those of the question file that no part is read from."""
+        key = self._question_key or "path"
         first = next(self._rows())[1]
-        read = column_layouts.chosen_names([text] if self._numbers_rows else [query_id, text], first)
-        if self.node.qrels is None:
-            read |= column_layouts.chosen_names([relevant], present)
+        read = column_layouts.chosen_names(self.columns_of(key), first)
+        if self._reads_relevant:
+            read |= column_layouts.chosen_names([self._relevant], present)
         if isinstance(first.get(VARIABLES), Mapping):
             read.add(VARIABLES)
-        return question_files.list_other_names(present, self.columns, read)
+        return question_files.list_other_names([name for name in present if name], self._columns(key), read)
 
-    def _load_qrels(self) -> pl.DataFrame | None:
+    def _load_relevant(self) -> pl.DataFrame | None:
         import polars as pl
 
-        relevant = self._wanted[2]
+        relevant = self._relevant
+        is_table = self._source("path").form in ("csv", "xlsx")
         key, places, judgements = None, list[str](), list[tuple[str, str, str]]()
         for place, query_id, row in self._questions():
             key = key or next((name for name in relevant.known if name in row), None)
             value = row.get(key) if key else None
-            listed = split_ids(place, "the list of relevant documents", value) if self._is_table else value
+            listed = split_ids(place, "the list of relevant documents", value) if is_table else value
             for doc_id, grade in _judgements(place, listed):
                 places.append(place)
                 judgements.append((query_id, doc_id, grade))
         if not judgements and relevant.mapped:
-            raise DataError(f"{self.source.path}: {self._explain_no_qrels()}")
+            raise DataError(f"{self.path_of('path')}: {self._explain_no_relevant()}")
         if not judgements:
             return None
         names = ("query_id", "doc_id", "relevance")
         frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
         return column_layouts.qrels_table(column_layouts.Records(frame, lambda index: places[index]))
 
-    def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return column_layouts.corpus_table(
-            read_json_lines(path, self.node.columns.corpus.over(column_layouts.CORPUS, "columns", "corpus"))
-        )
-
-    def _explain_no_qrels(self) -> str:
+    def _explain_no_relevant(self) -> str:
         relevant = self.node.columns.over((_RELEVANT,), "columns")[0]
         known = " or ".join(f"'{name}'" for name in relevant.known)
         advice = f"correct '{relevant.key}'" if relevant.mapped else f"name it in '{relevant.key}'"
         return f"no row has relevant documents in {known}; {advice}, or give 'qrels'"
 
-    @cached_property
-    def _alters(self) -> bool:
-        try:
-            return self.source.alters(self.node.columns)
-        except DataError:
-            return False  # told when the file is read
+    def _explain_no_judgements(self) -> str:
+        path, present = self.path_of("path"), self._header("path")
+        if listed := next((name for name in question_files.RELEVANT if name in present), None):
+            return f"{path}: write use: golden to read the relevant documents in '{listed}'"
+        return f"{path}: the file has questions but no column of relevant documents"
 
-    @property
-    def _is_table(self) -> bool:
-        """Whether a list is one text in a cell."""
-        return self.source.form in ("csv", "xlsx")
-
-    @cached_property
-    def _numbers_rows(self) -> bool:
-        """Whether the number of a row is its query's id."""
-        if self.node.ids != "auto" or self.node.qrels is not None or self.columns.query_id is not None:
-            return self.node.ids == "row"
-        return not any(key in row for _, row in self._rows() for key in column_layouts.QUESTION_IDS)
-
-    @cached_property
-    def _wanted(self) -> tuple[column_layouts.RecordColumn, ...]:
-        return self.columns.over((QUERY_ID, TEXT, _RELEVANT), "columns")
-
-    def _questions(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Place, query id and content of each row. Raises if an id is repeated."""
-        column, is_numbered = self._wanted[0], self._numbers_rows
-        key, seen = "", dict[str, str]()
-        for number, (place, row) in enumerate(self._rows(), 1):
+    def _questions(self, names: Sequence[str] | None = None) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Place, query id and values of each row; of the values at least `names`. Raises if an id is repeated."""
+        key = self._question_key or "path"
+        is_numbered = key == "path" and self._numbers_rows
+        column = self._named_of(key, self._asked_in(key))[0]
+        wanted = None if names is None else (*column.known, *names)
+        id_key, seen = "", dict[str, str]()
+        for number, (place, row) in enumerate(self._source(key).rows(self._columns(key), wanted), 1):
             query_id: str | None = str(number)
             if not is_numbered:
-                key = key or column_layouts.choose_keys(place, (column,), list(row))[column]
-                query_id = text_of(place, f"'{key}'", "id", row.get(key))
+                id_key = id_key or column_layouts.choose_keys(place, (column,), list(row))[column]
+                query_id = text_of(place, f"'{id_key}'", "id", row.get(id_key))
             if not query_id:
                 raise DataError(f"{place}: no query_id")
             if query_id in seen:
