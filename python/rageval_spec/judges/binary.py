@@ -35,8 +35,8 @@ class BinaryNode(PiecewiseNode):
     )
     per: Literal["claim", "answer"] = Field(
         default="claim",
-        description="What is judged for support: each sentence, with one call per sentence, or the whole text. "
-        "In both cases, contexts are judged one by one, and grades are of the whole text.",
+        description="What is judged for support: each sentence, with one call per sentence, or the whole text. In both "
+        "cases, contexts are judged one by one, and grades are of the whole text.",
     )
     probabilities: bool = Field(
         default=False,

@@ -78,9 +78,9 @@ class CascadeNode(JudgeNode):
 
     steps: tuple[JudgeName | CascadeStep, ...] = Field(
         min_length=2,
-        description="Judges, the cheapest first: names, or {judge: name, low: 0.3, high: 0.9} with the scores "
-        "between which the judge is unsure. Samples that a judge failed on go to the next one too; the "
-        "last one decides the rest.",
+        description="Judges, the cheapest first: names, or {judge: name, low: 0.3, high: 0.9} with the scores between "
+        "which the judge is unsure. Samples that a judge failed on go to the next one too; the last one decides the "
+        "rest.",
     )
 
     @field_validator("steps")

@@ -40,8 +40,8 @@ class EmbeddingNode(JudgeNode):
         default=1,
         ge=1,
         le=10,
-        description="The most neighbouring sentences that are compared with a claim as one text. Each increase by "
-        "one embeds about as many texts again.",
+        description="The most neighbouring sentences that are compared with a claim as one text. Each increase by one "
+        "embeds about as many texts again.",
     )
 
 

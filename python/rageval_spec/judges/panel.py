@@ -44,8 +44,8 @@ class PanelNode(JudgeNode):
     quorum: int | None = Field(
         default=None,
         ge=1,
-        description="How many members, repeats included, must judge a sample without failing for it to get a value. "
-        "By default more than half of them.",
+        description="How many members, repeats included, must judge a sample without failing for it to get a value. By "
+        "default more than half of them.",
     )
 
     @model_validator(mode="after")

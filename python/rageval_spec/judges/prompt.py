@@ -45,8 +45,8 @@ class PromptNode(ChatJudgeNode):
         min_length=1,
         description="The question, as a Jinja2 template with the variables question, contexts, answer, reference, "
         "expected (every reference answer), reference_contexts, criteria and the other columns of the questions. Every "
-        "text is set between tags such as <answer>. The form of the reply is appended, unless the template has "
-        "{{ form }}.",
+        "text is set between tags such as <answer>. The form of the reply is appended, unless the template has {{ form "
+        "}}.",
     )
     file: str | None = Field(
         default=None, min_length=1, description="A file with the template, relative to the spec, instead of `template`."
@@ -67,8 +67,8 @@ class PromptNode(ChatJudgeNode):
     values: dict[str, Annotated[tuple[float, ...], Field(min_length=2, max_length=2)]] = Field(
         default={},
         description="Several numbers in one reply, in place of `value`: the lowest and the highest of each, by its "
-        "name: `{faithfulness: [0, 1], relevancy: [0, 1]}`. A metric takes the one that it names "
-        "(`{use: rubric, judge: own, value: relevancy}`), or that has its name.",
+        "name: `{faithfulness: [0, 1], relevancy: [0, 1]}`. A metric takes the one that it names (`{use: rubric, "
+        "judge: own, value: relevancy}`), or that has its name.",
     )
     reason: bool = Field(
         default=True, description="Whether the model gives a reason, which it writes before the value."

@@ -51,11 +51,9 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
     needs: frozenset[Part] = frozenset({"answer", "reference"})
     info = MetricInfo(
         summary="How far an answer agrees with the reference: in its claims, and in its meaning as a whole.",
-        formula=(
-            "answer_correctness = (w1 * F + w2 * S) / (w1 + w2); F = (1 + beta^2) * P * R / (beta^2 * P + R), "
-            "P = claims of the answer supported by the reference / claims of the answer, R = claims of the reference "
-            "supported by the answer / claims of the reference; S = cosine of the embeddings of answer and reference"
-        ),
+        formula="answer_correctness = (w1 * F + w2 * S) / (w1 + w2); F = (1 + beta^2) * P * R / (beta^2 * P + R), P = "
+        "claims of the answer supported by the reference / claims of the answer, R = claims of the reference supported "
+        "by the answer / claims of the reference; S = cosine of the embeddings of answer and reference",
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference: no value",

@@ -40,12 +40,10 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     needs: frozenset[Part] = frozenset({"answer"})
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",
-        formula=(
-            "answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge "
-            "writes for the answer, times 0 if the answer is noncommittal, else times 1; with a judge that can only "
-            "grade: its grade of how well the answer addresses the question, in [0, 1]; with any other judge: how "
-            "similar it finds the answer to the question, in [0, 1]"
-        ),
+        formula="answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge "
+        "writes for the answer, times 0 if the answer is noncommittal, else times 1; with a judge that can only grade: "
+        "its grade of how well the answer addresses the question, in [0, 1]; with any other judge: how similar it "
+        "finds the answer to the question, in [0, 1]",
         edge_cases=(
             "noncommittal answer, such as 'I don't know': 0 with a reason; if it says nothing else, a list of phrases "
             "finds it, and no judge is asked",

@@ -40,8 +40,8 @@ class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
     )
     of: Literal["all", "answerable", "unanswerable"] = Field(
         default="all",
-        description="Which questions count. unanswerable: gives the rejection rate; answerable: the share that gets "
-        "an answer.",
+        description="Which questions count. unanswerable: gives the rejection rate; answerable: the share that gets an "
+        "answer.",
     )
 
 
@@ -55,11 +55,9 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
     hidden = ("phrases",)
     info = MetricInfo(
         summary="Whether a system answers the questions that have an answer and refuses the others.",
-        formula=(
-            "answerability = 1 if the question is unanswerable and the system refuses, or answerable and it does "
-            "not refuse; else 0. of=unanswerable: RGB's rejection rate, 1 - NoMIRACL's hallucination rate; "
-            "of=answerable: 1 - NoMIRACL's error rate"
-        ),
+        formula="answerability = 1 if the question is unanswerable and the system refuses, or answerable and it does "
+        "not refuse; else 0. of=unanswerable: RGB's rejection rate, 1 - NoMIRACL's hallucination rate; of=answerable: "
+        "1 - NoMIRACL's error rate",
         edge_cases=(
             "right or wrong: does not matter; every answer that is not a refusal counts as an answer",
             "empty answer: a refusal",

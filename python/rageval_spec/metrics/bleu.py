@@ -17,10 +17,8 @@ class BleuNode(MetricNode):
 
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = Field(
         default="13a",
-        description=(
-            "How to split texts into words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's rules; zh: "
-            "each Han character by itself; char: each character by itself; none: at white space."
-        ),
+        description="How to split texts into words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's "
+        "rules; zh: each Han character by itself; char: each character by itself; none: at white space.",
     )
     lowercase: bool = Field(default=False, description="Whether to ignore case.")
 
@@ -33,11 +31,9 @@ class Bleu(LexicalMetric[BleuNode]):
     info = MetricInfo(
         summary="How many short word sequences of the answer occur in the references, as measured for machine "
         "translation.",
-        formula=(
-            "bleu = BP exp(mean of log p_n), p_n = clipped share of the answer's n-grams that a reference contains, n "
-            "= 1 to 4, BP = min(1, exp(1 - r / c)), c = words of the answer, r = words of the reference closest in "
-            "length; sacrebleu's score / 100"
-        ),
+        formula="bleu = BP exp(mean of log p_n), p_n = clipped share of the answer's n-grams that a reference "
+        "contains, n = 1 to 4, BP = min(1, exp(1 - r / c)), c = words of the answer, r = words of the reference "
+        "closest in length; sacrebleu's score / 100",
         edge_cases=(
             "signature: nrefs:var|case:mixed|eff:yes|tok:13a|smooth:exp (sacrebleu 2)",
             "mean over queries: is of sentence BLEU, which is not corpus BLEU and must not be reported as such",

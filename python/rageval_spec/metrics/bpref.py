@@ -1,8 +1,6 @@
 """`bpref`: binary preference, for incomplete judgements."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared.ranking_metrics import MISSING_QUERY, KernelMetric, RelevanceLevel
+from rageval_spec.metrics.shared.ranking_metrics import RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
@@ -10,29 +8,19 @@ class BprefNode(RelevanceLevel):
     """Measures how often relevant documents come before judged non-relevant ones (binary preference)."""
 
 
-class Bpref(KernelMetric[BprefNode]):
-    """Binary preference, for incomplete judgements."""
+INFO = MetricInfo(
+    summary="How often judged relevant documents come before judged non-relevant ones; ignores unjudged documents.",
+    formula="bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
+    "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; the "
+    "term is 1 if n(d) = 0",
+    edge_cases=(
+        "no relevant document (R = 0): 0",
+        "no judged non-relevant document: the share of relevant documents that were retrieved",
+        "only the first R judged non-relevant documents count: relevant documents after them add 0",
+        "negative relevance: treated as unjudged, in the ranking and in N",
+    ),
+    source="Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004. Numbers: trec_eval "
+    "v9.0.8 (d95ca64), bpref, whose denominator min(N, R) differs from the paper's R",
+)
 
-    node_type = BprefNode
-    info = MetricInfo(
-        summary="How often judged relevant documents come before judged non-relevant ones; ignores unjudged documents.",
-        formula=(
-            "bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
-            "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; "
-            "the term is 1 if n(d) = 0"
-        ),
-        edge_cases=(
-            "no relevant document (R = 0): 0",
-            "no judged non-relevant document: the share of relevant documents that were retrieved",
-            "only the first R judged non-relevant documents count: relevant documents after them add 0",
-            "negative relevance: treated as unjudged, in the ranking and in N",
-            MISSING_QUERY,
-        ),
-        source=(
-            "Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004. "
-            "Numbers: trec_eval v9.0.8 (d95ca64), bpref, whose denominator min(N, R) differs from the paper's R"
-        ),
-    )
-
-
-PLUGIN = Bpref
+PLUGIN = kernel_metric(BprefNode, INFO)

@@ -1,36 +1,32 @@
 """`capped_recall`: recall, as a share of the recall that k documents can reach."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared import ranking_metrics
+from rageval_spec.metrics.shared.ranking_metrics import (
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    RelevanceLevel,
+    kernel_metric,
+)
 from rageval_spec.plugin import MetricInfo
 
 
-class CappedRecallNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
+class CappedRecallNode(Cutoff, RelevanceLevel, JudgedOnly):
     """Measures recall at a cutoff, as a share of the recall that k documents can reach."""
 
 
-class CappedRecall(ranking_metrics.KernelMetric[CappedRecallNode]):
-    """Capped recall at a cutoff."""
+INFO = MetricInfo(
+    summary="Recall for queries that can have more than k relevant documents: 1 if the first k are as good as "
+    "possible.",
+    formula="capped_recall@k = relevant documents at ranks <= k / min(k, R), R = relevant documents in the qrels",
+    edge_cases=(
+        "no relevant document (R = 0): 0 (BEIR's code divides by zero there)",
+        "at most k relevant documents: the same as recall@k",
+        "cutoff larger than the ranking: all ranks count",
+        NEGATIVE_RELEVANCE,
+    ),
+    source="Thakur et al., BEIR: a heterogeneous benchmark for zero-shot evaluation of information retrieval models, "
+    "NeurIPS Datasets and Benchmarks, 2021 (R_cap@k)",
+    aliases=("r_cap", "recall_cap"),
+)
 
-    node_type = CappedRecallNode
-    info = MetricInfo(
-        summary="Recall for queries that can have more than k relevant documents: 1 if the first k are as good as "
-        "possible.",
-        formula="capped_recall@k = relevant documents at ranks <= k / min(k, R), R = relevant documents in the qrels",
-        edge_cases=(
-            "no relevant document (R = 0): 0 (BEIR's code divides by zero there)",
-            "at most k relevant documents: the same as recall@k",
-            "cutoff larger than the ranking: all ranks count",
-            ranking_metrics.NEGATIVE_RELEVANCE,
-            ranking_metrics.MISSING_QUERY,
-        ),
-        source=(
-            "Thakur et al., BEIR: a heterogeneous benchmark for zero-shot evaluation of information retrieval models, "
-            "NeurIPS Datasets and Benchmarks, 2021 (R_cap@k)"
-        ),
-        aliases=("r_cap", "recall_cap"),
-    )
-
-
-PLUGIN = CappedRecall
+PLUGIN = kernel_metric(CappedRecallNode, INFO)

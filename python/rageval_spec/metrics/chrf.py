@@ -33,11 +33,9 @@ class Chrf(LexicalMetric[ChrfNode]):
     info = MetricInfo(
         summary="How many short runs of characters the answer and a reference share; works for any script and "
         "tolerates inflected words.",
-        formula=(
-            "chrf = (1 + beta^2) P R / (beta^2 P + R), P and R = shares of common character n-grams in the answer's "
-            "and in the reference's, means over n = 1 to 6, beta = 2; the best over all references; sacrebleu's "
-            "score / 100"
-        ),
+        formula="chrf = (1 + beta^2) P R / (beta^2 P + R), P and R = shares of common character n-grams in the "
+        "answer's and in the reference's, means over n = 1 to 6, beta = 2; the best over all references; sacrebleu's "
+        "score / 100",
         edge_cases=(
             "signature: nrefs:var|case:mixed|eff:yes|nc:6|nw:0|space:no (sacrebleu 2)",
             "chrF++: word_order 2",

@@ -27,10 +27,8 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
     needs: frozenset[Part] = frozenset({"answer"})
     info = MetricInfo(
         summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",
-        formula=(
-            "conciseness = claims of the answer needed to answer the question / claims of the answer; with a judge "
-            "that only grades: its grade of how free the answer is of what the question does not ask for, in [0, 1]"
-        ),
+        formula="conciseness = claims of the answer needed to answer the question / claims of the answer; with a judge "
+        "that only grades: its grade of how free the answer is of what the question does not ask for, in [0, 1]",
         edge_cases=(
             "answer without a claim, such as a refusal that says nothing else ('I don't know'): no value",
             "empty answer: no value, because it has no claims",

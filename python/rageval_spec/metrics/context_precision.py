@@ -44,10 +44,8 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
     )  # fmt: skip
     info = MetricInfo(
         summary="Whether the contexts that help to answer come first: the mean of precision at the useful ones.",
-        formula=(
-            "context_precision = mean over the positions k of useful contexts of precision@k, "
-            "precision@k = useful contexts at positions <= k / k"
-        ),
+        formula="context_precision = mean over the positions k of useful contexts of precision@k, precision@k = useful "
+        "contexts at positions <= k / k",
         edge_cases=(
             "no useful context: 0",
             "reference or answer in which the judge finds nothing to compare with: no value",
@@ -62,8 +60,8 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
-        source="RAGAS documentation, context precision with and without reference (context utilization); "
-        "Es, James, Espinosa-Anke and Schockaert, EACL 2024",
+        source="RAGAS documentation, context precision with and without reference (context utilization); Es, James, "
+        "Espinosa-Anke and Schockaert, EACL 2024",
         aliases=("contextual_precision",),
     )
 

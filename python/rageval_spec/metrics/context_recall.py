@@ -34,10 +34,8 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
     known_as = ("llm_context_recall", "contextual_coverage")
     info = MetricInfo(
         summary="How much of what is needed to answer the contexts contain: claims of the reference, or documents.",
-        formula=(
-            "context_recall = claims of the reference that can be attributed to the contexts / claims of the "
-            "reference; by=ids: relevant documents among the contexts / relevant documents"
-        ),
+        formula="context_recall = claims of the reference that can be attributed to the contexts / claims of the "
+        "reference; by=ids: relevant documents among the contexts / relevant documents",
         edge_cases=(
             "no contexts, or empty ones: 0 with a reason",
             "empty reference, or one without a claim: no value",
@@ -46,8 +44,8 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
             f"several references: {answer_metrics.FIRST_REFERENCE}",
             f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
-        source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, "
-        "ID based context recall)",
+        source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, ID "
+        "based context recall)",
         aliases=("contextual_recall",),
     )
 

@@ -27,11 +27,9 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
     needs: frozenset[Part] = frozenset({"contexts"})
     info = MetricInfo(
         summary="How useful the contexts are for the question, on average: how little of them is noise.",
-        formula=(
-            "context_relevance = mean over the contexts of how useful the judge finds each for the question, in "
-            "[0, 1], or the share that it calls useful; with a judge that only grades: its grade of all "
-            "contexts together, in [0, 1]"
-        ),
+        formula="context_relevance = mean over the contexts of how useful the judge finds each for the question, in "
+        "[0, 1], or the share that it calls useful; with a judge that only grades: its grade of all contexts together, "
+        "in [0, 1]",
         edge_cases=(
             "no contexts, or empty ones: 0 with a reason",
             "empty context among others: 0 for it, and the judge does not see it",

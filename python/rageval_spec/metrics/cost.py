@@ -55,11 +55,9 @@ class Cost(OperationalMetric[CostNode]):
     hidden = ("price",)
     info = MetricInfo(
         summary="How many US dollars the system's answer to a question costs.",
-        formula=(
-            "cost = what the system reports; with `price`: (input tokens x price.input + output tokens x "
-            "price.output) / 1,000,000, where input tokens that were read from a cache or written to it have a "
-            "price of their own if `price` names one"
-        ),
+        formula="cost = what the system reports; with `price`: (input tokens x price.input + output tokens x "
+        "price.output) / 1,000,000, where input tokens that were read from a cache or written to it have a price of "
+        "their own if `price` names one",
         edge_cases=(
             "price: applies to every answer, even if the system reports a cost, so that all are computed alike",
             "cost unknown: unscorable; with `price`, if a number of tokens is unknown",

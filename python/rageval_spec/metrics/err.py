@@ -1,10 +1,8 @@
 """`err`: expected reciprocal rank, for graded relevance."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking_metrics import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
+from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, OptionalCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
@@ -14,31 +12,21 @@ class ErrNode(OptionalCutoff, JudgedOnly):
     max_grade: int = Field(default=4, ge=1, le=62, description="The highest relevance on the judgements' scale.")
 
 
-class Err(KernelMetric[ErrNode]):
-    """Expected reciprocal rank."""
+INFO = MetricInfo(
+    summary="The expected reciprocal rank at which a reader stops; better documents are more likely to satisfy the "
+    "reader.",
+    formula="err@k = sum over ranks i <= k of 1/i * s(i) * product over j < i of (1 - s(j)), s = (2^relevance - 1) / "
+    "2^max_grade",
+    edge_cases=(
+        "no document with a positive relevance: 0",
+        "max_grade: is that of the scale, not the highest of a query, as in gdeval (4); set it for collections "
+        "with another scale, or their values are not comparable",
+        "relevance above max_grade: counts as max_grade (gdeval stops there)",
+        "negative relevance and unjudged: s = 0",
+    ),
+    source="Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009. "
+    "Definition: gdeval.pl of the TREC Web track, which prints five digits",
+    aliases=("expected_reciprocal_rank",),
+)
 
-    node_type = ErrNode
-    info = MetricInfo(
-        summary="The expected reciprocal rank at which a reader stops; better documents are more likely to satisfy "
-        "the reader.",
-        formula=(
-            "err@k = sum over ranks i <= k of 1/i * s(i) * product over j < i of (1 - s(j)), "
-            "s = (2^relevance - 1) / 2^max_grade"
-        ),
-        edge_cases=(
-            "no document with a positive relevance: 0",
-            "max_grade: is that of the scale, not the highest of a query, as in gdeval (4); set it for collections "
-            "with another scale, or their values are not comparable",
-            "relevance above max_grade: counts as max_grade (gdeval stops there)",
-            "negative relevance and unjudged: s = 0",
-            MISSING_QUERY,
-        ),
-        source=(
-            "Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009. "
-            "Definition: gdeval.pl of the TREC Web track, which prints five digits"
-        ),
-        aliases=("expected_reciprocal_rank",),
-    )
-
-
-PLUGIN = Err
+PLUGIN = kernel_metric(ErrNode, INFO)

@@ -16,9 +16,8 @@ class ExactMatchNode(MetricNode):
 
     normalize: Literal["squad", "none"] = Field(
         default="squad",
-        description=(
-            "squad: case, punctuation, English articles and white space do not matter. none: every character matters."
-        ),
+        description="squad: case, punctuation, English articles and white space do not matter. none: every character "
+        "matters.",
     )
 
 

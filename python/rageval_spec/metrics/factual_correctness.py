@@ -41,11 +41,9 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
     needs: frozenset[Part] = frozenset({"answer", "reference"})
     info = MetricInfo(
         summary="How far the answer makes the same claims as the reference: nothing wrong, and nothing missing.",
-        formula=(
-            "factual_correctness = (1 + beta^2) * P * R / (beta^2 * P + R); P (mode=precision) = claims of the answer "
-            "supported by the reference / claims of the answer, R (mode=recall) = claims of the reference supported by "
-            "the answer / claims of the reference; 0 if P and R are 0"
-        ),
+        formula="factual_correctness = (1 + beta^2) * P * R / (beta^2 * P + R); P (mode=precision) = claims of the "
+        "answer supported by the reference / claims of the answer, R (mode=recall) = claims of the reference supported "
+        "by the answer / claims of the reference; 0 if P and R are 0",
         edge_cases=(
             "empty answer, one without a claim, or a refusal that says nothing else ('I don't know'): 0 with a reason; "
             "no value with mode=precision; a refusal is judged if the reference refuses too",

@@ -40,11 +40,9 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
     node_type = InformationIntegrationNode
     info = MetricInfo(
         summary="Whether answers combine what several sources say, if no source is enough by itself.",
-        formula=(
-            "information_integration = rightness under `all` - rightness under `without`, of queries of one group; "
-            "mode=parts: references that the answer contains / references. Rightness is 1 or 0, with token_f1 and "
-            "judge between"
-        ),
+        formula="information_integration = rightness under `all` - rightness under `without`, of queries of one group; "
+        "mode=parts: references that the answer contains / references. Rightness is 1 or 0, with token_f1 and judge "
+        "between",
         edge_cases=(
             "value of a group: at its first query; the others have no value, and their reason names that query",
             "as right without a source as with all: 0, because nothing was combined; below 0: worse with all",

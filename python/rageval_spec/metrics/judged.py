@@ -1,8 +1,6 @@
 """`judged`: the share of judged documents in the top k."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared.ranking_metrics import MISSING_QUERY, KernelMetric, OptionalCutoff
+from rageval_spec.metrics.shared.ranking_metrics import OptionalCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
@@ -10,22 +8,16 @@ class JudgedShareNode(OptionalCutoff):
     """Measures the share of the top k documents that are judged."""
 
 
-class Judged(KernelMetric[JudgedShareNode]):
-    """Measures the share of the top k documents that are judged."""
+INFO = MetricInfo(
+    summary="The share of the first k documents that are judged: how far the other numbers can be trusted.",
+    formula="judged@k = documents at ranks <= k that are in the qrels / min(k, number retrieved)",
+    edge_cases=(
+        "cutoff larger than the ranking: divided by the number retrieved",
+        "nothing retrieved: 0",
+        "negative relevance: judged, because it is in the qrels",
+    ),
+    source="MacAvaney, Macdonald and Ounis, Streamlining evaluation with ir-measures, ECIR 2022 (Judged@k)",
+    higher_is_better=None,
+)
 
-    node_type = JudgedShareNode
-    info = MetricInfo(
-        summary="The share of the first k documents that are judged: how far the other numbers can be trusted.",
-        formula="judged@k = documents at ranks <= k that are in the qrels / min(k, number retrieved)",
-        edge_cases=(
-            "cutoff larger than the ranking: divided by the number retrieved",
-            "nothing retrieved: 0",
-            "negative relevance: judged, because it is in the qrels",
-            MISSING_QUERY,
-        ),
-        source="MacAvaney, Macdonald and Ounis, Streamlining evaluation with ir-measures, ECIR 2022 (Judged@k)",
-        higher_is_better=None,
-    )
-
-
-PLUGIN = Judged
+PLUGIN = kernel_metric(JudgedShareNode, INFO)

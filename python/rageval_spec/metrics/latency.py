@@ -32,10 +32,8 @@ class Latency(OperationalMetric[LatencyNode]):
     info = MetricInfo(
         summary="How many seconds the system takes to answer a question; the mean, or a percentile such as "
         "latency@p95.",
-        formula=(
-            "latency = seconds from question to answer, as the system's block or its file reports them; latency@pN = "
-            "the value below which N % of the questions are, with linear interpolation between the two nearest"
-        ),
+        formula="latency = seconds from question to answer, as the system's block or its file reports them; latency@pN "
+        "= the value below which N % of the questions are, with linear interpolation between the two nearest",
         edge_cases=(
             "percentile: its interval lies between two order statistics, which is valid for any distribution; it needs "
             "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99) and is left out with fewer",

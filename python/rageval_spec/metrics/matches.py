@@ -24,10 +24,8 @@ class MatchesNode(answer_metrics.ColumnNode):
     pattern: str | None = Field(
         default=None,
         min_length=1,
-        description=(
-            "The regular expression, in Rust's syntax: no look-around and no back-references. It can match anywhere; "
-            "`^` and `$` are the ends of the answer, `(?m)` makes them those of a line."
-        ),
+        description="The regular expression, in Rust's syntax: no look-around and no back-references. It can match "
+        "anywhere; `^` and `$` are the ends of the answer, `(?m)` makes them those of a line.",
     )
     ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
 

@@ -35,11 +35,9 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
     info = MetricInfo(
         summary="Whether a system that answers a question correctly still does so when noise is mixed into its "
         "contexts.",
-        formula=(
-            "noise_robustness = min(1, rightness under `noisy` / rightness under `clean`), of queries of one group; "
-            "mode=accuracy: rightness under `noisy`, of each query. Rightness is 1 or 0, with token_f1 and judge "
-            "between"
-        ),
+        formula="noise_robustness = min(1, rightness under `noisy` / rightness under `clean`), of queries of one "
+        "group; mode=accuracy: rightness under `noisy`, of each query. Rightness is 1 or 0, with token_f1 and judge "
+        "between",
         edge_cases=(
             "value of a group: at its first query; the others have no value, and their reason names that query",
             "not right without noise: no value, because noise has nothing to take away",

@@ -26,8 +26,8 @@ class NoiseSensitivityNode(judged_metrics.RefusalNode):
     )
     by: Literal["claims", "ids"] = Field(
         default="claims",
-        description="How to find relevant contexts. claims: they support a claim of the reference; "
-        "ids: they come from documents that the dataset judges relevant.",
+        description="How to find relevant contexts. claims: they support a claim of the reference; ids: they come from "
+        "documents that the dataset judges relevant.",
     )
     rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
@@ -38,10 +38,8 @@ class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
     node_type = NoiseSensitivityNode
     info = MetricInfo(
         summary="The share of an answer's claims that are wrong and supported by a context: how far noise misleads.",
-        formula=(
-            "noise_sensitivity = claims of the answer that the reference does not support but a relevant context does "
-            "/ claims of the answer; mode=irrelevant: that an irrelevant context supports and no relevant one does"
-        ),
+        formula="noise_sensitivity = claims of the answer that the reference does not support but a relevant context "
+        "does / claims of the answer; mode=irrelevant: that an irrelevant context supports and no relevant one does",
         edge_cases=(
             "relevant context: one that supports a claim of the reference, each context looked at by itself",
             "no wrong claim, or no contexts: 0",

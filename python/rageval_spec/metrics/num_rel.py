@@ -1,8 +1,6 @@
 """`num_rel`: how many relevant documents there are."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
@@ -10,23 +8,21 @@ class NumRelNode(RelevanceLevel):
     """Counts the relevant documents in the qrels."""
 
 
-class NumRel(KernelMetric[NumRelNode]):
-    """Number of relevant documents in the qrels."""
+INFO = MetricInfo(
+    summary="How many relevant documents the qrels have, retrieved or not; summed over queries.",
+    formula="num_rel = R = documents in the qrels whose relevance is at least the relevance level",
+    edge_cases=(
+        "no relevant document: 0",
+        NEGATIVE_RELEVANCE,
+    ),
+    source="trec_eval v9.0.8 (d95ca64), num_rel",
+    higher_is_better=None,
+    bounds=(0.0, None),
+    statistic="sum",
+)
 
-    node_type = NumRelNode
-    info = MetricInfo(
-        summary="How many relevant documents the qrels have, retrieved or not; summed over queries.",
-        formula="num_rel = R = documents in the qrels whose relevance is at least the relevance level",
-        edge_cases=(
-            "no relevant document: 0",
-            NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: counts too, or is left out, depending on `ranking.missing`",
-        ),
-        source="trec_eval v9.0.8 (d95ca64), num_rel",
-        higher_is_better=None,
-        bounds=(0.0, None),
-        statistic="sum",
-    )
-
-
-PLUGIN = NumRel
+PLUGIN = kernel_metric(
+    NumRelNode,
+    INFO,
+    "query in the qrels but not in the run: counts too, or is left out, depending on `ranking.missing`",
+)

@@ -1,8 +1,6 @@
 """`num_rel_ret`: how many relevant documents were retrieved."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
@@ -10,22 +8,16 @@ class NumRelRetNode(RelevanceLevel):
     """Counts the relevant documents that were retrieved."""
 
 
-class NumRelRet(KernelMetric[NumRelRetNode]):
-    """Number of relevant documents retrieved."""
+INFO = MetricInfo(
+    summary="How many relevant documents were retrieved at any rank; summed over queries.",
+    formula="num_rel_ret = retrieved documents whose relevance is at least the relevance level",
+    edge_cases=(
+        "no relevant document: 0",
+        NEGATIVE_RELEVANCE,
+    ),
+    source="trec_eval v9.0.8 (d95ca64), num_rel_ret",
+    bounds=(0.0, None),
+    statistic="sum",
+)
 
-    node_type = NumRelRetNode
-    info = MetricInfo(
-        summary="How many relevant documents were retrieved at any rank; summed over queries.",
-        formula="num_rel_ret = retrieved documents whose relevance is at least the relevance level",
-        edge_cases=(
-            "no relevant document: 0",
-            NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: 0",
-        ),
-        source="trec_eval v9.0.8 (d95ca64), num_rel_ret",
-        bounds=(0.0, None),
-        statistic="sum",
-    )
-
-
-PLUGIN = NumRelRet
+PLUGIN = kernel_metric(NumRelRetNode, INFO, "query in the qrels but not in the run: 0")

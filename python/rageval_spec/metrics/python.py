@@ -41,10 +41,8 @@ class PythonMetricNode(OwnValuesNode):
     )
     takes: Literal["sample", "frame"] = Field(
         default="sample",
-        description=(
-            "sample: the function is called for each sample. frame: it is called once, with a polars frame of all "
-            "samples, and returns a list or Series of values, or a frame with `value` and `reason`, in the same order."
-        ),
+        description="sample: the function is called for each sample. frame: it is called once, with a polars frame of "
+        "all samples, and returns a list or Series of values, or a frame with `value` and `reason`, in the same order.",
     )
     concurrency: int = Field(
         default=1, ge=1, le=1024, description="How many samples are measured at once; above 1 it must be thread-safe."

@@ -1,14 +1,12 @@
 """`rbp`: rank-biased precision."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
-from rageval_spec.metrics.shared import ranking_metrics
+from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, OptionalCutoff, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class RbpNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
+class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
     """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
 
     p: float = Field(
@@ -16,26 +14,18 @@ class RbpNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ra
     )
 
 
-class Rbp(ranking_metrics.KernelMetric[RbpNode]):
-    """Rank-biased precision."""
+INFO = MetricInfo(
+    summary="The expected gain of a reader who goes on from each document to the next with probability p.",
+    formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
+    edge_cases=(
+        "no relevant document: 0",
+        "perfect ranking of few documents: below 1; the missing part (p^n after n documents) is the residual, "
+        "which is not reported",
+        "graded relevance: relevant from the relevance level up; negative relevance is not relevant",
+    ),
+    source="Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2008. "
+    "The same as RBP(rel=1) of ir_measures, whose default p it shares",
+    aliases=("rank_biased_precision",),
+)
 
-    node_type = RbpNode
-    info = MetricInfo(
-        summary="The expected gain of a reader who goes on from each document to the next with probability p.",
-        formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
-        edge_cases=(
-            "no relevant document: 0",
-            "perfect ranking of few documents: below 1; the missing part (p^n after n documents) is the residual, "
-            "which is not reported",
-            "graded relevance: relevant from the relevance level up; negative relevance is not relevant",
-            ranking_metrics.MISSING_QUERY,
-        ),
-        source=(
-            "Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2008. "
-            "The same as RBP(rel=1) of ir_measures, whose default p it shares"
-        ),
-        aliases=("rank_biased_precision",),
-    )
-
-
-PLUGIN = Rbp
+PLUGIN = kernel_metric(RbpNode, INFO)

@@ -22,10 +22,8 @@ class RougeL(LexicalMetric[MetricNode]):
     info = MetricInfo(
         summary="How many words the answer and a reference share in the same order, not necessarily next to each "
         "other.",
-        formula=(
-            "rouge_l = 2 P R / (P + R), P = LCS / words of the answer, R = LCS / words of the reference, LCS = length "
-            "of their longest common subsequence; the best over all references"
-        ),
+        formula="rouge_l = 2 P R / (P + R), P = LCS / words of the answer, R = LCS / words of the reference, LCS = "
+        "length of their longest common subsequence; the best over all references",
         edge_cases=(
             "words: lower case, runs of a-z and 0-9, no stemming, as in the package rouge-score; letters with "
             "accents end a word",

@@ -29,10 +29,8 @@ class Rr(ranking_metrics.KernelMetric[RrNode]):
             ranking_metrics.NEGATIVE_RELEVANCE,
             ranking_metrics.MISSING_QUERY,
         ),
-        source=(
-            "Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for scanned text, "
-            "Information Retrieval 2(2-3), 2000. Numbers: trec_eval v9.0.8 (d95ca64), recip_rank"
-        ),
+        source="Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for scanned text, "
+        "Information Retrieval 2(2-3), 2000. Numbers: trec_eval v9.0.8 (d95ca64), recip_rank",
         aliases=("mrr", "recip_rank", "reciprocal_rank"),
     )
 

@@ -82,10 +82,8 @@ class Rubric(JudgedMetric[RubricNode]):
     )  # fmt: skip
     info = MetricInfo(
         summary="A judge's grade by your own criteria, on your own scale.",
-        formula=(
-            "rubric = the judge's grade on the scale; if its model gives token probabilities: the expected grade, "
-            "sum of p(grade) * grade over the grades of the scale"
-        ),
+        formula="rubric = the judge's grade on the scale; if its model gives token probabilities: the expected grade, "
+        "sum of p(grade) * grade over the grades of the scale",
         edge_cases=(
             "grade outside the scale: status error, no value",
             "query without one of the parts to show: no value",

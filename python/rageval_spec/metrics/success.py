@@ -1,34 +1,30 @@
 """`success`: whether the top k contain a relevant document."""
 
-from __future__ import annotations
-
-from rageval_spec.metrics.shared import ranking_metrics
+from rageval_spec.metrics.shared.ranking_metrics import (
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    RelevanceLevel,
+    kernel_metric,
+)
 from rageval_spec.plugin import MetricInfo
 
 
-class SuccessNode(ranking_metrics.Cutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
+class SuccessNode(Cutoff, RelevanceLevel, JudgedOnly):
     """Measures whether the top k contain a relevant document (hit rate)."""
 
 
-class Success(ranking_metrics.KernelMetric[SuccessNode]):
-    """Success at a cutoff (hit rate)."""
+INFO = MetricInfo(
+    summary="Whether there is a relevant document among the first k; its mean is the hit rate.",
+    formula="success@k = 1 if a document at a rank <= k is relevant, else 0",
+    edge_cases=(
+        "no relevant document: 0",
+        "cutoff larger than the ranking: all ranks count",
+        NEGATIVE_RELEVANCE,
+    ),
+    source="Craswell and Hawking, Overview of the TREC-2004 Web track, TREC 2004 (success at 1, 5 and 10). Numbers: "
+    "trec_eval v9.0.8 (d95ca64), success",
+    aliases=("hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"),
+)
 
-    node_type = SuccessNode
-    info = MetricInfo(
-        summary="Whether there is a relevant document among the first k; its mean is the hit rate.",
-        formula="success@k = 1 if a document at a rank <= k is relevant, else 0",
-        edge_cases=(
-            "no relevant document: 0",
-            "cutoff larger than the ranking: all ranks count",
-            ranking_metrics.NEGATIVE_RELEVANCE,
-            ranking_metrics.MISSING_QUERY,
-        ),
-        source=(
-            "Craswell and Hawking, Overview of the TREC-2004 Web track, TREC 2004 (success at 1, 5 and 10). "
-            "Numbers: trec_eval v9.0.8 (d95ca64), success"
-        ),
-        aliases=("hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"),
-    )
-
-
-PLUGIN = Success
+PLUGIN = kernel_metric(SuccessNode, INFO)

@@ -28,10 +28,8 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
     node_type = TargetRankNode
     info = MetricInfo(
         summary="The rank of the one document that a query looks for, over the queries whose target was retrieved.",
-        formula=(
-            "target_rank = 1 + documents ranked before the target; match share = targets retrieved / queries with one "
-            "target, miss share = 1 - match share"
-        ),
+        formula="target_rank = 1 + documents ranked before the target; match share = targets retrieved / queries with "
+        "one target, miss share = 1 - match share",
         edge_cases=(
             "target not retrieved, or below the cutoff: no value, reason 'missed'; a mean of ranks says little without "
             "the share of misses, which a note gives",

@@ -13,12 +13,10 @@ class TokenF1(LexicalMetric[MetricNode]):
     node_type = MetricNode
     known_as = ("f1_score", "squad")
     info = MetricInfo(
-        summary="How far the answer and a reference have the same words, in any order: precision and recall "
-        "in one number.",
-        formula=(
-            "token_f1 = 2 P R / (P + R), P = common words / words of the answer, R = common words / words of the "
-            "reference, each word counted as often as both have it; the best over all references"
-        ),
+        summary="How far the answer and a reference have the same words, in any order: precision and recall in one "
+        "number.",
+        formula="token_f1 = 2 P R / (P + R), P = common words / words of the answer, R = common words / words of the "
+        "reference, each word counted as often as both have it; the best over all references",
         edge_cases=(
             "words: from the normalised texts (see `exact_match`), split at white space; each Han character and each "
             "kana counts as a word, because these scripts have no spaces",

@@ -135,8 +135,8 @@ class RelevanceStage(Stage):
     person: float | None = Field(default=0.3, ge=0, le=1, description="Leave answers below this value to a person.")
     judge: JudgeName = Field(
         default="embedding",
-        description="A judge that can grade, or one that can assess usefulness. The latter is not asked about "
-        "answers of a few words, which resemble no question.",
+        description="A judge that can grade, or one that can assess usefulness. The latter is not asked about answers "
+        "of a few words, which resemble no question.",
     )
 
 

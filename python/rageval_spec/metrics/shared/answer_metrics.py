@@ -47,10 +47,8 @@ class ColumnNode(MetricNode):
     column: str | None = Field(
         default=None,
         min_length=1,
-        description=(
-            "The column of the questions' file with what is expected of each answer. `reference` stands for the "
-            "gold answers. A question with nothing in it has no value."
-        ),
+        description="The column of the questions' file with what is expected of each answer. `reference` stands for "
+        "the gold answers. A question with nothing in it has no value.",
     )
 
 

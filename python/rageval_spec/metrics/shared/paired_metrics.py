@@ -29,8 +29,7 @@ class PairedNode(OptionallyJudgedNode):
     by: Rule = Field(
         default="contains",
         description="How to rate the rightness of an answer. contains: it contains a reference word for word; exact: "
-        "it equals a reference; token_f1: how many words they share; judge: how much of the reference it "
-        "says.",
+        "it equals a reference; token_f1: how many words they share; judge: how much of the reference it says.",
     )
 
 

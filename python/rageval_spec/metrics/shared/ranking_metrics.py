@@ -1,19 +1,22 @@
 """Base classes of ranking metrics: common keys, and the translation of a node to the kernel's measure.
 
-A metric that the kernel computes picks the keys that make sense for it, and describes itself in `info`:
+A metric that the kernel computes picks the keys that make sense for it, and describes itself:
 
     class NdcgNode(OptionalCutoff, JudgedOnly):
         gain: Literal["linear", "exp"] = "linear"
+
+    PLUGIN = kernel_metric(NdcgNode, MetricInfo(...))
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.plugin import MetricNode, RankingMetric
+from rageval_spec.plugin import MetricInfo, MetricNode, RankingMetric
 from rageval_spec.plugin.metric import name_metric
 
 N = TypeVar("N", bound=MetricNode)
@@ -56,10 +59,8 @@ class JudgedOnly(MetricNode):
 
     judged_only: bool = Field(
         default=False,
-        description=(
-            "First remove unjudged documents from the rankings, and those of negative relevance, as trec_eval's -J "
-            "does. If `ranking.judged_only` is true, this applies to all measures."
-        ),
+        description="First remove unjudged documents from the rankings, and those of negative relevance, as "
+        "trec_eval's -J does. If `ranking.judged_only` is true, this applies to all measures.",
     )
 
 
@@ -67,14 +68,24 @@ class KernelMetric(RankingMetric[N]):
     """A ranking metric that its node describes fully: `use` is the kernel's word, the other keys are its parameters."""
 
     def measure(self) -> str:
-        """The kernel's canonical name of this measure.
-
-        Raises:
-            UsageError: the kernel has no such measure, or not with these parameters.
-        """
         return kernels.parse_measure(name_metric(self.node, behind_at=BEHIND_AT)).text
 
     @property
     def name(self) -> str:
-        """The canonical name of the measure: `ndcg@10`, `precision(rel=2)@5`."""
         return self.measure()
+
+
+def kernel_metric(
+    node_type: type[MetricNode], info: MetricInfo, missing_query: str = MISSING_QUERY
+) -> type[KernelMetric[Any]]:
+    """The metric of a node that the kernel computes and that needs no code of its own.
+
+    `missing_query` is the last edge case: what a query gets that is in the qrels but not in the run.
+    """
+    members = {
+        "node_type": node_type,
+        "info": replace(info, edge_cases=(*info.edge_cases, missing_query)),
+        "__module__": node_type.__module__,
+        "__qualname__": "PLUGIN",  # the name under which it is imported, for engines that send it to other processes
+    }
+    return type(node_type.__name__.removesuffix("Node"), (KernelMetric,), members)
