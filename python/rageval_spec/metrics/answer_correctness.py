@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, field_validator
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.findings import Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 
 class AnswerCorrectnessNode(judged_metrics.RefusalNode):
@@ -48,7 +46,13 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
 
     node_type = AnswerCorrectnessNode
     known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
-    needs: frozenset[Part] = frozenset({"answer", "reference"})
+    needs = frozenset({"answer", "reference"})
+    asked = (judged_metrics.ANSWER_IN_REFERENCE, judged_metrics.REFERENCE_IN_ANSWER)
+    settle = judged_metrics.JudgedMetric.settle  # a refusal is judged
+    blank = (
+        judged_metrics.WITHOUT_REFERENCE,
+        ("answer", Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"claims": 0.0, "similarity": 0.0})),
+    )
     info = MetricInfo(
         summary="How far an answer agrees with the reference: in its claims, and in its meaning as a whole.",
         formula="answer_correctness = (w1 * F + w2 * S) / (w1 + w2); F = (1 + beta^2) * P * R / (beta^2 * P + R), P = "
@@ -73,36 +77,20 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
     )
 
     def asked_models(self) -> Sequence[str]:
-        """The embedding model, if similarity of meaning counts."""
         return super().asked_models() if self.node.weights[1] else ()
 
     def check(self) -> str | None:
-        """Check that the judge and the model exist and have the abilities that the metric needs."""
         needs_model = self.node.weights[1] > 0
         return super().check() or (
             reference_metrics.check_embedding_model(self.context, self.node.model) if needs_model else None
         )
 
-    def criteria(self) -> Sequence[Criterion]:
-        """The support of the answer by the reference, and of the reference by the answer."""
-        return judged_metrics.ANSWER_IN_REFERENCE, judged_metrics.REFERENCE_IN_ANSWER
-
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers, which score 0, and empty references, which give no value."""
-        if answer_metrics.is_blank(sample.reference):
-            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
-        if answer_metrics.is_blank(sample.answer):
-            return Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"claims": 0.0, "similarity": 0.0})
-        return None
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask for verdicts on claims both ways, and compare meanings if their weight is above 0."""
-        criteria = self.criteria()
-        assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
+        found, notes = self.assess(samples)
         cosines = self._compare(samples)
-        found = zip(samples, *(assessment.findings for assessment in assessments), cosines.values, strict=True)
-        measurements = [self._weigh(*parts) for parts in found]
-        return Measured(measurements, (*judged_metrics.collect_notes(criteria, assessments), *cosines.notes))
+        pairs = zip(samples, found, cosines.values, strict=True)
+        measurements = [self._weigh(sample, findings, cosine) for sample, findings, cosine in pairs]
+        return Measured(measurements, (*notes, *cosines.notes))
 
     def _compare(self, samples: Sequence[Sample]) -> reference_metrics.Cosines:
         if not self.node.weights[1]:
@@ -112,12 +100,10 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
             reference_metrics.find_embedding_model(self.context, self.node.model), pairs, "document"
         )
 
-    def _weigh(
-        self, sample: Sample, answer: Finding | Failed, reference: Finding | Failed, cosine: float | Failed
-    ) -> Measurement:
-        for part in (answer, reference, cosine):
-            if isinstance(part, Failed):
-                return judged_metrics.measure_failure(part)
+    def _weigh(self, sample: Sample, findings: Sequence[Finding | Failed], cosine: float | Failed) -> Measurement:
+        if failed := judged_metrics.first_failure((*findings, cosine)):
+            return judged_metrics.measure_failure(failed)
+        answer, reference = findings
         assert isinstance(answer, Finding) and isinstance(reference, Finding) and isinstance(cosine, float)
         weights = self.node.weights
         details: dict[str, Any] = {

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
 from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 NONCOMMITTAL = "the answer is noncommittal"
 
@@ -37,7 +35,7 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
 
     node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
-    needs: frozenset[Part] = frozenset({"answer"})
+    able = (frozenset({"questions"}), frozenset({"grade"}), frozenset({"usefulness"}))
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",
         formula="answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge "
@@ -66,18 +64,12 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     )
 
     def check(self) -> str | None:
-        """Check that the judge is able, and that the model exists if questions are compared."""
         return super().check() or (
             check_embedding_model(self.context, self.node.model) if self.can("questions") else None
         )
 
     def asked_models(self) -> Sequence[str]:
-        """The embedding model, if questions are compared."""
         return super().asked_models() if self.can("questions") else ()
-
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The abilities to write questions, to grade the answer, or to assess its usefulness; one is enough."""
-        return frozenset[Ability]({"questions"}), frozenset[Ability]({"grade"}), frozenset[Ability]({"usefulness"})
 
     def criteria(self) -> Sequence[Criterion]:
         """For judges that do not write questions: whether the answer addresses the question."""
@@ -95,33 +87,22 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers and refusals, which score 0."""
         reason = EMPTY_ANSWER if is_blank(sample.answer) else self.explain_refusal(sample.answer)
         return None if reason is None else Measurement.scored(0.0, reason, {"score": 0.0})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Have questions written and compare them, or have the answer judged."""
         return self._compare_questions(samples) if self.can("questions") else super().ask(samples)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The judge's score, with details on how it came about."""
-        (finding,) = findings
-        details = {"way": self.criteria()[0].kind, **judged_metrics.describe_finding(finding)}
-        if finding.score is None:
-            return Measurement.unscorable(finding.reason or UNDECIDED, details)
-        return Measurement.scored(finding.score, finding.reason, details)
+        return judged_metrics.measure_finding(findings[0], way=self.criteria()[0].kind)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make: one question per distinct answer."""
         if not self.can("questions"):
             return super().estimate_asking(samples)
-        answers = [("", answer) for answer in _list_answers(samples)]
-        return self.judge.estimate_writing("questions", answers, self.node.questions)
+        return self.estimate_questions(samples, self.node.questions)
 
     def _compare_questions(self, samples: Sequence[Sample]) -> Measured:
-        answers = _list_answers(samples)
-        written = dict(zip(answers, self.judge.questions(answers, self.node.questions), strict=True))
-        found = [written[sample.answer or ""] for sample in samples]
+        found = self.write_questions(samples, self.node.questions)
         pairs = [
             (sample.question, question)
             for sample, one in zip(samples, found, strict=True)
@@ -131,10 +112,6 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
         given = iter(cosines.values)
         measurements = [_measure(one, [next(given) for _ in _to_compare(one)]) for one in found]
         return Measured(measurements, cosines.notes)
-
-
-def _list_answers(samples: Sequence[Sample]) -> list[str]:
-    return list(dict.fromkeys(sample.answer or "" for sample in samples))
 
 
 def _to_compare(found: Questions | Failed) -> tuple[str, ...]:
@@ -150,9 +127,9 @@ def _measure(found: Questions | Failed, cosines: Sequence[float | Failed]) -> Me
     details: dict[str, Any] = {"way": "questions", "noncommittal": found.noncommittal}
     if found.noncommittal:
         return Measurement.scored(0.0, NONCOMMITTAL, {**details, "questions": list(found.questions)})
+    if failed := judged_metrics.first_failure(cosines):
+        return judged_metrics.measure_failure(failed)
     values = [cosine for cosine in cosines if not isinstance(cosine, Failed)]
-    if len(values) < len(cosines):
-        return judged_metrics.measure_failure(next(cosine for cosine in cosines if isinstance(cosine, Failed)))
     if not values:
         return Measurement.error("the judge wrote no question", details)
     asked = zip(_to_compare(found), values, strict=True)

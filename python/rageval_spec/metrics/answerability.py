@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.findings import SUPPORTED_FROM, Ability, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import SUPPORTED_FROM, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 REFUSAL = Criterion(
     "refusal",
@@ -51,7 +49,8 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
     node_type = AnswerabilityNode
     version = "2"
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
-    needs: frozenset[Part] = frozenset({"answer", "answerable"})
+    needs = frozenset({"answer", "answerable"})
+    able = (frozenset({"questions"}), frozenset({"grade"}))
     hidden = ("phrases",)
     info = MetricInfo(
         summary="Whether a system answers the questions that have an answer and refuses the others.",
@@ -79,31 +78,18 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
 
     @property
     def is_partial(self) -> bool:
-        """True if `of` selects one kind of question."""
         return self.node.of != "all"
 
-    @property
-    def asks_judge(self) -> bool:
-        """True with `by: judge`."""
-        return self.node.by == "judge"
-
     def check(self) -> str | None:
-        """Check that the judge is able and that the keys fit together."""
         if self.asks_judge and self.node.phrases:
             return "'phrases' has no effect with 'by: judge'; write 'by: phrases', or remove 'phrases'"
         fault = super().check()
         return f"{fault}; or write 'by: phrases', which needs no judge" if fault and self.asks_judge else fault
 
-    def able_to(self) -> Sequence[frozenset[Ability]]:
-        """The ability to say whether an answer is noncommittal, or to grade it."""
-        return frozenset[Ability]({"questions"}), frozenset[Ability]({"grade"})
-
     def criteria(self) -> Sequence[Criterion]:
-        """For judges that grade: whether the answer is a refusal."""
         return (REFUSAL,) if self.asks_judge and not self.can("questions") else ()
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide questions that do not count and empty answers; with `by: phrases`, decide everything."""
         if self.node.of != "all" and sample.answerable is not (self.node.of == "answerable"):
             return Measurement.unscorable(f"the question is {'un' if self.node.of == 'answerable' else ''}answerable")
         if is_blank(sample.answer):
@@ -114,14 +100,11 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
         return _measure(sample, phrase is not None, {"decided_by": "phrases", "phrase": phrase})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask the judge whether the answers are noncommittal, or for grades."""
         if not self.can("questions"):
             assessment = self.judge.assess(REFUSAL, samples)
             pairs = zip(samples, assessment.findings, strict=True)
             return Measured([_measure_grade(*pair) for pair in pairs], assessment.notes)
-        answers = list(dict.fromkeys(sample.answer or "" for sample in samples))
-        written = dict(zip(answers, self.judge.questions(answers, judged_metrics.QUESTIONS), strict=True))
-        found = [(sample, written[sample.answer or ""]) for sample in samples]
+        found = zip(samples, self.write_questions(samples, judged_metrics.QUESTIONS), strict=True)
         return Measured(
             [
                 judged_metrics.measure_failure(one)
@@ -132,18 +115,14 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
         )
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make: one question per distinct answer."""
         if not self.asks_judge or not self.can("questions"):
             return super().estimate_asking(samples)
-        answers = dict.fromkeys(sample.answer or "" for sample in samples)
-        return self.judge.estimate_writing("questions", [("", answer) for answer in answers], judged_metrics.QUESTIONS)
+        return self.estimate_questions(samples, judged_metrics.QUESTIONS)
 
 
 def _measure_grade(sample: Sample, finding: Finding | Failed) -> Measurement:
-    if isinstance(finding, Failed):
-        return judged_metrics.measure_failure(finding)
-    if finding.score is None:
-        return Measurement.unscorable(finding.reason or UNDECIDED, judged_metrics.describe_finding(finding))
+    if isinstance(finding, Failed) or finding.score is None:
+        return judged_metrics.measure_finding(finding)
     return _measure(
         sample, finding.score >= SUPPORTED_FROM, {"decided_by": "grade", **judged_metrics.describe_finding(finding)}
     )

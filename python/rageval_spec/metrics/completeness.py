@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, JudgedMetric, JudgeMetricNode
+from rageval_spec.metrics.shared.judged_metrics import (
+    REFERENCE_IN_ANSWER,
+    WITHOUT_REFERENCE,
+    JudgedMetric,
+    JudgeMetricNode,
+)
 from rageval_spec.plugin import Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Criterion
-    from rageval_spec.data.samples import Part, Sample
 
 
 class CompletenessNode(JudgeMetricNode):
@@ -23,7 +21,12 @@ class Completeness(JudgedMetric[CompletenessNode]):
 
     node_type = CompletenessNode
     known_as = ("answer_completeness", "answer_coverage")
-    needs: frozenset[Part] = frozenset({"answer", "reference"})
+    needs = frozenset({"answer", "reference"})
+    asked = (REFERENCE_IN_ANSWER,)
+    blank = (
+        WITHOUT_REFERENCE,
+        ("answer", Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"score": 0.0, "claims": []})),
+    )
     info = MetricInfo(
         summary="The share of the reference's claims that the answer covers: how little the answer leaves out.",
         formula="completeness = claims of the reference supported by the answer / claims of the reference",
@@ -39,18 +42,6 @@ class Completeness(JudgedMetric[CompletenessNode]):
         "summarization: the Pyramid method, HLT-NAACL 2004",
         aliases=("claim_recall",),
     )
-
-    def criteria(self) -> Sequence[Criterion]:
-        """Whether the answer supports the reference's claims."""
-        return (REFERENCE_IN_ANSWER,)
-
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers, which score 0, and empty references, which give no value."""
-        if answer_metrics.is_blank(sample.reference):
-            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
-        if answer_metrics.is_blank(sample.answer):
-            return Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"score": 0.0, "claims": []})
-        return None
 
 
 PLUGIN = Completeness

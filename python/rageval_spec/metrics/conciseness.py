@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from rageval_spec.data.findings import Ability, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import RefusalAwareMetric, RefusalNode, judge_each, measure_finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 
 class ConcisenessNode(RefusalNode):
@@ -24,7 +21,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
 
     node_type = ConcisenessNode
     known_as = ("verbosity", "answer_conciseness")
-    needs: frozenset[Part] = frozenset({"answer"})
+    able = (frozenset({"claims", "usefulness"}), frozenset({"grade"}))
     info = MetricInfo(
         summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",
         formula="conciseness = claims of the answer needed to answer the question / claims of the answer; with a judge "
@@ -42,12 +39,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
     )
 
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The abilities to split the answer and to say which claims are useful, or the ability to grade it."""
-        return frozenset[Ability]({"claims", "usefulness"}), frozenset[Ability]({"grade"})
-
     def criteria(self) -> Sequence[Criterion]:
-        """Whether each claim is needed; for judges that only grade, how free the answer is of what is not needed."""
         each = self._takes_claims
         return (
             Criterion(
@@ -62,12 +54,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
             ),
         )
 
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers and refusals, which make no claims and get no value."""
-        return self.settle_refusal(sample)
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask the judge for the claims and which of them are needed, or for a grade."""
         if not self._takes_claims:
             return super().ask(samples)
         split = self.judge.claims([(sample.question, sample.answer or "") for sample in samples])

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from rageval_spec.data.findings import Ability, Estimate, Failed
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, FIRST_REFERENCE, is_blank
-from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, first_failure, measure_failure
+from rageval_spec.data.findings import Estimate, Failed
+from rageval_spec.data.samples import Sample
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.judged_metrics import (
+    WITHOUT_REFERENCE,
+    JudgedMetric,
+    JudgeMetricNode,
+    measure_failure,
+)
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
-
 
 _INITIAL = re.compile(r"\b([^\W\d])\.")
 """A letter of an abbreviation such as `U.S.`, and its full stop."""
@@ -29,7 +30,9 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
 
     node_type = ContextEntityRecallNode
     known_as = ("context_entities_recall", "entity_recall")
-    needs: frozenset[Part] = frozenset({"contexts", "reference"})
+    needs = frozenset({"contexts", "reference"})
+    able = (frozenset({"entities"}),)
+    blank = (WITHOUT_REFERENCE,)
     info = MetricInfo(
         summary="The share of the names, places, dates and numbers in the reference that the contexts contain too.",
         formula="context_entity_recall = entities in both the reference and the contexts / entities in the reference",
@@ -46,22 +49,12 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
         source="RAGAS documentation, context entities recall (2024)",
     )
 
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The ability to list entities."""
-        return (frozenset[Ability]({"entities"}),)
-
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty references, which give no value."""
-        return Measurement.unscorable(EMPTY_REFERENCE) if is_blank(sample.reference) else None
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Have the judge list the entities of all references and contexts at once."""
         texts = _list_texts(samples)
         found = dict(zip(texts, self.judge.entities(texts), strict=True)) if texts else {}
         return Measured([_measure(found[sample.reference or ""], found.get(_join(sample), ())) for sample in samples])
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make: one per distinct text."""
         return self.judge.estimate_writing("entities", [("", text) for text in _list_texts(samples)])
 
 
@@ -76,10 +69,10 @@ def _list_texts(samples: Sequence[Sample]) -> list[str]:
 
 
 def _measure(wanted: Sequence[str] | Failed, there: Sequence[str] | Failed) -> Measurement:
-    failed = first_failure((wanted, there))
-    if failed or isinstance(wanted, Failed) or isinstance(there, Failed):
-        assert failed is not None, "one of the two failed"
-        return measure_failure(failed)
+    if isinstance(wanted, Failed):
+        return measure_failure(wanted)
+    if isinstance(there, Failed):
+        return measure_failure(there)
     names = {key: name for name in reversed(wanted) if (key := normalize_entity(name))}
     if not names:
         return Measurement.unscorable("the reference has no named entity", {"entities": list(wanted)})

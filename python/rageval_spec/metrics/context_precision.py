@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 
 class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
@@ -38,6 +36,7 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
     """Computes the average precision of contexts from a judge's verdicts or from document ids."""
 
     node_type = ContextPrecisionNode
+    able = (frozenset({"usefulness"}),)
     known_as = (
         "context_utilization", "llm_context_precision_with_reference",
         "llm_context_precision_without_reference",
@@ -67,22 +66,11 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The contexts and the text that they should be useful for; with `by: ids`, the ids of both."""
         if not self.asks_judge:
             return frozenset({"context_ids", "relevant"})
         return frozenset({"contexts", self.node.with_})
 
-    @property
-    def asks_judge(self) -> bool:
-        """True with `by: judge`."""
-        return self.node.by == "judge"
-
-    def able_to(self) -> Sequence[frozenset[Ability]]:
-        """The ability to say whether each context is useful."""
-        return (frozenset[Ability]({"usefulness"}),)
-
     def criteria(self) -> Sequence[Criterion]:
-        """Whether each context is useful for the answer."""
         if not self.asks_judge:
             return ()
         whose = "reference answer" if self.node.with_ == "reference" else "answer"
@@ -98,7 +86,6 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide everything with `by: ids`; else only missing contexts (0) and empty answers (no value)."""
         if not self.asks_judge:
             return self._compare_ids(sample)
         if is_blank(sample.reference if self.node.with_ == "reference" else sample.answer):
@@ -108,7 +95,6 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
         return None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask the judge which contexts are useful."""
         assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 

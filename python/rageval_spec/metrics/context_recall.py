@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_CONTEXTS, ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.judged_metrics import (
+    REFERENCE_IN_CONTEXTS,
+    WITHOUT_REFERENCE,
+    ConditionalJudge,
+    OptionallyJudgedNode,
+)
 from rageval_spec.plugin import Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Criterion
-    from rageval_spec.data.samples import Part, Sample
 
 
 class ContextRecallNode(OptionallyJudgedNode):
@@ -32,6 +33,12 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
 
     node_type = ContextRecallNode
     known_as = ("llm_context_recall", "contextual_coverage")
+    by_judge = "claims"
+    asked = (REFERENCE_IN_CONTEXTS,)
+    blank = (
+        WITHOUT_REFERENCE,
+        ("contexts", Measurement.scored(0.0, answer_metrics.NO_CONTEXTS, {"score": 0.0, "claims": []})),
+    )
     info = MetricInfo(
         summary="How much of what is needed to answer the contexts contain: claims of the reference, or documents.",
         formula="context_recall = claims of the reference that can be attributed to the contexts / claims of the "
@@ -51,36 +58,17 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The contexts and the reference; with `by: ids`, the ids of both."""
         return frozenset({"context_ids", "relevant"} if self.node.by == "ids" else {"contexts", "reference"})
 
-    @property
-    def asks_judge(self) -> bool:
-        """True with `by: claims`."""
-        return self.node.by == "claims"
-
-    def criteria(self) -> Sequence[Criterion]:
-        """Whether the contexts support the reference's claims."""
-        return (REFERENCE_IN_CONTEXTS,) if self.asks_judge else ()
-
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide everything with `by: ids`; else only missing contexts (0) and empty references (no value)."""
-        if not self.asks_judge:
-            return self._compare_ids(sample)
-        if answer_metrics.is_blank(sample.reference):
-            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
-        if answer_metrics.is_blank(sample.contexts):
-            return Measurement.scored(0.0, answer_metrics.NO_CONTEXTS, {"score": 0.0, "claims": []})
-        return None
+        return super().settle(sample) if self.asks_judge else self._compare_ids(sample)
 
     def _compare_ids(self, sample: Sample) -> Measurement:
         relevant = {doc for doc, relevance in (sample.relevant or {}).items() if relevance >= self.node.rel}
         if not relevant:
             return Measurement.unscorable("no relevant document")
-        found, reason = (
-            relevant & {*(sample.context_ids or ())},
-            None if sample.context_ids else answer_metrics.NO_CONTEXTS,
-        )
+        found = relevant & {*(sample.context_ids or ())}
+        reason = None if sample.context_ids else answer_metrics.NO_CONTEXTS
         details = {"relevant": sorted(relevant), "found": sorted(found)}
         return Measurement.scored(len(found) / len(relevant), reason, details)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from rageval_spec.data.findings import Ability, Criterion, Failed, Finding
+from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 
 class ContextRelevanceNode(judged_metrics.JudgeMetricNode):
@@ -24,7 +21,9 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
 
     node_type = ContextRelevanceNode
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
-    needs: frozenset[Part] = frozenset({"contexts"})
+    needs = frozenset({"contexts"})
+    able = (frozenset({"usefulness"}), frozenset({"grade"}))
+    blank = (("contexts", Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []})),)
     info = MetricInfo(
         summary="How useful the contexts are for the question, on average: how little of them is noise.",
         formula="context_relevance = mean over the contexts of how useful the judge finds each for the question, in "
@@ -44,12 +43,7 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
         aliases=("contextual_relevancy",),
     )
 
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The ability to say how useful each context is, or to grade all contexts together."""
-        return frozenset[Ability]({"usefulness"}), frozenset[Ability]({"grade"})
-
     def criteria(self) -> Sequence[Criterion]:
-        """How useful the contexts are for the question."""
         each = self.can("usefulness")
         return (
             Criterion(
@@ -64,14 +58,7 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
             ),
         )
 
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide samples without contexts, which score 0."""
-        return (
-            Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []}) if is_blank(sample.contexts) else None
-        )
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask the judge about each context, or about all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
         assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
@@ -80,11 +67,9 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
 
 def _measure(finding: Finding | Failed) -> Measurement:
     measured = judged_metrics.measure_finding(finding)
-    return (
-        measured
-        if isinstance(finding, Failed)
-        else replace(measured, details=judged_metrics.describe_contexts(finding))
-    )
+    if isinstance(finding, Failed):
+        return measured
+    return replace(measured, details=judged_metrics.describe_contexts(finding))
 
 
 PLUGIN = ContextRelevance

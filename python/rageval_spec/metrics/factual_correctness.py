@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
+from rageval_spec.data.findings import Criterion, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Criterion, Finding
-    from rageval_spec.data.samples import Part, Sample
 
 
 class FactualCorrectnessNode(judged_metrics.RefusalNode):
@@ -38,7 +36,8 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
 
     node_type = FactualCorrectnessNode
     known_as = ("factuality", "fact_check", "model_graded_factuality")
-    needs: frozenset[Part] = frozenset({"answer", "reference"})
+    needs = frozenset({"answer", "reference"})
+    blank = (judged_metrics.WITHOUT_REFERENCE,)
     info = MetricInfo(
         summary="How far the answer makes the same claims as the reference: nothing wrong, and nothing missing.",
         formula="factual_correctness = (1 + beta^2) * P * R / (beta^2 * P + R); P (mode=precision) = claims of the "
@@ -60,27 +59,23 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
     )
 
     def criteria(self) -> Sequence[Criterion]:
-        """The support of the answer, of the reference, or of both, as `mode` says."""
         both = {"precision": judged_metrics.ANSWER_IN_REFERENCE, "recall": judged_metrics.REFERENCE_IN_ANSWER}
         return tuple(criterion for mode, criterion in both.items() if self.node.mode in (mode, "f1"))
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers, empty references and refusals."""
-        if answer_metrics.is_blank(sample.reference):
-            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
-        reason = (
-            answer_metrics.EMPTY_ANSWER if answer_metrics.is_blank(sample.answer) else self._explain_refusal(sample)
-        )
+        if found := self.settle_blank(sample):
+            return found
+        reason: str | None = answer_metrics.EMPTY_ANSWER
+        if not answer_metrics.is_blank(sample.answer):
+            both_refuse = find_refusal(sample.reference or "", self.node.phrases)  # so the two can agree
+            reason = None if both_refuse else self.explain_refusal(sample.answer)
         if reason is None:
             return None
-        return Measurement.unscorable(reason) if self.node.mode == "precision" else _nothing(reason)
-
-    def _explain_refusal(self, sample: Sample) -> str | None:
-        """Why an answer claims nothing; None if the reference refuses too, because the two can agree."""
-        return None if find_refusal(sample.reference or "", self.node.phrases) else self.explain_refusal(sample.answer)
+        if self.node.mode == "precision":
+            return Measurement.unscorable(reason)
+        return Measurement.scored(0.0, reason, {"score": 0.0, "claims": []})
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The share that `mode` names, or the F measure of both shares."""
         if self.node.mode != "f1":
             return judged_metrics.measure_finding(findings[0])
         answer, reference = findings
@@ -91,20 +86,11 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
         if reference.score is None:
             return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
         if answer.score is None:
-            return _measure_unscored(answer, details)
+            if answer.claimless:
+                return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
+            return Measurement.unscorable(answer.reason or answer_metrics.UNDECIDED, details)
         value = arithmetic.f_measure(answer.score, reference.score, self.node.beta)
         return Measurement.scored(value, details={"precision": answer.score, "recall": reference.score, **details})
-
-
-def _measure_unscored(answer: Finding, details: Mapping[str, Any]) -> Measurement:
-    """The measurement of an answer without a score: 0 if it makes no claim, no value if the judge left it undecided."""
-    if answer.claimless:
-        return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
-    return Measurement.unscorable(answer.reason or answer_metrics.UNDECIDED, details)
-
-
-def _nothing(reason: str) -> Measurement:
-    return Measurement.scored(0.0, reason, {"score": 0.0, "claims": []})
 
 
 PLUGIN = FactualCorrectness

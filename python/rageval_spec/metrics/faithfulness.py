@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
 from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Criterion
-    from rageval_spec.data.samples import Part, Sample
 
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
@@ -28,7 +24,8 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
         "hallucination", "hallucination_rate", "context_faithfulness", "answer_faithfulness", "grounding",
         "attribution",
     )  # fmt: skip
-    needs: frozenset[Part] = frozenset({"answer", "contexts"})
+    needs = frozenset({"answer", "contexts"})
+    asked = (ANSWER_IN_CONTEXTS,)
     info = MetricInfo(
         summary="The share of an answer's claims that the contexts support: how little of it is made up.",
         formula="faithfulness = claims of the answer supported by the contexts / claims of the answer",
@@ -46,14 +43,6 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
         "generation, EACL 2024 (arXiv 2309.15217, 2023)",
         aliases=("groundedness",),
     )
-
-    def criteria(self) -> Sequence[Criterion]:
-        """Whether the contexts support the answer's claims."""
-        return (ANSWER_IN_CONTEXTS,)
-
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers and refusals, which make no claims and get no value."""
-        return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask the judge; without contexts, any support that it finds counts as 0."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
@@ -36,6 +36,8 @@ class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
     """Measures how many claims of answers are wrong and come from the contexts."""
 
     node_type = NoiseSensitivityNode
+    able = (frozenset({"support", "claims"}),)  # verdicts on whole texts are not enough
+    blank = (judged_metrics.WITHOUT_REFERENCE,)
     info = MetricInfo(
         summary="The share of an answer's claims that are wrong and supported by a context: how far noise misleads.",
         formula="noise_sensitivity = claims of the answer that the reference does not support but a relevant context "
@@ -60,27 +62,15 @@ class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The answer, the reference and the contexts; with `by: ids`, the document ids too."""
         parts: frozenset[Part] = frozenset({"answer", "reference", "contexts"})
         return parts | frozenset[Part]({"context_ids", "relevant"}) if self.node.by == "ids" else parts
 
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The ability to give verdicts on single claims; verdicts on whole texts are not enough."""
-        return (frozenset[Ability]({"support", "claims"}),)
-
     def criteria(self) -> Sequence[Criterion]:
-        """The reference's support for the answer, and each context's for both."""
         return (
             judged_metrics.ANSWER_IN_REFERENCE,
             judged_metrics.ANSWER_IN_CONTEXTS,
             *((judged_metrics.REFERENCE_IN_CONTEXTS,) if self.node.by == "claims" else ()),
         )
-
-    def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty answers, empty references and refusals, which get no value."""
-        if answer_metrics.is_blank(sample.reference):
-            return Measurement.unscorable(answer_metrics.EMPTY_REFERENCE)
-        return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.findings import Ability, Criterion, Finding
+from rageval_spec.data.findings import Criterion, Finding
+from rageval_spec.data.samples import Part
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, describe_finding
 from rageval_spec.plugin import Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part
 
 _ROUNDING = 1e-9
 
@@ -74,6 +72,7 @@ class Rubric(JudgedMetric[RubricNode]):
     """Has a judge grade each sample by the criteria of the node."""
 
     node_type = RubricNode
+    able = (frozenset({"grade"}),)
     later_keys = frozenset({"value"})
     known_as = (
         "geval", "llm_rubric", "aspect_critic", "aspect_critique", "rubrics_score", "simple_criteria",
@@ -112,12 +111,10 @@ class Rubric(JudgedMetric[RubricNode]):
         return low, high
 
     def recorded(self) -> dict[str, Any]:
-        """The node, with the name and the scale that the judge gives it."""
         name = self.name if self.node.criteria is None else self.node.name
         return {**super().recorded(), "name": name, "scale": [*self.scale]}
 
     def check(self) -> str | None:
-        """Check that the judge gets criteria if it reads them, and that it gets nothing that it does not read."""
         fault = super().check()
         if fault is None and self.judge.reads_criteria and self.node.criteria is None:
             return "'criteria' is missing; write the question for the judge: criteria: Is the answer polite?"
@@ -133,31 +130,17 @@ class Rubric(JudgedMetric[RubricNode]):
 
     @property
     def higher_is_better(self) -> bool | None:
-        """The node's `higher_is_better`."""
         return self.node.higher_is_better
 
     @property
     def bounds(self) -> tuple[float, float | None]:
-        """The lowest and the highest grade of the scale."""
         return self.scale
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The parts that the judge sees."""
-        parts: dict[str, Part] = {
-            "answer": "answer",
-            "contexts": "contexts",
-            "reference": "reference",
-            "reference_contexts": "reference_contexts",
-        }
-        return frozenset(parts[part] for part in self.node.shown if part in parts)
-
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """Grade."""
-        return (frozenset[Ability]({"grade"}),)
+        return frozenset(part for part in self.node.shown if part != "question")
 
     def criteria(self) -> Sequence[Criterion]:
-        """The criterion that the node describes."""
         return (
             Criterion(
                 self.node.value or self.name,
@@ -172,7 +155,6 @@ class Rubric(JudgedMetric[RubricNode]):
         )
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The judge's grade; an error if it is not on the scale."""
         (finding,), (low, high) = findings, self.scale
         details = {**describe_finding(finding), "scale": [low, high]}
         if finding.score is None:

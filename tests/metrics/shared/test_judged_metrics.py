@@ -20,7 +20,6 @@ from rageval_spec.metrics.shared.judged_metrics import (
     is_met,
     judge_each,
     measure_finding,
-    measure_findings,
 )
 from rageval_spec.plugin import Context, Measurement
 from tests.metrics.judges import RuleJudge, TableModel, calls, metric, sample
@@ -124,16 +123,13 @@ def test_the_judge_is_not_called_if_everything_is_settled() -> None:
 
 
 def test_findings_become_measurements_and_none_is_lost() -> None:
-    note = Note("few", "few")
     claim = Claim("a", 0.25, "contradicted", 3, 9, 1, "not a", "it says so")
     found: list[Finding | Failed] = [
         Finding(0.25, (claim,), "one claim", "nli", 0.8),
         Finding(None, reason="no claim"),
         Failed("502", "<html>"),
     ]
-    measured = measure_findings(Assessment(found, (note,)))
-    assert measured.notes == (note,)
-    assert list(measured.measurements) == [
+    assert [*map(measure_finding, found)] == [
         Measurement(
             0.25,
             "scored",

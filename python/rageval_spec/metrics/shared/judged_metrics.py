@@ -2,9 +2,9 @@
 
 A metric that asks a judge one thing about each sample declares the criteria, and which samples need no judge:
 
-    class Faithfulness(JudgedMetric[FaithfulnessNode]):
-        def criteria(self) -> Sequence[Criterion]:
-            return (ANSWER_IN_CONTEXTS,)
+    class Completeness(JudgedMetric[CompletenessNode]):
+        asked = (REFERENCE_IN_ANSWER,)
+        blank = (WITHOUT_REFERENCE, ("answer", Measurement.scored(0.0, EMPTY_ANSWER)))
 
 Metrics with the same question use the same criterion, so that no judge is asked twice.
 
@@ -14,11 +14,10 @@ each context, or each claim, is useful; the judge never sees empty ones.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -31,6 +30,8 @@ from rageval_spec.data.findings import (
     Estimate,
     Failed,
     Finding,
+    Questions,
+    TextPart,
     is_supported,
     read_part,
     replace_texts,
@@ -38,7 +39,7 @@ from rageval_spec.data.findings import (
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.refusals import PHRASES_TEXT, find_bare_refusal
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, NO_CONTEXTS, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, NO_CONTEXTS, UNDECIDED, is_blank
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeName, Measured, Measurement, MetricNode
 from rageval_spec.wording import count_noun, list_choices, list_names
 
@@ -85,6 +86,18 @@ class JudgedMetric(AnswerMetric[J]):
     overrides `measure` or `ask`.
     """
 
+    able: ClassVar[Sequence[frozenset[Ability]]] = (frozenset({"support"}),)
+    """The abilities that the judge needs if it is asked: all of one of these sets."""
+    asked: ClassVar[Sequence[Criterion]] = ()
+    """The criteria, where they do not depend on the node or the judge."""
+    blank: ClassVar[Sequence[tuple[TextPart, Measurement]]] = ()
+    """What a sample gets without a judge if a part of it is blank; the first such part decides."""
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether the node's keys leave the decision to a judge."""
+        return True
+
     @property
     def judge(self) -> Judge[Any]:
         """The judge that the metric asks.
@@ -97,15 +110,16 @@ class JudgedMetric(AnswerMetric[J]):
         return self.context.judge(self.node.judge)
 
     def judges(self) -> Sequence[Judge[Any]]:
-        """The judge that the node names; empty if the metric asks no judge."""
         return (self.judge,) if self.needed_abilities() else ()
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
         """The abilities that the judge needs: all of one of these sets. Empty if the metric asks no judge."""
-        return (frozenset[Ability]({"support"}),)
+        return self.able if self.asks_judge else ()
+
+    def criteria(self) -> Sequence[Criterion]:
+        return self.asked if self.asks_judge else ()
 
     def check(self) -> str | None:
-        """Check that the judge, if one is asked, exists and has the needed abilities."""
         needed = self.needed_abilities()
         if not needed and self.node.judge is None:
             return None
@@ -142,9 +156,13 @@ class JudgedMetric(AnswerMetric[J]):
         """Whether the judge has all of these abilities."""
         return {*abilities} <= self.judge.abilities
 
-    def settle(self, sample: Sample) -> Measurement | None:  # noqa: ARG002 - for metrics that know such samples
+    def settle(self, sample: Sample) -> Measurement | None:
         """The measurement of a sample that needs no judge; None if the judge must be asked."""
-        return None
+        return self.settle_blank(sample)
+
+    def settle_blank(self, sample: Sample) -> Measurement | None:
+        """What `blank` gives the sample."""
+        return next((found for part, found in self.blank if is_blank(getattr(sample, part))), None)
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """Settle the samples that need no judge, and ask the judge about the others at once."""
@@ -162,44 +180,56 @@ class JudgedMetric(AnswerMetric[J]):
         return [sign_details(measurement, criterion, judge) for measurement in measurements]
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls for the samples that are not settled."""
         return self.estimate_asking([sample for sample in samples if self.settle(sample) is None])
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Have the judge assess every criterion, and measure each sample by its findings."""
+        found, notes = self.assess(samples)
+        return Measured([self._measure_unless_failed(findings) for findings in found], notes)
+
+    def assess(self, samples: Sequence[Sample]) -> tuple[list[tuple[Finding | Failed, ...]], tuple[Note, ...]]:
+        """For each sample the judge's findings, one per criterion; and the notes on them."""
         criteria = self.criteria()
         assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
         found = zip(*(assessment.findings for assessment in assessments), strict=True)
-        measurements = [
-            measure_failure(failed) if (failed := first_failure(findings)) else self.measure(_only(findings))
-            for findings in found
-        ]
-        return Measured(measurements, collect_notes(criteria, assessments))
+        return [*found], collect_notes(criteria, assessments)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """The calls that `ask` would make and whose replies are not stored yet. Makes no call."""
         return super().estimate(samples)
 
+    def _measure_unless_failed(self, findings: Sequence[Finding | Failed]) -> Measurement:
+        failed = first_failure(findings)
+        return measure_failure(failed) if failed else self.measure([f for f in findings if isinstance(f, Finding)])
+
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The measurement of a sample from the judge's findings, one per criterion."""
         return measure_finding(findings[0])
 
+    def write_questions(self, samples: Sequence[Sample], count: int) -> list[Questions | Failed]:
+        """The questions that the judge writes for each sample's answer; about equal answers it is asked once."""
+        answers = _list_answers(samples)
+        written = dict(zip(answers, self.judge.questions(answers, count), strict=True))
+        return [written[sample.answer or ""] for sample in samples]
+
+    def estimate_questions(self, samples: Sequence[Sample], count: int) -> Estimate:
+        """The calls of `write_questions`."""
+        return self.judge.estimate_writing("questions", [("", answer) for answer in _list_answers(samples)], count)
+
 
 class ConditionalJudge(JudgedMetric[J]):
-    """A metric that asks a judge only if its keys say so (`by: judge`)."""
+    """A metric whose key `by` says whether it asks a judge."""
+
+    by_judge: ClassVar[str] = "judge"
+    """The value of `by` that asks one."""
 
     @property
-    @abstractmethod
     def asks_judge(self) -> bool:
-        """Whether the node's keys leave the decision to a judge."""
+        return bool(self.node.by == self.by_judge)  # type: ignore[union-attr]
 
-    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """`able_to` if the metric asks a judge, else empty."""
-        return self.able_to() if self.asks_judge else ()
 
-    def able_to(self) -> Sequence[frozenset[Ability]]:
-        """The abilities that the judge needs if it is asked: all of one of these sets."""
-        return super().needed_abilities()
+def _list_answers(samples: Sequence[Sample]) -> list[str]:
+    return list(dict.fromkeys(sample.answer or "" for sample in samples))
 
 
 def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
@@ -217,10 +247,6 @@ def list_able_judges(abilities: frozenset[Ability]) -> list[str]:
             if abilities <= registry.load("judges", word).declared:
                 able.append(word)
     return able
-
-
-def _only(findings: Sequence[Finding | Failed]) -> tuple[Finding, ...]:
-    return tuple(finding for finding in findings if isinstance(finding, Finding))
 
 
 SHOWN = 200
@@ -253,16 +279,14 @@ def is_met(claim: Claim) -> bool:
     return is_supported(claim.verdict, claim.score)
 
 
-def measure_findings(assessment: Assessment) -> Measured:
-    """A judge's findings as measurements: a score, nothing to judge, or a failure."""
-    return Measured([measure_finding(finding) for finding in assessment.findings], assessment.notes)
+def measure_finding(finding: Finding | Failed, **more: Any) -> Measurement:
+    """The judge's score as the value; unscorable without a score, and an error if the judge failed.
 
-
-def measure_finding(finding: Finding | Failed) -> Measurement:
-    """The judge's score as the value; unscorable without a score, and an error if the judge failed."""
+    The details begin with `more`.
+    """
     if isinstance(finding, Failed):
         return measure_failure(finding)
-    details = describe_finding(finding)
+    details = {**more, **describe_finding(finding)}
     if finding.score is None:
         return Measurement.unscorable(finding.reason or UNDECIDED, details)
     return Measurement.scored(finding.score, finding.reason, details)
@@ -277,13 +301,8 @@ def measure_failure(failed: Failed) -> Measurement:
 
 def describe_finding(finding: Finding) -> dict[str, Any]:
     """The details of a value: `score`, `claims`, `decided_by`, `confidence`, `apart`; unknown ones are left out."""
-    return without_unknown(
-        score=finding.score,
-        claims=describe_claims(finding.claims),
-        decided_by=finding.decided_by,
-        confidence=finding.confidence,
-        apart=finding.apart,
-    )
+    claims = {"claims": describe_claims(finding.claims)}
+    return {**_known(finding, "score"), **claims, **_known(finding, "decided_by", "confidence", "apart")}
 
 
 def sign_details(measurement: Measurement, criterion: Criterion | None, judge: str) -> Measurement:
@@ -307,20 +326,14 @@ def _holds_both_ways(details: Mapping[str, Any]) -> bool:
 
 
 def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Claims in JSON types: `text, verdict, score, start, end, source, evidence, reason`, without unknown ones."""
+    """Claims in JSON types, without what is unknown."""
     return [
-        without_unknown(
-            text=claim.text,
-            verdict=claim.verdict,
-            score=claim.score,
-            start=claim.start,
-            end=claim.end,
-            source=claim.source,
-            evidence=claim.evidence,
-            reason=claim.reason,
-        )
-        for claim in claims
+        _known(claim, "text", "verdict", "score", "start", "end", "source", "evidence", "reason") for claim in claims
     ]
+
+
+def _known(found: Finding | Claim, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(found, name)) is not None}
 
 
 def describe_contexts(finding: Finding) -> dict[str, Any]:
@@ -332,11 +345,6 @@ def describe_contexts(finding: Finding) -> dict[str, Any]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1].rstrip() + "…"
-
-
-def without_unknown(**details: Any) -> dict[str, Any]:
-    """The details that are not None."""
-    return {key: value for key, value in details.items() if value is not None}
 
 
 class RefusalNode(JudgeMetricNode):
@@ -363,8 +371,10 @@ class RefusalAwareMetric(JudgedMetric[R]):
         phrase = find_bare_refusal(answer or "", self.node.phrases)
         return None if phrase is None else f"the answer refuses: '{phrase}'"
 
-    def settle_refusal(self, sample: Sample) -> Measurement | None:
+    def settle(self, sample: Sample) -> Measurement | None:
         """No value for an empty answer, or for one that only refuses, unless the judge decides refusals itself."""
+        if found := self.settle_blank(sample):
+            return found
         if is_blank(sample.answer):
             return Measurement.unscorable(EMPTY_ANSWER)
         reason = None if self.judge.decides_refusals else self.explain_refusal(sample.answer)
@@ -413,35 +423,22 @@ def _align(texts: Sequence[str], finding: Finding | Failed | None) -> Finding | 
 QUESTIONS = 3
 """How many questions a judge writes for an answer, as in RAGAS. Metrics with the same number share the calls."""
 
-ANSWER_IN_CONTEXTS = Criterion(
-    "faithfulness",
-    "support",
-    "Is everything that the answer says supported by the contexts?",
-    text="answer",
-    against="contexts",
-    shown=("question", "answer", "contexts"),
+
+def _ask_support(name: str, instruction: str, text: TextPart, against: TextPart) -> Criterion:
+    return Criterion(name, "support", instruction, text, against, ("question", text, against))
+
+
+ANSWER_IN_CONTEXTS = _ask_support(
+    "faithfulness", "Is everything that the answer says supported by the contexts?", "answer", "contexts"
 )
-REFERENCE_IN_CONTEXTS = Criterion(
-    "context_recall",
-    "support",
-    "Is everything that the reference answer says supported by the contexts?",
-    text="reference",
-    against="contexts",
-    shown=("question", "reference", "contexts"),
+REFERENCE_IN_CONTEXTS = _ask_support(
+    "context_recall", "Is everything that the reference answer says supported by the contexts?", "reference", "contexts"
 )
-ANSWER_IN_REFERENCE = Criterion(
-    "correctness",
-    "support",
-    "Is everything that the answer says supported by the reference answer?",
-    text="answer",
-    against="reference",
-    shown=("question", "answer", "reference"),
+ANSWER_IN_REFERENCE = _ask_support(
+    "correctness", "Is everything that the answer says supported by the reference answer?", "answer", "reference"
 )
-REFERENCE_IN_ANSWER = Criterion(
-    "completeness",
-    "support",
-    "Does the answer say everything that the reference answer says?",
-    text="reference",
-    against="answer",
-    shown=("question", "reference", "answer"),
+REFERENCE_IN_ANSWER = _ask_support(
+    "completeness", "Does the answer say everything that the reference answer says?", "reference", "answer"
 )
+
+WITHOUT_REFERENCE: tuple[TextPart, Measurement] = ("reference", Measurement.unscorable(EMPTY_REFERENCE))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Ability, Criterion, Estimate
+from rageval_spec.data.findings import Criterion
 from rageval_spec.data.outcomes import Note
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, ConditionalJudge, OptionallyJudgedNode
@@ -46,9 +46,10 @@ class RightnessPair(NamedTuple):
 class PairedMetric(ConditionalJudge[P]):
     """A metric of pairs: one value per group of queries, which the first query of the group has."""
 
+    able = (frozenset({"support"}), frozenset({"grade"}))
+
     @property
     def is_partial(self) -> bool:
-        """True, because only one query of each group has a value."""
         return True
 
     @property
@@ -56,17 +57,7 @@ class PairedMetric(ConditionalJudge[P]):
         """The parts that rightness needs, and those that say which queries belong together."""
         return frozenset({"answer", "reference", "group", "condition"})
 
-    @property
-    def asks_judge(self) -> bool:
-        """True with `by: judge`."""
-        return self.node.by == "judge"
-
-    def able_to(self) -> Sequence[frozenset[Ability]]:
-        """The ability to say how much of the reference the answer says, or to grade that."""
-        return frozenset[Ability]({"support"}), frozenset[Ability]({"grade"})
-
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the answer says what the reference says."""
         if not self.asks_judge:
             return ()
         if self.can("support"):
@@ -82,22 +73,16 @@ class PairedMetric(ConditionalJudge[P]):
         return (graded,)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask the judge how right each answer is, from 0 to 1."""
         if self.asks_judge:
             return super().ask(samples)
         return Measured([_rate(self.node.by, sample.answer or "", sample.references) for sample in samples])
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Decide empty references, with which no answer is right, and empty answers, which are wrong."""
         if all(is_blank(reference) for reference in sample.references):
             return Measurement.unscorable(EMPTY_REFERENCE)
         if is_blank(sample.answer):
             return Measurement.scored(0.0, EMPTY_ANSWER)
         return None
-
-    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make; empty if the metric asks no judge."""
-        return super().estimate_asking(samples) if self.asks_judge else Estimate()
 
     def rate(self, samples: Sequence[Sample]) -> Measured:
         """The rightness of each answer, in [0, 1], or why it is unknown."""
