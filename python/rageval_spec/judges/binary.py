@@ -58,7 +58,6 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
         self.per = node.per
 
     def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
-        """The question whether the instruction holds."""
         request = self.request(
             "binary",
             None,

@@ -117,16 +117,10 @@ class Cascade(ComposedJudge[CascadeNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The judges of the steps, in order."""
         return [_step(step).judge for step in self.node.steps]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample, `decided_by` the step that gave it; a note says which share each step decided.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-            RagevalError: the last step can assess nothing, or the spec or a file is wrong.
-        """
+        """One finding per sample, `decided_by` the step that gave it; a note says which share each step decided."""
         findings: dict[int, Finding | Failed] = {}
         deciders: dict[int, str] = {}
         notes: list[Note] = []
@@ -149,11 +143,7 @@ class Cascade(ComposedJudge[CascadeNode]):
         return Assessment([findings[place] for place in range(len(samples))], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """An upper bound on the calls still to be made: steps without a model are run, others may be unsure of
-        everything.
-
-        Does not foresee which samples a step will fail on.
-        """
+        """An upper bound: steps without a model are run, others may be unsure of everything. Foresees no failures."""
         estimate, waiting = Estimate(), list(samples)
         for judge, band in self._steps(criterion):
             estimate |= judge.estimate(criterion, waiting)

@@ -81,13 +81,11 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     _is_reversed = False
 
     def list_reversals(self) -> Mapping[str, ChoiceJudge]:
-        """The judge with its options in the reverse order."""
         other = type(self)(self.node, self.context)
         other._is_reversed = True
         return {"options": other}
 
     def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
-        """The question which option fits."""
         listed = self.node.options or OPTIONS[matter.criterion.kind]
         options = dict(zip(ascii_uppercase, listed[::-1] if self._is_reversed else listed, strict=False))
         choice: dict[str, Any] = {"type": "string", "enum": [*options]}

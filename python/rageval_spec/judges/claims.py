@@ -116,29 +116,24 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return self.node.split_model or self.node.model
 
     def check(self) -> str | None:
-        """Whether both models chat."""
         return super().check() or self.context.explain_model(
             self._splitter_name, ChatModel, "writes no replies; name a chat model"
         )
 
     def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
-        """One finding per sample, with at most two calls; samples are judged in parallel."""
         find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
         judge = partial(find[criterion.kind], criterion)
         return findings.Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | findings.Failed]:
-        """The claims or the sentences of each text, as `split` says; none for an empty text."""
         split = partial(self._split, how=self.node.split)
         found = self.ask_each(texts, lambda pair: split(*pair))
         return [one if isinstance(one, findings.Failed) else tuple(claim.text for claim in one) for one in found]
 
     def questions(self, answers: Sequence[str], count: int) -> Sequence[findings.Questions | findings.Failed]:
-        """For each answer, `count` questions that it would answer; one call per answer."""
         return self.ask_each(answers, lambda answer: self.ask(self._ask_questions(answer, count)))
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | findings.Failed]:
-        """The distinct named entities of each text; one call per text, none for an empty text."""
         return self.ask_each(texts, lambda text: self.ask(self._ask_entities(text)) if text.strip() else ())
 
     def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
@@ -152,7 +147,6 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         texts: Sequence[tuple[str, str]],
         count: int = 1,
     ) -> findings.Estimate:
-        """The calls that `claims`, `questions` or `entities` would make."""
         asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
         if ability == "questions":
             return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)

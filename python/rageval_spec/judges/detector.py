@@ -101,16 +101,13 @@ class Detector(Judge[DetectorNode]):
 
     @classmethod
     def list_known_models(cls) -> Sequence[KnownModel]:
-        """The detectors of `judging/known_models.py`."""
         return [describe_detector(detector) for detector in DETECTORS.values()]
 
     def check(self) -> str | None:
-        """Check that the model labels tokens."""
         self._model()
         return None
 
     def check_files(self) -> Iterator[FileFault]:
-        """Labels of a model on this machine that are not those of a detector, and models that label no tokens."""
         try:
             names = self._model().named_token_labels
         except RagevalError as error:
@@ -122,26 +119,17 @@ class Detector(Judge[DetectorNode]):
             yield FileFault((key,), message, code="labels")
 
     def content(self) -> dict[str, Any]:
-        """The judge's identity, with the language of its prompt."""
         content = super().content()
         content["node"]["language"] = self._language
         return content
 
     def describe_files(self) -> Iterator[FileReading]:
-        """What is known of the model."""
         if (known := self._known) is not None:
             taken = () if self.node.language else (f"prompt in {span_detection.LANGUAGE_NAMES[known.language]}",)
             yield FileReading(known.name, (f"card and code of {known.read}", *taken), {})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample; all windows of all samples are read at once.
-
-        A sample fails if its question leaves no room for its contexts and its text.
-
-        Raises:
-            UsageError: the criterion is not support; there is no such model; the meaning of its labels is unknown.
-            DataError: the model's files are damaged, or do not belong together.
-        """
+        """One finding per sample. A sample fails if its question leaves no room for its contexts and its text."""
         if criterion.kind != "support":
             raise self._cannot(f"assess {criterion.kind}", samples)
         tasks = [

@@ -75,21 +75,13 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     version = "4"
 
     def check(self) -> str | None:
-        """Check that the model is an embedding model."""
         self._model()
         return None
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """Split each text into sentences."""
         return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample; the distinct texts of all samples are embedded at once.
-
-        Raises:
-            UsageError: the criterion is a grade; there is no such model, or it gives no embeddings.
-            DataError: the model's files are damaged, or it gives a text a vector of zeros.
-        """
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
@@ -102,7 +94,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         return Assessment(findings, vectors.remark_on_cut(self.node.model))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The texts without a stored vector."""
         if criterion.kind == "grade":
             return Estimate()
         reads: dict[str, int] = {}

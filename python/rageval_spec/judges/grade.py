@@ -95,7 +95,6 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
 
     @cached_property
     def prompts(self) -> Prompts:
-        """The judge's prompts by name; `steps` only if the model writes them."""
         names = (*self.prompt_names, *(("steps",) if self._writes_steps else ()))
         return Prompts(names, self.node.prompts, self.context, self.without_json)
 
@@ -109,7 +108,6 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         return found if steps is None else replace(found, notes=(*found.notes, _note(criterion, steps)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of `assess`, with the one for the steps if it is still to come."""
         if not self._writes_steps or not samples:
             return super().estimate(criterion, samples)
         asked = self._ask_steps(criterion)
@@ -121,7 +119,6 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         return writing | super().estimate(criterion, samples)
 
     def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
-        """The question for a grade."""
         criterion = self._complete(matter.criterion)
         steps = self.node.steps if isinstance(self.node.steps, tuple) else ()
         if self._writes_steps:

@@ -67,7 +67,6 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the filter and of the judge."""
         return (self.node.filter, self.node.judge)
 
     @property
@@ -81,20 +80,13 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
         return judge.claims(texts) if "claims" in judge.abilities else super().claims(texts)
 
     def check(self) -> str | None:
-        """Check that both can assess support, or both can assess usefulness."""
         if {"support", "usefulness"} & self.abilities:
             return None
         able = f"'{self.node.filter}' and '{self.node.judge}' must both be able to assess support, or both usefulness"
         return f"{able}; name other judges"
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample; a note says how many samples the judge did not have to see.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-            RagevalError: the judge can assess nothing, or the spec or a file is wrong.
-            UsageError: the criterion is a grade.
-        """
+        """One finding per sample; a note says how many samples the judge did not have to see."""
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         filtering, judge = self.members

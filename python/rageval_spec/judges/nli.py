@@ -90,11 +90,9 @@ class Nli(Judge[NliNode]):
 
     @classmethod
     def list_known_models(cls) -> Sequence[KnownModel]:
-        """The verifiers of `inference/verifiers.py`."""
         return [describe_verifier(verifier) for verifier in VERIFIERS.values()]
 
     def check(self) -> str | None:
-        """Check that the model reads pairs of texts, and that the known model can be run."""
         model, verifier = self._model(), self._verifier
         if verifier is not None and verifier.unreadable and not model.inputs():
             return f"{verifier.name} cannot be run: {verifier.unreadable}"
@@ -106,7 +104,6 @@ class Nli(Judge[NliNode]):
         return None
 
     def check_files(self) -> Iterator[FileFault]:
-        """Labels of a model on this machine that do not say what entailment is, and models that are no classifiers."""
         try:
             names = self._model().named_labels
         except RagevalError as error:
@@ -128,23 +125,15 @@ class Nli(Judge[NliNode]):
         return content
 
     def describe_files(self) -> Iterator[FileReading]:
-        """What is known of the model."""
         if (verifier := self._verifier) is not None:
             taken = list_taken(verifier, self.node.model_fields_set, self._names_labels())
             details = (f"card and code of {verifier.read}", *taken)
             yield FileReading(verifier.key, details, {})
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """Split each text into sentences."""
         return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample; all pairs of windows and claims are read at once.
-
-        Raises:
-            UsageError: the criterion is not support; there is no such model; the meaning of its labels is unknown.
-            DataError: the model's files are damaged, or do not belong together.
-        """
         if criterion.kind != "support":
             raise self._cannot(f"assess {criterion.kind}", samples)
         readings = [self._read(criterion, sample) for sample in samples]

@@ -73,19 +73,12 @@ class OverlapJudge(Judge[OverlapNode]):
     declared = frozenset[findings.Ability]({"support", "usefulness", "claims", "entities"})
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | findings.Failed]:
-        """Split each text into sentences."""
         return [tuple(segment.text for segment in segments.split_segments(text)) for _, text in texts]
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | findings.Failed]:
-        """The numbers, dates and capitalised names in each text."""
         return [tuple(kernels.names(text)) for text in texts]
 
     def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
-        """One finding per sample; the words of all samples are looked up at once.
-
-        Raises:
-            UsageError: the criterion is a grade.
-        """
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         find = self._find_support if criterion.kind == "support" else self._find_usefulness

@@ -86,11 +86,9 @@ class Panel(ComposedJudge[PanelNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the members."""
         return self.node.judges
 
     def check(self) -> str | None:
-        """Check that the members share a kind of criterion, that repeats can differ, and that the quorum fits."""
         if self.node.repeats > 1 and not any(asks_chat(member) for member in self.members):
             return "repeats: none of the judges asks a chat model, so each repeat would give the same result"
         if self._quorum > len(self._seats):
@@ -106,18 +104,12 @@ class Panel(ComposedJudge[PanelNode]):
         return content
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Pass the criteria to all members, repeats included."""
         self.expected = criteria
         for seat in self._seats:
             seat.judge.expect(criteria)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample, and a note on how far the members agree.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-            UsageError, DataError: the spec or a file is wrong.
-        """
+        """One finding per sample, and a note on how far the members agree."""
         each = [assess_or_fail(seat.judge, criterion, samples) for seat in self._seats]
         votes = [[findings[place] for findings, _ in each] for place in range(len(samples))]
         findings = [self._decide(criterion, vote) for vote in votes]
@@ -127,7 +119,6 @@ class Panel(ComposedJudge[PanelNode]):
         return Assessment(findings, tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of all members, repeats included."""
         estimate = Estimate()
         for seat in self._seats:
             asked = seat.judge.estimate(criterion, samples)

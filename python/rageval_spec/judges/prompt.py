@@ -131,12 +131,10 @@ class PromptJudge(ChatJudge[PromptNode]):
 
     @property
     def values(self) -> Mapping[str, tuple[float, ...]]:
-        """The scales of the values that the node names."""
         return self.node.values
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The lowest and the highest score that a reply can have; None with several values."""
         if self.values:
             return None
         scores = self._scores
@@ -144,12 +142,10 @@ class PromptJudge(ChatJudge[PromptNode]):
 
     @property
     def reads_criteria(self) -> bool:
-        """Whether the template has `{{ criteria }}`."""
         return self._uses("criteria")
 
     @property
     def shows_references(self) -> bool:
-        """Whether the template shows reference answers or contexts."""
         return self._uses("reference", "expected", "reference_contexts")
 
     @cached_property
@@ -165,13 +161,11 @@ class PromptJudge(ChatJudge[PromptNode]):
         return OwnTemplate(prompt.text, self.node.file)
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files of the template and of the examples, and a file that replaces the rules."""
         own = (("file", self.node.file), ("examples", self.node.examples))
         named = [InputFile(self.context.resolve(path), (key,)) for key, path in own if path is not None]
         return [*super().inputs(), *named]
 
     def check_files(self) -> Iterator[FileFault]:
-        """The faults of the template and of the examples that show without any data."""
         yield from super().check_files()
         if self._lacks(self.node.file) or self._lacks(self.node.examples):
             return
@@ -189,10 +183,7 @@ class PromptJudge(ChatJudge[PromptNode]):
             yield FileFault(("examples",), fault, code="prompt")
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
-        """The variables of the template that are neither built in nor columns of the questions.
-
-        If there are none, a warning where the template does not show the answer.
-        """
+        """The faults of variables; without any, a warning where the template does not show the answer."""
         try:
             named, shows_answer = self.template.columns, self._uses("answer")
         except (UsageError, DataError):
@@ -208,15 +199,12 @@ class PromptJudge(ChatJudge[PromptNode]):
             yield FileFault(self._template_key, message, hint, "prompt", "warning")
 
     def content(self) -> dict[str, Any]:
-        """Also the digests of the template and of the examples."""
         return {**super().content(), "own": self._digest_own()}
 
     def prompt_digests(self) -> Mapping[str, str]:
-        """The sha256 of the rules, of the template and of the examples, by name."""
         return {**super().prompt_digests(), **self._digest_own()}
 
     def list_reversals(self) -> Mapping[str, PromptJudge]:
-        """The judge with its choices, and with its examples, in the reverse order."""
         found = {}
         if self.node.choices:
             choices = dict(reversed(self.node.choices.items()))
@@ -227,10 +215,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         return found
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample, with one call each, as many in parallel as the model allows.
-
-        A sample that lacks something that the template shows gets no score.
-        """
+        """One finding per sample. A sample that lacks something that the template shows gets no score."""
         prepared = [self._prepare(criterion, sample) for sample in samples]
         opinions = iter(ask_all(self.model, [one for one in prepared if isinstance(one, ChatQuestion)], self.context))
         return Assessment(
@@ -238,7 +223,6 @@ class PromptJudge(ChatJudge[PromptNode]):
         )
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `assess` would make."""
         prepared = (self._prepare(criterion, sample) for sample in samples)
         return self.estimate_questions([one for one in prepared if isinstance(one, ChatQuestion)], OUTPUT_TOKENS)
 

@@ -127,10 +127,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             self._layouts.clear()
 
     def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
-        """One finding per sample, from one call that all expected criteria share.
-
-        The first thread that assesses a sample makes its call; other threads wait for it.
-        """
+        """One finding per sample. The first thread that assesses a sample makes its call; other threads wait for it."""
         column = self._find_column(criterion)
         with self._lock:
             opened = self._open_all(column, samples)

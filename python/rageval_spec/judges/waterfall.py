@@ -99,19 +99,16 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the stages' judges."""
         stages = (self.node.answerability, self.node.faithfulness, self.node.relevance)
         return tuple(dict.fromkeys(stage.judge for stage in stages if stage is not None))
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The scale of the faithfulness stage's judge, which gives the score."""
         judge = self.context.judges.get(self.node.faithfulness.judge)
         return None if judge is None else judge.scale
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The abilities of the faithfulness stage's judge: support and grades, and what it can write."""
         able = self.context.judge(self.node.faithfulness.judge).abilities
         return able - {"usefulness"}
 
@@ -121,7 +118,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return self.node.retrieval is not None or self.node.answerability is not None
 
     def check(self) -> str | None:
-        """Check that the models and judges are of the right kinds."""
         if (retrieval := self.node.retrieval) is not None and retrieval.model is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
@@ -184,13 +180,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             self.context.judge(name).expect(wanted)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample, `decided_by` the stage that decided.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-            UsageError: the criterion is usefulness; a model or judge is of the wrong kind.
-            RagevalError: a stage can assess nothing.
-        """
+        """One finding per sample, `decided_by` the stage that decided."""
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
         decisions: dict[int, waterfall_stages.StageDecision] = {}

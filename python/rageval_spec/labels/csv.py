@@ -29,7 +29,6 @@ class CsvLabels(FileLabels[CsvLabelsNode]):
     known_as = ("tsv",)
 
     def read_file(self) -> Sequence[Label]:
-        """A label for each row with a value."""
         path = self.context.resolve(self.node.path)
         return read_label_file(path, self.columns, "csv", separator=self.node.separator, setting=SETTING)
 

@@ -20,7 +20,6 @@ class JsonlLabels(FileLabels[JsonlLabelsNode]):
     known_as = ("json",)
 
     def read_file(self) -> Sequence[Label]:
-        """A label for each object with a value."""
         return read_label_file(self.context.resolve(self.node.path), self.columns, "json", setting=SETTING)
 
 

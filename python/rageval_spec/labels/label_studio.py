@@ -24,7 +24,6 @@ class LabelStudio(FileLabels[LabelStudioNode]):
     known_as = ("labelstudio", "label-studio")
 
     def read_file(self) -> Sequence[Label]:
-        """A label for each value of each annotation."""
         return read_label_file(self.context.resolve(self.node.path), self.columns, "label_studio", setting=SETTING)
 
 

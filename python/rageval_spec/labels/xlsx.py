@@ -27,7 +27,6 @@ class XlsxLabels(FileLabels[XlsxLabelsNode]):
     known_as = ("excel", "xls", "ods")
 
     def read_file(self) -> Sequence[Label]:
-        """A label for each row with a value."""
         path = self.context.resolve(self.node.path)
         return read_label_file(path, self.columns, "xlsx", sheet=self.node.sheet, setting=SETTING)
 

@@ -72,7 +72,6 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
         return super().asked_models() if self.can("questions") else ()
 
     def criteria(self) -> Sequence[Criterion]:
-        """For judges that do not write questions: whether the answer addresses the question."""
         if self.can("questions"):
             return ()
         return (

@@ -50,7 +50,6 @@ class Bleu(LexicalMetric[BleuNode]):
     )
 
     def comparer(self) -> Comparer:
-        """Compares by sacrebleu's score, divided by 100."""
         from sacrebleu.metrics.bleu import BLEU
 
         scorer = BLEU(

@@ -52,7 +52,6 @@ class Chrf(LexicalMetric[ChrfNode]):
     )
 
     def comparer(self) -> Comparer:
-        """Compares by sacrebleu's score, divided by 100."""
         from sacrebleu.metrics.chrf import CHRF
 
         node = self.node

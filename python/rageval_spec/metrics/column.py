@@ -56,25 +56,20 @@ class ColumnValue(AnswerMetric[ColumnValueNode]):
 
     @property
     def name(self) -> str:
-        """`as`, else the column's name."""
         return self.node.as_ or self.node.column
 
     @property
     def higher_is_better(self) -> bool | None:
-        """The node's `higher_is_better`."""
         return self.node.higher_is_better
 
     @property
     def bounds(self) -> tuple[float, float | None]:
-        """The node's `range`."""
         return self.node.range or self.info.bounds
 
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
-        """The column."""
         return ((("column",), self.node.column),)
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Read the value of each answer."""
         column = self.node.column
         is_recorded = any(column in (sample.answer_columns or {}) for sample in samples)
         return Measured([self._measure(sample, is_recorded) for sample in samples])

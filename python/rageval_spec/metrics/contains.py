@@ -37,7 +37,6 @@ class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
     )
 
     def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
-        """Whether the answer has all texts, or any; the reason names those that it lacks."""
         found, absent = self.split(answer, expected)
         holds = bool(found) if self.node.require == "any" else not absent
         reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"

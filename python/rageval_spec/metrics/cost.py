@@ -73,7 +73,6 @@ class Cost(OperationalMetric[CostNode]):
     )
 
     def read(self, sample: Sample) -> float | str:
-        """Dollars."""
         price = self.node.price
         if price is None:
             hint = "; give the metric a 'price:' to compute it from tokens"

@@ -32,7 +32,6 @@ class ErrorRate(OperationalMetric[MetricNode]):
     )
 
     def read(self, sample: Sample) -> float | str:
-        """1 if the system failed, else 0; or why there is no value."""
         return float(sample.error is not None)
 
 

@@ -45,11 +45,9 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
     )
 
     def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
-        """True: an answer can be compared with any text."""
         return True
 
     def comparer(self) -> Comparer:
-        """Compares texts after the normalisation that `normalize` names."""
         if self.node.normalize == "none":
             return lambda answer, references: float(answer in references)
         return lambda answer, references: float(exact_match(answer, references))

@@ -62,11 +62,9 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """What rightness needs; with `mode: pairs`, groups and conditions too."""
         return frozenset[Part]({"answer", "reference"}) if self.node.mode == "parts" else super().needs
 
     def check(self) -> str | None:
-        """Check that the keys fit together and that the judge is able."""
         if self.node.mode == "pairs" and self.node.all_ == self.node.without:
             return f"'all' and 'without' are both '{self.node.without}'"
         if self.node.mode == "parts" and self.node.by in ("exact", "token_f1"):
@@ -76,7 +74,6 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         return super().check()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Compare groups, or look for each part."""
         if self.node.mode == "pairs":
             return self.compare(samples, self.node.all_, self.node.without)
         apart = [_take_apart(sample) for sample in samples]
@@ -85,11 +82,9 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
 
     def measure_pair(self, pair: RightnessPair) -> Measurement:
-        """How much more often answers are right with all sources."""
         return Measurement.scored(pair.first - pair.second)
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls for the queries whose answers are rated, or for each part."""
         if self.node.mode == "parts":
             return super().estimate([part for sample in samples for part in _take_apart(sample)])
         conditions = (self.node.all_, self.node.without)

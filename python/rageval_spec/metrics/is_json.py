@@ -40,7 +40,6 @@ class IsJson(AnswerMetric[IsJsonNode]):
     )
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Parse each answer."""
         return Measured([settle(self._check(sample.answer or "")) for sample in samples])
 
     def _check(self, answer: str) -> Expectation:

@@ -52,17 +52,14 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
     )
 
     def inputs(self) -> Sequence[InputFile]:
-        """The schema's file, if it is in one."""
         schema = self.node.schema_
         return (InputFile(self.context.resolve(schema), ("schema",)),) if isinstance(schema, str) else ()
 
     def content(self) -> dict[str, Any]:
-        """The node, and the digest of the schema's file."""
         files = [self.context.fingerprint(file) for file in self.inputs()]
         return {**super().content(), **({"files": files} if files else {})}
 
     def check_files(self) -> Iterator[FileFault]:
-        """Report an invalid schema, and a file that is not JSON."""
         if self.node.schema_ is None:
             return
         try:
@@ -71,23 +68,16 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
             yield FileFault(("schema",), str(error), code="value")
 
     def prepare(self) -> None:
-        """Import jsonschema."""
         import jsonschema
 
         del jsonschema
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Validate each answer.
-
-        Raises:
-            ValueError: the schema is invalid.
-        """
         if self.node.column is None:
             _build(self._schema)
         return super().compute(samples)
 
     def read(self, expected: Any) -> str:
-        """The schema of a column: an object, or text that is JSON."""
         schema = expected
         if isinstance(expected, str):
             try:
@@ -104,7 +94,6 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
         return text
 
     def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
-        """Whether the schema allows the answer; the reason is the first error, with its place in the answer."""
         from referencing.exceptions import Unresolvable
 
         try:

@@ -50,16 +50,13 @@ class Latency(OperationalMetric[LatencyNode]):
 
     @property
     def name(self) -> str:
-        """`latency`, or `latency@p95`."""
         return self.node.use if self.node.percentile is None else f"{self.node.use}@p{self.node.percentile}"
 
     @property
     def statistic(self) -> str:
-        """The mean, or the percentile that the node names."""
         return self.info.statistic if self.node.percentile is None else f"p{self.node.percentile}"
 
     def read(self, sample: Sample) -> float | str:
-        """Seconds."""
         return "the system does not report how long it took" if sample.seconds is None else sample.seconds
 
 

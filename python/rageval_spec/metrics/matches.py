@@ -51,12 +51,10 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
     )
 
     def check_files(self) -> Iterator[FileFault]:
-        """Report an invalid pattern."""
         if self.node.pattern is not None and (fault := self._find_fault(self.node.pattern)):
             yield FileFault(("pattern",), fault, _SYNTAX, "value")
 
     def prepare(self) -> None:
-        """Import polars."""
         import polars as pl
 
         del pl
@@ -68,7 +66,6 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
         return super().compute(samples)
 
     def read(self, expected: Any) -> str:
-        """The pattern of a column."""
         texts = answer_metrics.read_texts(expected)
         if len(texts) != 1:
             raise ValueError("must hold one pattern")
@@ -77,7 +74,6 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
         return texts[0]
 
     def judge(self, answer: str, expected: str) -> answer_metrics.Expectation:
-        """Whether the pattern matches."""
         found = self._known.get(expected, {}).get(answer)
         holds = self._search(expected, {answer})[answer] if found is None else found
         return answer_metrics.Expectation(holds, None if holds else f"{expected!r} does not match")

@@ -37,14 +37,12 @@ class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
     )
 
     def read(self, expected: Any) -> int:
-        """The number in a column; text that is a whole number will do."""
         text = str(expected).strip()
         if isinstance(expected, bool) or not text.removesuffix(".0").isdecimal():
             raise ValueError(f"must hold a number of words, not {text[:40]!r}")
         return int(text.removesuffix(".0"))
 
     def judge(self, answer: str, expected: int) -> answer_metrics.Expectation:
-        """Whether the answer is short enough; the reason gives its length."""
         words = len(split_squad_words(answer))
         reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
         return answer_metrics.Expectation(words <= expected, reason, {"words": words})

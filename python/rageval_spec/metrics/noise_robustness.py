@@ -56,17 +56,14 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """What rightness needs; with `mode: retained`, groups too."""
         return super().needs - (frozenset({"group"}) if self.node.mode == "accuracy" else frozenset())
 
     def check(self) -> str | None:
-        """Check that the conditions differ and that the judge is able."""
         if self.node.clean == self.node.noisy:
             return f"'clean' and 'noisy' are both '{self.node.clean}'"
         return super().check()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Compare groups, or rate the queries with noise."""
         if self.node.mode == "retained":
             return self.compare(samples, self.node.clean, self.node.noisy)
         rated = self.rate([sample for sample in samples if self._is_noisy(sample)])
@@ -78,13 +75,11 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
         )
 
     def measure_pair(self, pair: RightnessPair) -> Measurement:
-        """The share of the rightness without noise that is left."""
         if pair.first == 0:
             return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")
         return Measurement.scored(min(1.0, pair.second / pair.first))
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls for the queries whose answers are rated."""
         conditions = {self.node.noisy} | ({self.node.clean} if self.node.mode == "retained" else set())
         return super().estimate([sample for sample in samples if sample.condition in conditions])
 

@@ -32,7 +32,6 @@ class NotContains(answer_metrics.ContainmentMetric[NotContainsNode]):
     )
 
     def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
-        """Whether the answer has none of the texts; the reason names those that it has."""
         found, absent = self.split(answer, expected)
         reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
         return answer_metrics.Expectation(not found, reason, {"found": found, "absent": absent})

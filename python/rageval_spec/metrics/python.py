@@ -86,26 +86,21 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
 
     @property
     def name(self) -> str:
-        """`as`, else the function's name."""
         return self.node.as_ or self.node.function.rpartition(":")[2]
 
     @property
     def higher_is_better(self) -> bool | None:
-        """The node's `higher_is_better`."""
         return self.node.higher_is_better
 
     @property
     def bounds(self) -> tuple[float, float | None]:
-        """The node's `range`."""
         return self.node.range or self.info.bounds
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The node's `needs`."""
         return frozenset[Part](self.node.needs)
 
     def inputs(self) -> Sequence[InputFile]:
-        """The module's file; none for a module without one, such as a built-in."""
         return self._named.inputs()
 
     def content(self) -> dict[str, Any]:
@@ -121,11 +116,6 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         return None if absence is None else f"function: {absence}"
 
     def prepare(self) -> None:
-        """Import the function.
-
-        Raises:
-            UsageError: it cannot be imported, or needs arguments that a metric does not have.
-        """
         if self.node.takes == "sample":
             _ = self._arguments
         elif (name := self._find_part()) is not None:
@@ -135,11 +125,6 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
             )
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Call the function for each sample, or once for all of them.
-
-        Raises:
-            DataError: a function of a frame raised, or returned something else than a value for each sample.
-        """
         if self.node.takes == "frame":
             return Measured(self._measure_frame(samples))
         workers = min(self.node.concurrency, len(samples))

@@ -39,11 +39,9 @@ class RougeL(LexicalMetric[MetricNode]):
     )
 
     def is_usable(self, reference: str) -> bool:
-        """Whether a reference has a word."""
         return _WORD.search(reference.lower()) is not None
 
     def comparer(self) -> Comparer:
-        """Compares by the best F-measure over the references."""
         from rapidfuzz.distance import LCSseq
 
         def compare(answer: str, references: Sequence[str]) -> float:

@@ -35,7 +35,6 @@ class Rr(ranking_metrics.KernelMetric[RrNode]):
     )
 
     def find_ranks(self, values: pl.DataFrame) -> pl.Series:
-        """One over each value."""
         import polars as pl
 
         value = pl.col("value")

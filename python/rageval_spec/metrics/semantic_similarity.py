@@ -62,11 +62,9 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
     )
 
     def check(self) -> str | None:
-        """Check that the model gives embeddings."""
         return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Embed all texts of all samples at once, and compare each answer with its references."""
         references = [self.usable_references(sample) for sample in samples]
         asked = [bool(own) and _has_answer(sample) for sample, own in zip(samples, references, strict=True)]
         answers = [sample.answer or "" for sample, wanted in zip(samples, asked, strict=True) if wanted]

@@ -51,7 +51,6 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
         return ("num_rel" if self.node.rel is None else f"num_rel(rel={self.node.rel})",)
 
     def unscorable(self, numbers: pl.DataFrame) -> pl.Series:
-        """Why the kernel's rank is 0: no target, several targets, or a missed target."""
         import polars as pl
 
         (targets,) = (pl.col(name) for name in self.companions())
@@ -66,14 +65,12 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
         return numbers.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
     def find_ranks(self, values: pl.DataFrame) -> pl.Series:
-        """The values, and 0 for targets that were missed."""
         import polars as pl
 
         known = values.filter((pl.col("status") == "scored") | (pl.col("reason") == MISSED))
         return known.get_column("value").fill_null(0).cast(pl.Int64)
 
     def remark_on(self, values: pl.DataFrame) -> Note:
-        """A note on how many targets were retrieved and how many were missed."""
         import polars as pl
 
         scored, missed = pl.col("status") == "scored", pl.col("reason") == MISSED

@@ -30,11 +30,9 @@ class TokenF1(LexicalMetric[MetricNode]):
     )
 
     def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
-        """True: an answer can be compared with any text."""
         return True
 
     def comparer(self) -> Comparer:
-        """Compares by SQuAD's F1."""
         return token_f1
 
 

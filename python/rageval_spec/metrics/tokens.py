@@ -42,7 +42,6 @@ class TokensMetric(OperationalMetric[TokensNode]):
     )
 
     def read(self, sample: Sample) -> float | str:
-        """The number of tokens that `of` names; a text says why it is unknown."""
         counts = {"input": sample.input_tokens, "output": sample.output_tokens}
         wanted = counts if self.node.of == "total" else {self.node.of: counts[self.node.of]}
         unknown = [kind for kind, count in wanted.items() if count is None]

@@ -96,23 +96,18 @@ class ChatJudge(Judge[CN]):
         return frozenset({"choice", "grade"}) if is_word else frozenset()
 
     def inputs(self) -> Sequence[InputFile]:
-        """The calibration and the prompt files that the spec names."""
         return (*super().inputs(), *self.prompts.inputs())
 
     def check(self) -> str | None:
-        """Whether the model is one that chats."""
         return self.context.explain_model(self.node.model, ChatModel, "writes no replies; name a chat model")
 
     def check_files(self) -> Iterable[FileFault]:
-        """The faults of the prompts that the spec names."""
         return self.prompts.check()
 
     def content(self) -> dict[str, Any]:
-        """The node, the digests of its prompts, and the wording with which the judge retries."""
         return {**super().content(), "prompts": self.prompts.content(), "wording": WORDING_DIGEST}
 
     def prompt_digests(self) -> Mapping[str, str]:
-        """The sha256 of each of its prompts, by name."""
         return self.prompts.digests()
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
@@ -231,7 +226,6 @@ class PiecewiseJudge(ChatJudge[PN]):
         """The question to ask about one matter."""
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample; the calls of all samples run in parallel, as far as the model allows."""
         settled = [self.find_excess(criterion, sample) or settle(criterion, sample) for sample in samples]
         matters = [
             [] if known else self._list_matters(criterion, sample)
@@ -247,7 +241,6 @@ class PiecewiseJudge(ChatJudge[PN]):
         return Assessment(findings, self._remark(opinions))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `assess` would make."""
         matters = [
             matter
             for sample in samples

@@ -51,48 +51,39 @@ class ComposedJudge(Judge[N]):
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The scale of the judges at the bottom, if all of them have the same."""
         scales = {leaf.scale for leaf in _list_leaves(self)}
         return scales.pop() if len(scales) == 1 else None
 
     @property
     def values(self) -> Mapping[str, tuple[float, ...]]:
-        """Those of the first judge at the bottom that has several."""
         return next((leaf.values for leaf in _list_leaves(self) if leaf.values), {})
 
     @property
     def reads_criteria(self) -> bool:
-        """Whether any judge at the bottom asks what the criterion says."""
         return any(leaf.reads_criteria for leaf in _list_leaves(self))
 
     @property
     def shows_references(self) -> bool:
-        """Whether a question of any judge at the bottom shows references."""
         return any(leaf.shows_references for leaf in _list_leaves(self))
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Pass the criteria to all members."""
         self.expected = criteria
         for member in self.members:
             member.expect(criteria)
 
     def check(self) -> str | None:
-        """Check that all members can assess some kind of criterion."""
         if KINDS & self.abilities:
             return None
         able = [f"{m.context.name}: {', '.join(sorted(KINDS & m.abilities)) or 'nothing'}" for m in self.members]
         return f"its judges have no kind of criterion in common ({'; '.join(able)})"
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The claims of texts, from the first judge that can split texts."""
         return self._write("claims", texts, lambda judge, part: judge.claims(part))
 
     def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
-        """Questions that the answers would answer, from the first judge that can write questions."""
         return self._write("questions", answers, lambda judge, part: judge.questions(part, count))
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The named entities in texts, from the first judge that can list entities."""
         return self._write("entities", texts, lambda judge, part: judge.entities(part))
 
     def estimate_writing(self, ability: WritingAbility, texts: Sequence[tuple[str, str]], count: int = 1) -> Estimate:

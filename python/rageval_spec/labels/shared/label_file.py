@@ -82,7 +82,6 @@ class FileLabels(Labels[N]):
         """All labels of the file, possibly with duplicates."""
 
     def inputs(self) -> Sequence[InputFile]:
-        """The file."""
         return [InputFile(self.context.resolve(self.node.path), ("path",))]
 
     def read(self) -> Sequence[Label]:

@@ -65,14 +65,12 @@ class ExpectationMetric(AnswerMetric[C]):
     """The field of the node that holds what is expected of every answer."""
 
     def check(self) -> str | None:
-        """Check that the expectation is in the node or in a column, and not in both."""
         given, column, key = getattr(self.node, self.key), self.node.column, self.key.removesuffix("_")
         if given is None and column is None:
             return f"'{self.node.use}' needs '{key}:', or 'column:' with the name of a column of the questions"
         return None if given is None or column is None else f"'{key}' and 'column' exclude each other; remove one"
 
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
-        """The column of the expectation, unless it stands for the gold answers."""
         column = self.node.column
         return () if column is None or column == REFERENCE else ((("column",), column),)
 
@@ -90,11 +88,9 @@ class ExpectationMetric(AnswerMetric[C]):
 
     @property
     def reads(self) -> frozenset[DataPart]:
-        """The references, if a column holds what is expected and it is theirs."""
         return super().reads | ({"references"} if self.node.column == REFERENCE else set())
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Check each answer."""
         return Measured([self._measure(sample) for sample in samples])
 
     def _measure(self, sample: Sample) -> Measurement:
@@ -209,7 +205,6 @@ class ContainmentMetric(ExpectationMetric[T]):
     """A check for texts in an answer."""
 
     def read(self, expected: Any) -> tuple[str, ...]:
-        """The texts of a column."""
         texts = read_texts(expected)
         if not all(texts):
             raise ValueError("holds an empty text, which every answer contains")
@@ -270,7 +265,6 @@ class OperationalMetric(AnswerMetric[N]):
         """The value of a sample; a text says why there is none."""
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Read the value of each sample."""
         found = map(self.read, samples)
         return Measured([Measurement.unscorable(v) if isinstance(v, str) else Measurement.scored(v) for v in found])
 

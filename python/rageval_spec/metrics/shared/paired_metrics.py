@@ -54,7 +54,6 @@ class PairedMetric(ConditionalJudge[P]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The parts that rightness needs, and those that say which queries belong together."""
         return frozenset({"answer", "reference", "group", "condition"})
 
     def criteria(self) -> Sequence[Criterion]:

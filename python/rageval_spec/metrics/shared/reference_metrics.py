@@ -76,11 +76,9 @@ class LexicalMetric(ReferenceMetric[N]):
         """The function that compares answers, with all its imports done; called once for all samples."""
 
     def prepare(self) -> None:
-        """Import what the comparer needs."""
         self.comparer()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Compare each answer with its references."""
         compare = self.comparer()
         # Fractions of a few words take few values: equal ones share one object, which saves 10 MB for 100,000 samples.
         unscorable, known = Measurement.unscorable(self.no_reference), dict[float, Measurement]()
