@@ -1,22 +1,18 @@
 """`binary`: a chat model says yes or no, in one word, about each claim, each context or the whole sample."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.findings import Verdict
 from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import read_word
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
 from rageval_spec.judging.prompts import PromptFiles
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.findings import Verdict
-    from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}
 

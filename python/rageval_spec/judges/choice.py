@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
 from rageval_spec.judging.prompts import REMARK, PromptFiles, make_schema
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
 
 Scores = Mapping[str, float]
 

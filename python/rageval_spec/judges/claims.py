@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data import findings
+from rageval_spec.data.chat import ChatReply, ChatRequest
+from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
     ask,
@@ -42,10 +44,6 @@ from rageval_spec.judging.prompts import (
     name_part,
 )
 from rageval_spec.plugin import ChatModel, ModelName
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply, ChatRequest
-    from rageval_spec.data.samples import Sample
 
 CLAIM_TOKENS = 25
 """The tokens that an estimate assumes for a claim that a model writes."""

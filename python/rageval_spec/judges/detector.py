@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import read_label
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.samples import Sample
 
 TokenMeaning = Literal["supported", "unsupported"]
 """What a token's logit can stand for."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated
 
@@ -15,9 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.outcomes import Note
-    from rageval_spec.data.samples import Sample
     from rageval_spec.judging.mentions import Mentions
+
 
 SUPPORTED_FROM = 0.63
 """Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""

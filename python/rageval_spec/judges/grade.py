@@ -4,30 +4,26 @@ As in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634), the model can first wri
 score is the expected grade if the endpoint gives token probabilities.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from rageval_spec.data.chat import ChatReply
 from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask, defuse, estimate_questions, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode, ask_grade
 from rageval_spec.judging.composition import RepeatedModel
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
 from rageval_spec.judging.prompts import TEXT, PromptFiles, Prompts, make_list_schema, make_schema, name_part
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import ChatModel, Context
+from rageval_spec.plugin import ChatModel, Context
 
 _SCALES: Mapping[str, GradeScale] = {"1-5": GradeScale(1, 5), "1-10": GradeScale(1, 10)}
 _MOST_STEPS = 12

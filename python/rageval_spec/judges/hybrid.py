@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
@@ -20,14 +19,12 @@ from rageval_spec.data.findings import (
     replace_texts,
 )
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import JudgeName, JudgeNode
 from rageval_spec.wording import count_noun, format_percent
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 class HybridJudgeNode(JudgeNode):

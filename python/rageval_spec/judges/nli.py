@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Meaning, Verifier, find_verifier, read_label
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.samples import Sample
 
 LIKELIER_THAN_NOT = 0.5
 

@@ -9,13 +9,14 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data import findings
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
+from rageval_spec.kernels import WordShare
 from rageval_spec.plugin import Judge, JudgeNode, count_roughly, digest_text
 
 if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
     from rageval_spec.judging.mentions import Mentions
-    from rageval_spec.kernels import WordShare
+
 
 SUPPORTED_FROM = 0.65
 """Without a threshold, a claim with at least this score is supported."""

@@ -6,21 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import asks_chat, assess_or_fail, count_repeats, number_calls, repeat_judge
 from rageval_spec.judging.grade_scores import scale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 class PanelNode(JudgeNode):

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, TextPart
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask_all
 from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, read_reply
@@ -25,9 +26,6 @@ from rageval_spec.judging.own_template import Example, OwnTemplate, read_example
 from rageval_spec.judging.prompts import OUTPUT_TOKENS, REMARK, load_prompt, make_schema, settle
 from rageval_spec.plugin import InputFile
 from rageval_spec.wording import list_names
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 _Opinions = Mapping[str, PieceOpinion | Failed]
 """The values of a reply by their keys."""

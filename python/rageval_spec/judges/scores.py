@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.data import findings
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
@@ -27,11 +29,7 @@ from rageval_spec.judging.prompts import (
     settle,
 )
 from rageval_spec.judging.segments import list_pieces, score_claims
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context
 
 SCALE = GradeScale(0, 10)
 """The scale of criteria without a scale of their own."""

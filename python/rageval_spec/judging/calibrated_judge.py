@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration, ScoreMap
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
@@ -19,14 +20,13 @@ from rageval_spec.judging.segments import score_claims
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Judge, judge_identity
 from rageval_spec.plugin.block_names import names_in
+from rageval_spec.plugin.plugin import CalibrationUse, FileReading
 from rageval_spec.statistics.raters.reliability_curves import ValueMap, read_map
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import UsedCalibration
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin.plugin import CalibrationUse, FileReading
 
 
 _AGAIN = "calibrate again with: rageval-spec calibrate --labels labels.csv -o {path}"

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, UnfinishedError
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Judge, Model
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.store.store import NoAnswers
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
-
 
 _MILLION = 1_000_000
 

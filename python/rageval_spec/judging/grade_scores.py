@@ -9,11 +9,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import ChatReply
-    from rageval_spec.data.findings import Criterion, Failed, Finding, Verdict
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.findings import Criterion, Failed, Finding, Verdict
 
 _NEGLIGIBLE = 0.001
 """Tokens that can belong to several options may have at most this share of the probability of the option said."""

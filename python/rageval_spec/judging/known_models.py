@@ -4,8 +4,6 @@ Facts about detectors are read from their own cards and code. A fact that no sou
 entry together with its sources and its date.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

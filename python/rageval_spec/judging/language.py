@@ -7,8 +7,6 @@ The lists of frequent words hold more languages than a judge is likely to meet, 
 for a German one.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping

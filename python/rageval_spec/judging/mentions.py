@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.judging.language import find_language
 from rageval_spec.judging.quantities import DATE, Quantity, Sources, find_quantities, spell_fractions
-
-if TYPE_CHECKING:
-    from rageval_spec.kernels import WordShare
-
+from rageval_spec.kernels import WordShare
 
 _CITATION = re.compile(r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]")
 """`[1]`, `[2, 3]`: how an answer numbers its sources."""

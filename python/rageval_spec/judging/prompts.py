@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Criterion, Finding, TextPart, read_part
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError
@@ -29,10 +30,6 @@ from rageval_spec.judging.segments import is_blank
 from rageval_spec.judging.templates import compile_own_template, compile_template, find_line, parse_template, render
 from rageval_spec.plugin import Context
 from rageval_spec.store.disk import InputFile
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
-
 
 FOLDER = Path(__file__).parent / "prompts"
 LONGEST_PROMPT = 1_000_000

@@ -5,8 +5,6 @@ and `14 days`, `12,5 %` and `12.5%`, `World War II` and `World War 2`. `$20` is 
 2.10 is not version 2.1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal

@@ -8,8 +8,6 @@ Patterns are matched with folded text as well.
 This module is imported when the first answer is read, because its patterns take milliseconds to compile.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

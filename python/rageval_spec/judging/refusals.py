@@ -4,8 +4,6 @@ The list is imported when the first answer is read: its patterns take millisecon
 answers.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -8,15 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Claim, Criterion, Finding, TextPart, Verdict, read_part
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
-
+from rageval_spec.data.samples import Sample
 
 FRAGMENT = 5
 """A claim of fewer words says little by itself ("In 1999."), so judges read it after its question."""

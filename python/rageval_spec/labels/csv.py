@@ -1,7 +1,5 @@
 """`csv`: labels in a CSV or TSV file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import Field

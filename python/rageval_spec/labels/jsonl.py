@@ -1,7 +1,5 @@
 """`jsonl`: labels in a file of JSON lines, or a list in a `.json` file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rageval_spec.data.labels import Label

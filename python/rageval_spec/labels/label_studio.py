@@ -1,7 +1,5 @@
 """`label_studio`: labels in an export of Label Studio."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rageval_spec.data.labels import Label

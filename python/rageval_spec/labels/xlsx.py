@@ -1,7 +1,5 @@
 """`xlsx`: labels in a sheet of an Excel workbook."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """`answer_correctness`: agreement with the reference, in claims and in similarity of meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`answer_relevancy`: whether the answer addresses the question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`answerability`: whether the system refuses exactly the questions that have no answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """`bleu`: sentence BLEU, as sacrebleu computes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

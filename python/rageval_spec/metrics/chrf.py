@@ -1,7 +1,5 @@
 """`chrf`: character n-gram F-score, as sacrebleu computes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import Field

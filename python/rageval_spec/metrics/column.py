@@ -1,16 +1,14 @@
 """`column`: a number that a column already has, such as a rating of users."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.data.samples import Part, Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricInfo
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricInfo
 from rageval_spec.recorded.answers_and_steps import list_inner
 
 _TRUTHS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -34,9 +32,9 @@ class ColumnValue(AnswerMetric[ColumnValueNode]):
 
     node_type = ColumnValueNode
     known_as = ("rating", "user_rating", "human_rating", "stars", "thumbs", "existing_score", "field")
-    hidden: ClassVar[Sequence[str]] = ("column",)
-    group: ClassVar[MetricGroup] = "other"
-    needs: frozenset[Part] = frozenset()
+    hidden = ("column",)
+    group = "other"
+    needs = frozenset()
     reads_contexts = False
     reads_answer_columns = True
     info = MetricInfo(

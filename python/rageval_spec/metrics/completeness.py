@@ -1,7 +1,5 @@
 """`completeness`: the share of the reference's claims that the answer covers."""
 
-from __future__ import annotations
-
 from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.judged_metrics import (
     REFERENCE_IN_ANSWER,

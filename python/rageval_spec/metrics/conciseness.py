@@ -1,7 +1,5 @@
 """`conciseness`: the share of the answer's claims that are needed to answer the question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

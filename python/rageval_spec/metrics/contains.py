@@ -1,7 +1,5 @@
 """`contains`: whether an answer contains what it must."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

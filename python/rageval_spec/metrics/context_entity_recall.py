@@ -1,7 +1,5 @@
 """`context_entity_recall`: the share of the reference's named entities that the contexts contain."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`context_precision`: whether useful contexts come before useless ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

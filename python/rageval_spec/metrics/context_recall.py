@@ -1,7 +1,5 @@
 """`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts contain."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """`context_relevance`: how useful the contexts are for the question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

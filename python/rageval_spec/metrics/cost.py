@@ -1,17 +1,12 @@
 """`cost`: the cost of an answer in US dollars."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 _MILLION = 1_000_000
 

@@ -1,14 +1,8 @@
 """`error_rate`: how often a system fails."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
-
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 class ErrorRate(OperationalMetric[MetricNode]):
@@ -16,7 +10,7 @@ class ErrorRate(OperationalMetric[MetricNode]):
 
     node_type = MetricNode
     known_as = ("errors", "failure_rate", "success_rate")
-    counts_failures: ClassVar[bool] = True
+    counts_failures = True
     info = MetricInfo(
         summary="How often the system fails to answer: timeouts, refused calls, replies that cannot be read.",
         formula="error_rate = 1 if the system failed after all its tries, else 0; its mean is the share of failures",

@@ -1,7 +1,5 @@
 """`exact_match`: whether an answer equals a reference, word for word."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """`factual_correctness`: claims of answer and reference compared both ways."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """`faithfulness`: the share of the answer's claims that the contexts support."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rageval_spec.data.samples import Sample

@@ -1,21 +1,17 @@
 """`information_integration`: whether answers combine what several sources say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
+from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Estimate
 
 
 class InformationIntegrationNode(PairedNode):

@@ -1,15 +1,12 @@
 """`is_json`: whether an answer is JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.samples import Part, Sample
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, Expectation, read_json, settle
-from rageval_spec.plugin import AnswerMetric, Measured, MetricGroup, MetricInfo, MetricNode
+from rageval_spec.plugin import AnswerMetric, Measured, MetricInfo, MetricNode
 
 
 class IsJsonNode(MetricNode):
@@ -22,8 +19,8 @@ class IsJson(AnswerMetric[IsJsonNode]):
     """Parses answers as JSON."""
 
     node_type = IsJsonNode
-    group: ClassVar[MetricGroup] = "text"
-    needs: frozenset[Part] = frozenset({"answer"})
+    group = "text"
+    needs = frozenset({"answer"})
     known_as = ("json", "valid_json", "is_valid_json", "json_validity", "contains_json")
     info = MetricInfo(
         summary="Whether the answer is valid JSON; its mean is the share of such answers.",

@@ -1,12 +1,10 @@
 """`json_schema`: whether an answer is JSON that a schema allows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -34,8 +32,8 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
 
     node_type = JsonSchemaNode
     known_as = ("schema", "json_schema_match", "json_correctness", "valid_schema")
-    key: ClassVar[str] = "schema_"
-    hidden: ClassVar[Sequence[str]] = ("schema",)
+    key = "schema_"
+    hidden = ("schema",)
     info = MetricInfo(
         summary="Whether the answer is JSON that a schema allows; its mean is the share of such answers.",
         formula="json_schema = 1 if the answer can be read as JSON and the schema allows it, else 0",

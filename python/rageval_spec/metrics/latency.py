@@ -1,16 +1,10 @@
 """`latency`: how long a system takes to answer a question."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 class LatencyNode(MetricNode):

@@ -1,11 +1,9 @@
 """`matches`: whether a regular expression matches in an answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -35,8 +33,8 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
 
     node_type = MatchesNode
     known_as = ("regex", "regexp", "matches_regex", "pattern")
-    key: ClassVar[str] = "pattern"
-    hidden: ClassVar[Sequence[str]] = ("pattern",)
+    key = "pattern"
+    hidden = ("pattern",)
     info = MetricInfo(
         summary="Whether a regular expression matches somewhere in the answer; its mean is the share of such answers.",
         formula="matches = 1 if the pattern matches in the answer, else 0",

@@ -1,7 +1,5 @@
 """`max_words`: whether an answer is short enough."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

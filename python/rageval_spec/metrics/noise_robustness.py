@@ -1,19 +1,15 @@
 """`noise_robustness`: whether answers stay right when noise is mixed into the contexts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from rageval_spec.data.findings import Estimate
+from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-
-if TYPE_CHECKING:
-    from rageval_spec.data.findings import Estimate
-    from rageval_spec.data.samples import Part, Sample
 
 
 class NoiseRobustnessNode(PairedNode):

@@ -1,7 +1,5 @@
 """`not_contains`: whether an answer is free of what it must not contain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rageval_spec.metrics.shared import answer_metrics

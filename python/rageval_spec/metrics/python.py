@@ -1,12 +1,10 @@
 """`python`: a metric of one's own, as a function."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -62,7 +60,7 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
 
     node_type = PythonMetricNode
     known_as = ("function", "callable", "custom", "custom_metric", "javascript", "code")
-    hidden: ClassVar[Sequence[str]] = ("function",)
+    hidden = ("function",)
     info = MetricInfo(
         summary="A metric of your own: a Python function of a sample, or of a frame of all samples.",
         formula="python = what the function returns; true is 1, false is 0",

@@ -1,10 +1,7 @@
 """`rouge_l`: the longest common subsequence of words of an answer and a reference."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
@@ -18,7 +15,7 @@ class RougeL(LexicalMetric[MetricNode]):
 
     node_type = MetricNode
     known_as = ("rouge", "rouge_n", "rouge_score", "rougelsum")
-    no_reference: ClassVar[str] = "the reference has no Latin letters or digits, which ROUGE's words consist of"
+    no_reference = "the reference has no Latin letters or digits, which ROUGE's words consist of"
     info = MetricInfo(
         summary="How many words the answer and a reference share in the same order, not necessarily next to each "
         "other.",

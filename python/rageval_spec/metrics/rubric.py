@@ -1,7 +1,5 @@
 """`rubric`: a judge's grade by the user's own criteria."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

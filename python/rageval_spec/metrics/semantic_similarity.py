@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import (
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.samples import Sample
 
 NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"
 

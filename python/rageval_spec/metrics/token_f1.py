@@ -1,7 +1,5 @@
 """`token_f1`: how far an answer and a reference have the same words."""
 
-from __future__ import annotations
-
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, token_f1
 from rageval_spec.plugin import MetricInfo, MetricNode

@@ -1,16 +1,12 @@
 """`tokens`: how many tokens an answer took to write."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 class TokensNode(MetricNode):

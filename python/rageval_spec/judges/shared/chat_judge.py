@@ -3,20 +3,20 @@
 `PiecewiseJudge` is for those that ask about one thing at a time: a whole sample, a claim or a context.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import (
     WORDING_DIGEST,
     ChatQuestion,
@@ -42,11 +42,6 @@ from rageval_spec.judging.prompts import (
 from rageval_spec.judging.segments import Segment, list_pieces, score_claims, split_segments
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.diagnostics import FileFault
-
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,20 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.judging.segments import count_words
 from rageval_spec.plugin import JudgeName, ModelName
 from rageval_spec.wording import count_noun, format_percent
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Sample
 
 
 def accept(

@@ -1,7 +1,5 @@
 """The base class of labels in one file."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property

@@ -12,8 +12,6 @@ The reasons why a query has no value or needs no judge are the same words for ev
 several metrics treat alike are in the words of `rageval-spec explain`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import abstractmethod
@@ -23,8 +21,8 @@ from unicodedata import normalize
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.samples import Part, Sample
-from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
+from rageval_spec.data.samples import Sample
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricNode
 from rageval_spec.plugin.metric import DataPart
 
 REFERENCE = "reference"
@@ -58,8 +56,8 @@ C = TypeVar("C", bound=ColumnNode)
 class ExpectationMetric(AnswerMetric[C]):
     """A check of one answer at a time."""
 
-    group: ClassVar[MetricGroup] = "text"
-    needs: frozenset[Part] = frozenset({"answer"})
+    group = "text"
+    needs = frozenset({"answer"})
     reads_contexts = False
     key: ClassVar[str] = "value"
     """The field of the node that holds what is expected of every answer."""
@@ -256,8 +254,8 @@ N = TypeVar("N", bound=MetricNode)
 class OperationalMetric(AnswerMetric[N]):
     """A metric that reads what a system reports about an answer. Answers and references can be missing."""
 
-    group: ClassVar[MetricGroup] = "operation"
-    needs: frozenset[Part] = frozenset()
+    group = "operation"
+    needs = frozenset()
     reads_contexts = False
 
     @abstractmethod

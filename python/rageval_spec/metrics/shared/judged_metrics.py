@@ -12,12 +12,10 @@ For a `RefusalAwareMetric`, an answer that only refuses claims nothing and needs
 each context, or each claim, is useful; the judge never sees empty ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -36,17 +34,15 @@ from rageval_spec.data.findings import (
     read_part,
     replace_texts,
 )
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.refusals import PHRASES_TEXT, find_bare_refusal
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, NO_CONTEXTS, UNDECIDED, is_blank
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeName, Measured, Measurement, MetricNode
+from rageval_spec.plugin.metric import DataPart
 from rageval_spec.wording import count_noun, list_choices, list_names
-
-if TYPE_CHECKING:
-    from rageval_spec.data.outcomes import Note
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.plugin.metric import DataPart
 
 
 class JudgeMetricNode(MetricNode):

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.metrics.shared.reference_metrics import exact_match, token_f1, tokenize_answer
 from rageval_spec.plugin import Measured, Measurement
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.samples import Part, Sample
 
 Rule = Literal["contains", "exact", "token_f1", "judge"]
 

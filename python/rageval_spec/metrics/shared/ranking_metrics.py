@@ -8,8 +8,6 @@ A metric that the kernel computes picks the keys that make sense for it, and des
     PLUGIN = kernel_metric(NdcgNode, MetricInfo(...))
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, TypeVar
 

@@ -14,8 +14,6 @@ punctuation is removed, and scripts without white space are compared by characte
 `compare_meanings` compares texts by the cosine of their embeddings.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata
@@ -23,9 +21,11 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec.data.findings import Failed
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE
 from rageval_spec.plugin import (
@@ -34,16 +34,10 @@ from rageval_spec.plugin import (
     EmbeddingModel,
     Measured,
     Measurement,
-    MetricGroup,
     MetricNode,
     Role,
     note_truncated,
 )
-
-if TYPE_CHECKING:
-    from rageval_spec.data.outcomes import Note
-    from rageval_spec.data.samples import Part, Sample
-
 
 N = TypeVar("N", bound=MetricNode)
 Comparer: TypeAlias = Callable[[str, Sequence[str]], float]
@@ -53,8 +47,8 @@ Comparer: TypeAlias = Callable[[str, Sequence[str]], float]
 class ReferenceMetric(AnswerMetric[N]):
     """A metric whose value depends only on an answer and its references."""
 
-    group: ClassVar[MetricGroup] = "text"
-    needs: frozenset[Part] = frozenset({"answer", "reference"})
+    group = "text"
+    needs = frozenset({"answer", "reference"})
     reads_contexts = False
     no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value if no reference can be used."""
