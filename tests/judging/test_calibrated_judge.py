@@ -172,7 +172,7 @@ def test_everything_else_is_the_judges_own(tmp_path: Path) -> None:
     assert (judge.abilities, judge.check(), judge.prompt_digests()) == (plain.abilities, None, {})
     assert judge.claims([("", "red")]) == [("fast: red",)]
     judge.expect([FAITHFULNESS])
-    assert judge._judge.expected == ["faithfulness"]
+    assert judge.plain.expected == ["faithfulness"]
 
 
 class Copied(Scripted):

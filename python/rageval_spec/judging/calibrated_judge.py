@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.findings import Assessment, Claim, Criterion, Failed, Finding
 from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration, ScoreMap
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
@@ -20,7 +21,7 @@ from rageval_spec.judging.segments import score_claims
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Judge, judge_identity
 from rageval_spec.plugin.block_names import names_in
-from rageval_spec.plugin.plugin import CalibrationUse, FileReading
+from rageval_spec.plugin.plugin import CalibrationUse
 from rageval_spec.statistics.raters.reliability_curves import ValueMap, read_map
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun, list_choices
@@ -100,17 +101,12 @@ class CalibratedJudge(Judge[Any]):
     def __init__(self, judge: Judge[Any]) -> None:
         """Wrap a judge whose node names a calibration; read nothing yet."""
         super().__init__(judge.node, judge.context)
-        self._judge = judge
-
-    @property
-    def plain(self) -> Judge[Any]:
-        """The judge without its calibration."""
-        return self._judge
+        self.plain = judge
 
     @cached_property
     def entries(self) -> Mapping[str, JudgeCalibration]:
         """What the calibration holds for this judge, by the criterion's digest."""
-        return find_entries(self._judge)
+        return find_entries(self.plain)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """The judge's findings with calibrated scores, and a note on the labels behind them.
@@ -121,7 +117,7 @@ class CalibratedJudge(Judge[Any]):
         entry = self.entries.get(judge_identity.digest_criterion(criterion))
         if entry is not None and (fault := _find_fault(entry, self._use)) is not None:
             raise DataError(f"judges.{self.context.name}: {fault}")
-        found = self._judge.assess(criterion, samples)
+        found = self.plain.assess(criterion, samples)
         if entry is None:
             return Assessment(found.findings, (*found.notes, self._remark_on_others(criterion)))
         reading = _Reading(entry, self._use.score, criterion)
@@ -130,7 +126,7 @@ class CalibratedJudge(Judge[Any]):
 
     def check_files(self) -> Iterable[FileFault]:
         """The faults of the judge's own files, and why the calibration cannot be used."""
-        yield from self._judge.check_files()
+        yield from self.plain.check_files()
         key = next((file.key for file in Judge.inputs(self)), ("calibration",))
         path = self.context.resolve(self._use.path)
         if not path.is_file():
@@ -169,95 +165,24 @@ class CalibratedJudge(Judge[Any]):
         assert use is not None, "only judges with a calibration are wrapped"
         return use
 
-    # --- What the judge does without its calibration ---
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """The judge's."""
-        return self._judge.abilities
-
-    @property
-    def decides_refusals(self) -> bool:
-        """The judge's."""
-        return self._judge.decides_refusals
-
-    @property
-    def scale(self) -> tuple[float, float] | None:
-        """The judge's."""
-        return self._judge.scale
-
-    @property
-    def values(self) -> Mapping[str, tuple[float, ...]]:
-        """The judge's."""
-        return self._judge.values
-
-    @property
-    def reads_criteria(self) -> bool:
-        """The judge's."""
-        return self._judge.reads_criteria
-
-    @property
-    def shows_references(self) -> bool:
-        """The judge's."""
-        return self._judge.shows_references
-
     def inputs(self) -> Sequence[InputFile]:
-        """The judge's files and its calibration."""
-        return tuple(dict.fromkeys((*Judge.inputs(self), *self._judge.inputs())))
-
-    def content(self) -> dict[str, Any]:
-        """The judge's."""
-        return self._judge.content()
-
-    def check(self) -> str | None:
-        """The judge's."""
-        return self._judge.check()
-
-    def describe_files(self) -> Iterable[FileReading]:
-        """The judge's."""
-        return self._judge.describe_files()
-
-    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
-        """The judge's."""
-        return self._judge.check_columns(list_columns)
+        return tuple(dict.fromkeys((*Judge.inputs(self), *self.plain.inputs())))
 
     def copy_with(self, context: Context) -> Judge[Any]:
-        """The same calibrated judge in another context."""
-        return CalibratedJudge(self._judge.copy_with(context))
+        return CalibratedJudge(self.plain.copy_with(context))
 
     def list_reversals(self) -> Mapping[str, Judge[Any]]:
-        """The judge's, with the same calibration."""
-        return {part: CalibratedJudge(judge) for part, judge in self._judge.list_reversals().items()}
+        return {part: CalibratedJudge(judge) for part, judge in self.plain.list_reversals().items()}
 
-    def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Pass the criteria on."""
-        self._judge.expect(criteria)
 
-    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The judge's."""
-        return self._judge.claims(texts)
-
-    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
-        """The judge's."""
-        return self._judge.questions(answers, count)
-
-    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The judge's."""
-        return self._judge.entities(texts)
-
-    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The judge's."""
-        return self._judge.estimate(criterion, samples)
-
-    def estimate_writing(
-        self, ability: Literal["claims", "questions", "entities"], texts: Sequence[tuple[str, str]], count: int = 1
-    ) -> Estimate:
-        """The judge's."""
-        return self._judge.estimate_writing(ability, texts, count)
-
-    def prompt_digests(self) -> Mapping[str, str]:
-        """The judge's."""
-        return self._judge.prompt_digests()
+_AS_PLAIN = (
+    "abilities", "decides_refusals", "scale", "values", "reads_criteria", "shows_references", "content", "check",
+    "describe_files", "check_columns", "expect", "claims", "questions", "entities", "estimate", "estimate_writing",
+    "prompt_digests",
+)  # fmt: skip
+"""What a judge does in the same way without its calibration."""
+for _name in _AS_PLAIN:
+    setattr(CalibratedJudge, _name, property(attrgetter(f"plain.{_name}")))
 
 
 def _find_fault(entry: JudgeCalibration, use: CalibrationUse) -> str | None:
