@@ -61,21 +61,13 @@ def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
 
 
 def find_surroundings(judge: Judge[Any]) -> judge_identity.Surroundings:
-    """The blocks around a judge of a spec, and the calibrations of the judges that it asks.
-
-    Raises:
-        DataError: the calibration of one of these cannot be read.
-    """
+    """The blocks around a judge of a spec, and the calibrations of the judges that it asks."""
     judges = judge.context.judges
     return judge_identity.Surroundings(judges, judge.context.models, None, dict(_digest_calibrations(judge, judges)))
 
 
 def digest_calibration(judge: Judge[Any]) -> str | None:
-    """The sha256 of the calibration that a judge's node names, and of what it takes from it; None if it names none.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """The sha256 of the calibration that a judge's node names, and of what it takes from it; None if it names none."""
     use = judge.node.calibrated
     return None if use is None else f"{use.score}:{_read(judge).digest}"
 
@@ -99,21 +91,15 @@ class CalibratedJudge(Judge[Any]):
     """
 
     def __init__(self, judge: Judge[Any]) -> None:
-        """Wrap a judge whose node names a calibration; read nothing yet."""
         super().__init__(judge.node, judge.context)
         self.plain = judge
 
     @cached_property
     def entries(self) -> Mapping[str, JudgeCalibration]:
-        """What the calibration holds for this judge, by the criterion's digest."""
         return find_entries(self.plain)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """The judge's findings with calibrated scores, and a note on the labels behind them.
-
-        Raises:
-            DataError: the calibration cannot be read, or was made for another judge.
-        """
+        """The judge's findings with calibrated scores, and a note on the labels behind them."""
         entry = self.entries.get(judge_identity.digest_criterion(criterion))
         if entry is not None and (fault := _find_fault(entry, self._use)) is not None:
             raise DataError(f"judges.{self.context.name}: {fault}")
@@ -125,7 +111,6 @@ class CalibratedJudge(Judge[Any]):
         return Assessment(findings, (*found.notes, self._remark(entry)))
 
     def check_files(self) -> Iterable[FileFault]:
-        """The faults of the judge's own files, and why the calibration cannot be used."""
         yield from self.plain.check_files()
         key = next((file.key for file in Judge.inputs(self)), ("calibration",))
         path = self.context.resolve(self._use.path)
@@ -140,7 +125,6 @@ class CalibratedJudge(Judge[Any]):
             yield FileFault(key, str(faults[0]), code="calibration")
 
     def describe(self) -> UsedCalibration:
-        """The calibration, for the results."""
         from rageval_spec.data.evaluation import UsedCalibration
 
         labels = {entry.metric: entry.labelled.items for entry in self.entries.values()}
@@ -205,11 +189,9 @@ class _Reading:
 
     @cached_property
     def map(self) -> ValueMap | None:
-        """The map of scores; None if they stay as they are."""
         return None if self.entry.map is None else build_map(self.entry.map)
 
     def read(self, finding: Finding | Failed) -> Finding | Failed:
-        """The finding with its calibrated score; findings without a score stay as they are."""
         if isinstance(finding, Failed) or finding.score is None:
             return finding
         if self.entry.of == "claims":
@@ -280,9 +262,4 @@ def read_calibration(path: Path, shown: str) -> ReadCalibration:
 
 
 def build_map(written: ScoreMap) -> ValueMap:
-    """The map that a file has.
-
-    Raises:
-        ValueError: its numbers do not make a map.
-    """
     return read_map({key: [*value] if isinstance(value, tuple) else value for key, value in asdict(written).items()})

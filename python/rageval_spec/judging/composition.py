@@ -114,21 +114,17 @@ class RepeatedModel(ChatModel[Any]):
         return RepeatedModel(model.copy_with(copy) if isinstance(model, RepeatedModel) else copy(model), self._repeat)
 
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
-        """Ask the model for this sample of its reply."""
         return self._model.ask(self._renumber(request), fresh=fresh)
 
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The stored reply for this sample; None if there is none."""
         return self._model.find(self._renumber(request))
 
     @property
     def price(self) -> tuple[float, float] | None:
-        """The price of the model itself."""
         return self._model.price
 
     @property
     def may_have_failed(self) -> bool:
-        """Whether a call of the model itself may have failed, for whichever sample."""
         return self._model.may_have_failed
 
     @property

@@ -50,13 +50,11 @@ class GradeScale:
 
     @property
     def is_whole(self) -> bool:
-        """Whether grades are whole numbers."""
         bounds = float(self.low), float(self.high)
         return all(map(float.is_integer, bounds)) and self.high - self.low >= 2
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of a grade."""
         low, high = self.bounds
         return {"type": "integer" if self.is_whole else "number", "minimum": low, "maximum": high}
 
@@ -73,11 +71,9 @@ class GradeScale:
         return {str(grade): self.score(grade) for grade in range(int(self.low), int(self.high) + 1)}
 
     def score(self, grade: float) -> float:
-        """A grade as a score in [0, 1]."""
         return (grade - self.low) / (self.high - self.low)
 
     def grade(self, score: float) -> float:
-        """A score in [0, 1] as a grade."""
         return min(max(self.low + score * (self.high - self.low), self.low), self.high)
 
 
@@ -203,7 +199,7 @@ def scale_score(score: float, criterion: Criterion) -> float:
 
 
 def unscale_score(score: float, criterion: Criterion) -> float:
-    """The inverse of `scale_score`."""
+    """The inverse of `scale_score`, exact at both ends of the scale."""
     if criterion.kind != "grade" or criterion.scale is None:
         return score
     lowest, highest = criterion.scale

@@ -96,7 +96,6 @@ def find_detector(name: str) -> KnownDetector | None:
 
 
 def describe_detector(detector: KnownDetector) -> KnownModel:
-    """The entry as commands show it."""
     example = (
         f"models: {{lettuce: {{use: onnx, model: {detector.name}}}}}\n"
         f"judges: {{spans: {{use: detector, model: lettuce}}}}\n"
@@ -122,13 +121,7 @@ _BYTES_A_TOKEN = 4
 
 
 def list_taken(verifier: Verifier, stated: Collection[str], reads_labels: bool) -> list[str]:
-    """What a judge takes from the table, in words: `windows of 400 tokens`; nothing that the spec states itself.
-
-    Args:
-        verifier: the entry.
-        stated: the keys that the spec states.
-        reads_labels: whether the model's configuration says what its labels stand for.
-    """
+    """What a judge takes from the table, in words: `windows of 400 tokens`; nothing that the spec `stated` itself."""
     taken = []
     if "labels" not in stated and verifier.labels and not reads_labels:
         taken.append(f"labels {', '.join(verifier.labels)}")
@@ -144,12 +137,9 @@ def list_taken(verifier: Verifier, stated: Collection[str], reads_labels: bool) 
 def make_rulers(
     window: Window, room: int | None, count: Callable[[Sequence[str]], Sequence[int] | None]
 ) -> tuple[Ruler, ...]:
-    """The bounds of windows that are not in characters: those of `window`, and the tokens that the model has room for.
+    """The bounds of windows that are not in characters: those of `window`, and the tokens that a pair has `room` for.
 
-    Args:
-        window: the length of the windows.
-        room: how many tokens the document of a pair may have; None sets no bound.
-        count: counts the tokens of texts; None where the model does not say.
+    `room` is None without a bound, and `count` gives None where the model does not count tokens.
     """
 
     def count_tokens(texts: Sequence[str]) -> Sequence[int]:
@@ -164,7 +154,6 @@ def make_rulers(
 
 
 def describe_verifier(verifier: Verifier) -> KnownModel:
-    """The entry as commands show it."""
     facts = {
         "Trained for": verifier.family,
         "NLI data in": verifier.trained_in,

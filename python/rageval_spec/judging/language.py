@@ -103,7 +103,6 @@ def _find_rare(word: str, letters: Mapping[str, tuple[str, ...]]) -> tuple[str, 
 
 @cache
 def _list_letters() -> Mapping[str, tuple[str, ...]]:
-    """The languages of each letter that few have."""
 
     languages: dict[str, list[str]] = defaultdict(list)
     for language, letters in LETTERS.items():
@@ -114,7 +113,6 @@ def _list_letters() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _list_languages(script: str) -> Mapping[str, tuple[str, ...]]:
-    """The languages of each frequent word."""
 
     languages: dict[str, list[str]] = defaultdict(list)
     for language, words in FREQUENT_WORDS[script].items():

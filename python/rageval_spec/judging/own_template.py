@@ -64,16 +64,11 @@ class OwnTemplate:
     """
 
     def __init__(self, text: str, shown: str) -> None:
-        """Keep the text; parse it on first use."""
         self.prompt = Prompt("template", shown, text)
 
     @cached_property
     def uses(self) -> Mapping[str, Use]:
-        """The first use of each variable that the template does not set itself.
-
-        Raises:
-            UsageError: the template does not parse; the message has `file:line`.
-        """
+        """The first use of each variable that the template does not set itself."""
         from jinja2 import meta
 
         names = meta.find_undeclared_variables(self._tree) - {"range", "dict", "cycler", "joiner", "namespace"}
@@ -148,11 +143,7 @@ class OwnTemplate:
                 yield f"{self.prompt.shown}:{use.line}:{use.column}: unknown {what} '{name}'; {hint}"
 
     def gather(self, sample: Sample) -> dict[str, Any]:
-        """The variables of a sample.
-
-        Raises:
-            LookupError: the sample lacks one that the template does not test; its message says which.
-        """
+        """The variables of a sample. A `LookupError` says which one it lacks that the template does not test."""
         found: dict[str, Any] = {}
         for name in (one for one in self.uses if one not in (*_SAID, "columns")):
             value = _read_variable(sample, name)
@@ -164,11 +155,7 @@ class OwnTemplate:
         return found
 
     def render(self, variables: Mapping[str, Any], criteria: str, form: str, demand: str) -> str:
-        """The prompt. A template that does not use `form` gets the demand and the form appended.
-
-        Raises:
-            UsageError: an operation of the template fails or exceeds a bound; the message has `file:line`.
-        """
+        """The prompt. A template that does not use `form` gets the demand and the form appended."""
         rendered = self.prompt.render(**variables, criteria=criteria, form=form)
         return rendered if "form" in self.uses else f"{rendered}\n\n{demand}\n{form}"
 
@@ -213,7 +200,6 @@ def _list_names(tree: Any) -> Iterator[Name]:
 
 
 def _read_variable(sample: Sample, name: str) -> Any:
-    """The value of a variable; None if the sample lacks it."""
     column = None if sample.columns is None else sample.columns.get(name)
     if name in (MESSAGES, "history"):
         return _read_conversation(sample, name, column)

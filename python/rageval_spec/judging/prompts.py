@@ -90,7 +90,6 @@ def fence(tag: str, text: str, number: int | None = None) -> str:
 
 
 def fence_all(tag: str, texts: Sequence[str]) -> str:
-    """Several texts, each in its own fence, numbered from 1."""
     return "\n".join(fence(tag, text, number) for number, text in enumerate(texts, 1))
 
 
@@ -126,7 +125,6 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """The sha256 of its text, in hex."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def render(self, **variables: Any) -> str:
@@ -150,7 +148,6 @@ class Prompt:
             raise UsageError(f"{self.shown}:{line}: it calls itself, or its result does not fit into memory") from error
 
     def check(self) -> str | None:
-        """The template's fault, with `file:line`; None if it has none."""
         try:
             self._check_names()
             rendered = self.render(**VARIABLES[self.name])
@@ -181,7 +178,7 @@ class Prompts:
     def __init__(
         self, names: Sequence[str], files: PromptFiles, context: Context, without_json: frozenset[str] = frozenset()
     ) -> None:
-        """Keep the names; read no file yet. Those of `without_json` ask for a word: `choice_word.jinja`."""
+        """Read no file yet. The prompts of `without_json` ask for a word: `choice_word.jinja`."""
         self._names = names
         self._without_json = without_json
         self._own = {name: path for name in names if (path := getattr(files, name)) is not None}
@@ -189,22 +186,14 @@ class Prompts:
         self._read: dict[str, Prompt] = {}
 
     def __getitem__(self, name: str) -> Prompt:
-        """The prompt of that name.
-
-        Raises:
-            UsageError: its file does not exist.
-            DataError: its file is not UTF-8 text.
-        """
         if name not in self._read:
             self._read[name] = self._load(name)
         return self._read[name]
 
     def inputs(self) -> list[InputFile]:
-        """The prompt files that the spec names."""
         return [InputFile(self._context.resolve(path), ("prompts", name)) for name, path in self._own.items()]
 
     def check(self) -> Iterator[FileFault]:
-        """The faults of the prompts that the spec names. Missing files are reported elsewhere."""
         for name, path in self._own.items():
             if not self._context.resolve(path).is_file():
                 continue
@@ -216,11 +205,9 @@ class Prompts:
                 yield FileFault(("prompts", name), fault, code="prompt")
 
     def content(self) -> dict[str, dict[str, str | None]]:
-        """The version and the sha256 of every prompt, by name."""
         return {name: {"version": self[name].version, "sha256": self[name].digest} for name in self._names}
 
     def digests(self) -> dict[str, str]:
-        """The sha256 of every prompt, in hex, by name."""
         return {name: self[name].digest for name in self._names}
 
     def _load(self, name: str) -> Prompt:
@@ -232,12 +219,7 @@ class Prompts:
 
 
 def load_prompt(name: str, path: Path, shown: str, *, is_own: bool = False) -> Prompt:
-    """The prompt in a file. `shown` is the file's name in messages.
-
-    Raises:
-        UsageError: the file does not exist, or is too long.
-        DataError: the file is not UTF-8 text.
-    """
+    """The prompt in a file. `shown` is the file's name in messages."""
     try:
         if path.exists() and not path.is_file():
             raise UsageError(f"{shown}: the prompt '{name}' must be a file")
@@ -269,25 +251,20 @@ class FencedText(str):
     _bare: str
 
     def __new__(cls, tag: str, text: str, number: int | None = None) -> FencedText:
-        """Fence the text; a number tells texts of one list apart."""
         made = super().__new__(cls, fence(tag, text, number))
         made._bare = text
         return made
 
     def __bool__(self) -> bool:
-        """Whether the text says anything."""
         return bool(self._bare.strip())
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is the same text, fenced or bare."""
         return self._bare == (other._bare if isinstance(other, FencedText) else other)
 
     def __ne__(self, other: object) -> bool:
-        """The opposite of `==`."""
         return not self == other
 
     def __hash__(self) -> int:
-        """The bare text's hash, because both are equal."""
         return hash(self._bare)
 
 
@@ -297,12 +274,10 @@ class FencedTexts(tuple[Any, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """The values in lines of their own."""
         return "\n".join(map(str, self))
 
 
 def fence_texts(tag: str, texts: Iterable[str]) -> FencedTexts:
-    """Texts in fences, numbered from 1."""
     return FencedTexts(FencedText(tag, text, number) for number, text in enumerate(texts, 1))
 
 
@@ -340,7 +315,6 @@ _NAMES: Mapping[TextPart, str] = {
 
 
 def name_part(part: TextPart) -> str:
-    """The name of a part of a sample, as messages write it."""
     return _NAMES.get(part, part)
 
 
@@ -372,7 +346,6 @@ def settle(criterion: Criterion, sample: Sample) -> Finding | None:
 
 
 def explain_no_sources(criterion: Criterion) -> str:
-    """Why no claim can be supported: the texts that it is judged against are empty."""
     what, beside = name_part(criterion.text), name_part(criterion.against)
     return f"nothing can support the {what}: there is no text in the {beside}"
 

@@ -279,7 +279,6 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
 
 
 def _drop_covered(found: Iterator[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
-    """Without those that are parts of others."""
     return [one for one in found if not any(one.start < other.end and one.end > other.start for other in others)]
 
 
@@ -396,7 +395,6 @@ def _find_words(text: str) -> Iterator[Quantity]:
 
 
 def _read_number_words(text: str, words: Sequence[tuple[str, int, int]], at: int) -> tuple[Quantity, int] | None:
-    """The number that begins with a word, and the word behind it."""
     first, start, end = words[at]
     is_one = first in _ONES
     if first not in _HALVES and not is_one and _read_word(first) is None:
@@ -537,7 +535,6 @@ class Sources:
     """The quantities of some texts, by their values and heads."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Read texts."""
         self._text = "\n".join(texts)
         self._values: dict[Decimal, list[Quantity]] = {}
         self._heads: dict[str, list[Quantity]] = {}
@@ -550,7 +547,6 @@ class Sources:
             self._digits.add(one.digits or one.text)
 
     def has_head(self, head: str) -> bool:
-        """Whether a number belongs to this word."""
         return head in self._heads
 
     def contain(self, wanted: Quantity, said: str = "") -> bool:
@@ -619,12 +615,10 @@ def is_equal(one: Quantity, other: Quantity) -> bool:
 
 
 def have_same(one: str, other: str) -> bool:
-    """Whether each quantity of one text is in the other, and the other way round."""
     return not find_missing(one, other) and not find_missing(other, one)
 
 
 def find_missing(text: str, other: str) -> list[Quantity]:
-    """The quantities of a text that another text does not have."""
     there = [one for one in find_quantities(other) if not one.may_be_word]
     said = [one for one in find_quantities(text) if not one.may_be_word]
     return [one for one in said if not any(is_equal(one, another) for another in there)]

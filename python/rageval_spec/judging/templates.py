@@ -49,13 +49,11 @@ class Meter:
     """What one rendering may still use. `characters` is the length of its variables."""
 
     def __init__(self, characters: int = 0) -> None:
-        """Start with nothing used."""
         self.most = max(MOST_CHARACTERS, 16 * characters)
         self._steps = 0
         self._depth = 0
 
     def step(self, size: int = 0) -> None:
-        """Count an operation on `size` characters."""
         self._steps += 1 + size // _PER_STEP
         if self._steps > MOST_STEPS:
             raise RunawayError(f"it takes more than {MOST_STEPS:,} steps: it loops, or calls itself, too often")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricInfo
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.recorded.answers_and_steps import list_inner
 
 _TRUTHS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -27,7 +27,7 @@ class ColumnValueNode(answer_metrics.OwnValuesNode):
     )
 
 
-class ColumnValue(AnswerMetric[ColumnValueNode]):
+class ColumnValue(answer_metrics.OwnValuesMetric[ColumnValueNode]):
     """Takes the values that another tool, or people, gave."""
 
     node_type = ColumnValueNode
@@ -56,14 +56,6 @@ class ColumnValue(AnswerMetric[ColumnValueNode]):
     def name(self) -> str:
         return self.node.as_ or self.node.column
 
-    @property
-    def higher_is_better(self) -> bool | None:
-        return self.node.higher_is_better
-
-    @property
-    def bounds(self) -> tuple[float, float | None]:
-        return self.node.range or self.info.bounds
-
     def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
         return ((("column",), self.node.column),)
 
@@ -85,7 +77,7 @@ class ColumnValue(AnswerMetric[ColumnValueNode]):
         if number is None:
             shown = repr(value) if len(repr(value)) <= _LONGEST_SHOWN else f"{repr(value)[:_LONGEST_SHOWN]}..."
             return Measurement.error(f"the column '{column}' must hold a number, yes or no, not {shown}")
-        return answer_metrics.keep_in_range(number, self.node.range)
+        return self.keep_in_range(number)
 
 
 def _read_number(value: Any) -> float | None:

@@ -152,59 +152,53 @@ class _Case:
     def take_relevance(self, findings: Sequence[Finding | Failed]) -> None:
         """Mark contexts as relevant if they support one of the reference's claims."""
         for place, finding in enumerate(findings):
-            if isinstance(finding, Failed):
-                self.failure = finding
-            elif finding.score is None:
-                self.undecided = finding
-            else:
-                self.relevant[place] = any(map(judged_metrics.is_met, finding.claims))
+            if found := self._take(finding):
+                self.relevant[place] = any(map(judged_metrics.is_met, found.claims))
 
     def take_support(self, place: int, finding: Finding | Failed) -> None:
         """Take the verdicts of one context on the answer's claims, which must be the same claims each time."""
-        if isinstance(finding, Failed):
-            self.failure = finding
-            return
-        if finding.score is None:
-            self.undecided = finding
-            return
-        if not finding.claims:
-            self.failure = Failed(NO_VERDICTS)
+        if not (found := self._take(finding)):
             return
         claims = [claim.text for claim in self.correctness.claims]
-        if [claim.text for claim in finding.claims] != claims:
-            other = count_noun(len(finding.claims), "claim")
-            self.failure = Failed(
-                f"the judge split the answer in two ways: {count_noun(len(claims), 'claim')}, {other}"
-            )
-            return
-        self.support[place] = [judged_metrics.is_met(claim) for claim in finding.claims]
+        if not found.claims:
+            self.failure = Failed(NO_VERDICTS)
+        elif [claim.text for claim in found.claims] != claims:
+            ways = f"{count_noun(len(claims), 'claim')}, {count_noun(len(found.claims), 'claim')}"
+            self.failure = Failed(f"the judge split the answer in two ways: {ways}")
+        else:
+            self.support[place] = [judged_metrics.is_met(claim) for claim in found.claims]
+
+    def _take(self, finding: Finding | Failed) -> Finding | None:
+        """The finding if it decided something; otherwise the sample has failed, or stays undecided."""
+        if isinstance(finding, Failed):
+            self.failure = finding
+        elif finding.score is None:
+            self.undecided = finding
+        else:
+            return finding
+        return None
 
     def measure(self, mode: Literal["relevant", "irrelevant"]) -> Measurement:
         """The share of wrong claims that come from contexts of a kind."""
         if self.failure is not None:
             return judged_metrics.measure_failure(self.failure)
-        finding = self.correctness
+        finding, details = self.correctness, judged_metrics.describe_finding(self.correctness)
         if finding.score is None:
-            return Measurement.unscorable(
-                finding.reason or "the answer makes no claim", judged_metrics.describe_finding(finding)
-            )
+            return Measurement.unscorable(finding.reason or "the answer makes no claim", details)
         if not finding.claims:
-            return Measurement.error(NO_VERDICTS, judged_metrics.describe_finding(finding))
+            return Measurement.error(NO_VERDICTS, details)
         if self.undecided is not None:
             return Measurement.unscorable(self.undecided.reason or answer_metrics.UNDECIDED)
         counted = [place for place in self.wrong if self._comes_from(place) == mode]
         value = len(counted) / len(finding.claims)
-        return Measurement.scored(value, self._explain(), self._describe(value, counted))
+        reason = None if self.alone else "there are no contexts that a wrong claim could come from"
+        reason = reason if self.wrong else "no claim of the answer is wrong"
+        return Measurement.scored(value, reason, self._describe(value, counted))
 
     def _comes_from(self, claim: int) -> str | None:
         """The kind of contexts that support a claim: relevant if any relevant context does."""
         kinds = {self.relevant[place] for place, supported in self.support.items() if supported[claim]}
         return "relevant" if True in kinds else "irrelevant" if kinds else None
-
-    def _explain(self) -> str | None:
-        if not self.wrong:
-            return "no claim of the answer is wrong"
-        return None if self.alone else "there are no contexts that a wrong claim could come from"
 
     def _describe(self, value: float, counted: Sequence[int]) -> dict[str, Any]:
         places = [(self.sample.contexts or ()).index(text) for one in self.alone for text in one.contexts or ()]

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesNode, keep_in_range
-from rageval_spec.plugin import AnswerMetric, Context, InputFile, Measured, Measurement, MetricInfo
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesMetric, OwnValuesNode
+from rageval_spec.plugin import Context, InputFile, Measured, Measurement, MetricInfo
 from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
 from rageval_spec.wording import count_noun
 
@@ -55,7 +55,7 @@ class PythonMetricNode(OwnValuesNode):
         return check_name(text, "'checks:cites' for the function cites in checks.py")
 
 
-class PythonMetric(AnswerMetric[PythonMetricNode]):
+class PythonMetric(OwnValuesMetric[PythonMetricNode]):
     """Calls a function of the user in threads that a `sys.exit` cannot end."""
 
     node_type = PythonMetricNode
@@ -85,14 +85,6 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
     @property
     def name(self) -> str:
         return self.node.as_ or self.node.function.rpartition(":")[2]
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        return self.node.higher_is_better
-
-    @property
-    def bounds(self) -> tuple[float, float | None]:
-        return self.node.range or self.info.bounds
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
@@ -218,7 +210,7 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         if result is None:
             return Measurement.unscorable(reason or f"{self.node.function} returned None")
         if isinstance(result, (bool, int, float)):
-            return keep_in_range(float(result), self.node.range, reason)
+            return self.keep_in_range(float(result), reason)
         return Measurement.error(f"{self.node.function} returned {_name_type(result)}, not a number, a bool or a dict")
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import (
     EmbeddingModel,
-    Embeddings,
     Measured,
     Measurement,
     MetricInfo,
@@ -65,48 +65,29 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
         return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        references = [self.usable_references(sample) for sample in samples]
-        asked = [bool(own) and _has_answer(sample) for sample, own in zip(samples, references, strict=True)]
-        answers = [sample.answer or "" for sample, wanted in zip(samples, asked, strict=True) if wanted]
-        compared = [own for own, wanted in zip(references, asked, strict=True) if wanted]
-        if not answers:
-            return Measured([self._without_model(own) for own in references])
-        embeddings = self._embed([*answers, *(text for own in compared for text in own)])
-        nearest = iter(_find_nearest(embeddings.vectors, len(answers), [len(own) for own in compared]))
-        return Measured(
-            [
-                _measure(next(nearest)) if wanted else self._without_model(own)
-                for own, wanted in zip(references, asked, strict=True)
-            ],
-            note_truncated(
-                int(embeddings.truncated.sum()),
-                len(embeddings.truncated),
-                self.node.model,
-                "answer or reference",
-                "answers and references",
-                code="texts",
-            ),
-        )
+        """Embed all texts of all samples at once, and compare each answer with its references."""
+        texts = [(sample.answer or "", self.usable_references(sample)) for sample in samples]
+        asked = [(answer, references) for answer, references in texts if references and answer.strip()]
+        nearest, notes = self._compare(asked) if asked else (iter(()), ())
+        return Measured([self._measure(*one, nearest) for one in texts], notes)
 
-    def _embed(self, texts: Sequence[str]) -> Embeddings:
+    def _compare(self, asked: Sequence[tuple[str, list[str]]]) -> tuple[Iterator[float | None], tuple[Note, ...]]:
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
-        return model.embed(texts)
+        embeddings = model.embed([*(answer for answer, _ in asked), *(text for _, own in asked for text in own)])
+        cut, nouns = int(embeddings.truncated.sum()), ("answer or reference", "answers and references")
+        notes = note_truncated(cut, len(embeddings.truncated), self.node.model, *nouns, code="texts")
+        return _find_nearest(embeddings.vectors, [len(own) for _, own in asked]), notes
 
-    def _without_model(self, references: Sequence[str]) -> Measurement:
+    def _measure(self, answer: str, references: Sequence[str], nearest: Iterator[float | None]) -> Measurement:
         if not references:
             return Measurement.unscorable(self.no_reference)
-        return Measurement.scored(0.0, EMPTY_ANSWER)
+        if not answer.strip():
+            return Measurement.scored(0.0, EMPTY_ANSWER)
+        cosine = next(nearest)
+        return Measurement.unscorable(NO_DIRECTION) if cosine is None else Measurement.scored(cosine)
 
 
-def _has_answer(sample: Sample) -> bool:
-    return bool(sample.answer and sample.answer.strip())
-
-
-def _measure(cosine: float | None) -> Measurement:
-    return Measurement.unscorable(NO_DIRECTION) if cosine is None else Measurement.scored(cosine)
-
-
-def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[int]) -> Iterator[float | None]:
+def _find_nearest(vectors: NDArray[np.float32], counts: Sequence[int]) -> Iterator[float | None]:
     """For each answer, its highest cosine with a reference; None if no pair has a cosine.
 
     `vectors` has the vectors of the answers, then `counts[i]` vectors of references for each answer i.
@@ -114,7 +95,7 @@ def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[i
     import numpy as np
 
     exact = vectors.astype(np.float64)
-    first = answers
+    first = len(counts)
     for answer, count in zip(exact, counts, strict=False):
         references = exact[first : first + count]
         first += count

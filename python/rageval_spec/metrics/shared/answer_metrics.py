@@ -125,11 +125,26 @@ class OwnValuesNode(MetricNode):
         return ends
 
 
-def keep_in_range(value: float, ends: tuple[float, float] | None, reason: str | None = None) -> Measurement:
-    """The measurement of a value; an error if the value is outside the range that the spec gives."""
-    if ends is not None and not ends[0] <= value <= ends[1]:
-        return Measurement.error(f"{value:g} is outside the range {ends[0]:g} to {ends[1]:g} that the metric gives")
-    return Measurement.scored(value, reason)
+V = TypeVar("V", bound=OwnValuesNode)
+
+
+class OwnValuesMetric(AnswerMetric[V]):
+    """A metric whose values only the user knows, so that its node has their range and direction."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        return self.node.higher_is_better
+
+    @property
+    def bounds(self) -> tuple[float, float | None]:
+        return self.node.range or self.info.bounds
+
+    def keep_in_range(self, value: float, reason: str | None = None) -> Measurement:
+        """The measurement of a value; an error if the value is outside the range that the spec gives."""
+        ends = self.node.range
+        if ends is not None and not ends[0] <= value <= ends[1]:
+            return Measurement.error(f"{value:g} is outside the range {ends[0]:g} to {ends[1]:g} that the metric gives")
+        return Measurement.scored(value, reason)
 
 
 def settle(check: Expectation) -> Measurement:
