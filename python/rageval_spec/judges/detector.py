@@ -17,9 +17,21 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import read_label
-from rageval_spec.judging import span_detection
 from rageval_spec.judging.known_models import DETECTORS, KnownDetector, describe_detector, find_detector
 from rageval_spec.judging.segments import Segment, describe_blank, find_without_sources, is_blank, split_segments
+from rageval_spec.judging.span_detection import (
+    LANGUAGE_NAMES,
+    PROMPTS,
+    AnswerSpan,
+    DetectionTask,
+    DetectorLanguage,
+    Planner,
+    PromptWindow,
+    TaggedAnswer,
+    WindowPlan,
+    join_pieces,
+    list_spans,
+)
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel, TokenTags
 from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
@@ -44,7 +56,7 @@ class DetectorNode(JudgeNode):
     """Marks the spans of an answer that its contexts do not support, by a token classifier such as LettuceDetect."""
 
     model: ModelName = Field(description="The token classifier: the name of a block under `models:`.")
-    language: span_detection.DetectorLanguage | None = Field(
+    language: DetectorLanguage | None = Field(
         default=None,
         description="The language of the prompt: the one that the model was trained in. By default that of the known "
         "model, else English.",
@@ -125,40 +137,25 @@ class Detector(Judge[DetectorNode]):
 
     def describe_files(self) -> Iterator[FileReading]:
         if (known := self._known) is not None:
-            taken = () if self.node.language else (f"prompt in {span_detection.LANGUAGE_NAMES[known.language]}",)
+            taken = () if self.node.language else (f"prompt in {LANGUAGE_NAMES[known.language]}",)
             yield FileReading(known.name, (f"card and code of {known.read}", *taken), {})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample. A sample fails if its question leaves no room for its contexts and its text."""
         if criterion.kind != "support":
             raise self._cannot(f"assess {criterion.kind}", samples)
-        tasks = [
-            span_detection.DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one))
-            for one in samples
-        ]
-        readable = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
+        tasks = _list_tasks(criterion, samples)
+        readable = [task for task in tasks if _is_readable(task)]
         read = iter(self._read(criterion, readable) if readable else ())
-        return Assessment(
-            [
-                next(read)
-                if not is_blank([task.answer]) and not is_blank(task.sources)
-                else _find_nothing(criterion, task)
-                for task in tasks
-            ]
-        )
+        return Assessment([next(read) if _is_readable(task) else _find_nothing(criterion, task) for task in tasks])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The pairs without a stored answer. For a model that is not on this machine, one for each text."""
         if criterion.kind != "support":
             return Estimate()
-        tasks = [
-            span_detection.DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one))
-            for one in samples
-        ]
-        tasks = [task for task in tasks if not is_blank([task.answer]) and not is_blank(task.sources)]
+        tasks = [*filter(_is_readable, _list_tasks(criterion, samples))]
         try:
-            plans = self._plan(tasks)
-            pairs = [pair for plan in plans if isinstance(plan, span_detection.WindowPlan) for pair in plan.pairs]
+            pairs = _list_pairs(self._plan(tasks))
         except RagevalError:  # the model is not on this machine, or its files are damaged, which a run says
             pairs = [("\n".join([task.question, *task.sources]), task.answer) for task in tasks]
         return Estimate(reads={Reader(self.node.model, "pair"): self._model().foresee("tag", pairs)})
@@ -173,36 +170,37 @@ class Detector(Judge[DetectorNode]):
         return find_detector(name) if name else None
 
     @property
-    def _language(self) -> span_detection.DetectorLanguage:
+    def _language(self) -> DetectorLanguage:
         """The language of the prompt."""
         return self.node.language or (self._known.language if self._known else "en")
 
-    def _read(self, criterion: Criterion, tasks: Sequence[span_detection.DetectionTask]) -> list[Finding | Failed]:
+    def _read(self, criterion: Criterion, tasks: Sequence[DetectionTask]) -> Iterator[Finding | Failed]:
+        """One finding per task; all windows of all tasks are read at once."""
         model = self._model()
         meanings = self._meanings(model)
         plans = self._plan(tasks)
-        tags = model.tag([pair for plan in plans if isinstance(plan, span_detection.WindowPlan) for pair in plan.pairs])
-        answers = iter(_list_answers(tasks, plans, tags, meanings))
-        read = [
-            (task, plan, next(answers))
-            for task, plan in zip(tasks, plans, strict=True)
-            if isinstance(plan, span_detection.WindowPlan)
+        tags = model.tag(_list_pairs(plans))
+        answers = [*_list_answers(tasks, plans, tags, meanings)]
+        threshold = self.node.threshold
+        spans = [[] if isinstance(one, Failed) else list_spans(one, threshold) for one in answers]
+        wanted = [
+            (_find_sentence(task.answer, span), plan.windows[span.window])
+            for task, plan, found in zip(tasks, plans, spans, strict=True)
+            for span in found
+            if isinstance(plan, WindowPlan)
         ]
-        findings = iter(self._find(criterion, read))
-        return [plan if isinstance(plan, Failed) else next(findings) for plan in plans]
+        evidence = self._find_evidence(wanted)
+        for answer, found in zip(answers, spans, strict=True):
+            claims = tuple(map(_as_claim, found, islice(evidence, len(found))))
+            yield answer if isinstance(answer, Failed) else _conclude(criterion, answer, threshold, claims)
 
-    def _plan(self, tasks: Sequence[span_detection.DetectionTask]) -> Sequence[span_detection.WindowPlan | Failed]:
+    def _plan(self, tasks: Sequence[DetectionTask]) -> Sequence[WindowPlan | Failed]:
         """The prompts of each text."""
-        model = self._model()
-        room = inf if model.room is None else model.room
-        planner = span_detection.Planner(
-            span_detection.PROMPTS[self._language],
-            model.count_tokens,
-            min(room, self.node.max_tokens),
-            inf if self.node.window is None else self.node.window,
-            self.node.overlap,
-        )
-        return planner.plan(tasks)
+        model, characters = self._model(), self.node.window
+        room = min(inf if model.room is None else model.room, self.node.max_tokens)
+        prompt = PROMPTS[self._language]
+        bounds = (room, inf if characters is None else characters, self.node.overlap)
+        return Planner(prompt, model.count_tokens, *bounds).plan(tasks)
 
     def _meanings(self, model: TokenModel[Any]) -> Sequence[TokenMeaning]:
         """What the model's logits stand for."""
@@ -231,28 +229,7 @@ class Detector(Judge[DetectorNode]):
             "write what they stand for, in this order, as 'labels: [...]', each one of supported, unsupported"
         )
 
-    def _find(
-        self,
-        criterion: Criterion,
-        read: Sequence[
-            tuple[span_detection.DetectionTask, span_detection.WindowPlan, span_detection.TaggedAnswer | Failed]
-        ],
-    ) -> Iterator[Finding | Failed]:
-        threshold = self.node.threshold
-        spans = [
-            [] if isinstance(answer, Failed) else span_detection.list_spans(answer, threshold) for _, _, answer in read
-        ]
-        wanted = [
-            (_find_sentence(task.answer, span), plan.windows[span.window])
-            for (task, plan, _), found in zip(read, spans, strict=True)
-            for span in found
-        ]
-        evidence = self._find_evidence(wanted)
-        for (_, _, answer), found in zip(read, spans, strict=True):
-            claims = tuple(map(_as_claim, found, islice(evidence, len(found))))
-            yield answer if isinstance(answer, Failed) else _conclude(criterion, answer, threshold, claims)
-
-    def _find_evidence(self, wanted: Sequence[tuple[str, span_detection.PromptWindow]]) -> Iterator[Segment | None]:
+    def _find_evidence(self, wanted: Sequence[tuple[str, PromptWindow]]) -> Iterator[Segment | None]:
         """For each text, the sentence of its window that shares most words with it; None if none shares any."""
         sentences = [
             [
@@ -282,16 +259,29 @@ def read_token_labels(names: Sequence[str]) -> list[TokenMeaning] | None:
     return meanings if len(set(meanings)) == len(TokenMeaning.__args__) else None  # type: ignore[attr-defined]
 
 
+def _list_tasks(criterion: Criterion, samples: Sequence[Sample]) -> list[DetectionTask]:
+    return [DetectionTask(one.question, criterion.sources_of(one), criterion.text_of(one)) for one in samples]
+
+
+def _is_readable(task: DetectionTask) -> bool:
+    return not is_blank([task.answer]) and not is_blank(task.sources)
+
+
+def _list_pairs(plans: Sequence[WindowPlan | Failed]) -> list[tuple[str, str]]:
+    return [pair for plan in plans if isinstance(plan, WindowPlan) for pair in plan.pairs]
+
+
 def _list_answers(
-    tasks: Sequence[span_detection.DetectionTask],
-    plans: Sequence[span_detection.WindowPlan | Failed],
+    tasks: Sequence[DetectionTask],
+    plans: Sequence[WindowPlan | Failed],
     tags: TokenTags,
     meanings: Sequence[TokenMeaning],
-) -> Iterator[span_detection.TaggedAnswer | Failed]:
+) -> Iterator[TaggedAnswer | Failed]:
     """The tagged answer of each plan."""
     start = 0
     for task, plan in zip(tasks, plans, strict=True):
         if isinstance(plan, Failed):
+            yield plan
             continue
         pairs = slice(start, start + len(plan.pairs))
         start = pairs.stop
@@ -299,7 +289,7 @@ def _list_answers(
             yield Failed("the model cut this text or its sources, although they fit by its own count of tokens")
             continue
         unsupported = [_find_unsupported(logits, meanings) for logits in tags.logits[pairs]]
-        yield span_detection.join_pieces(task.answer, plan, tags.offsets[pairs], unsupported)
+        yield join_pieces(task.answer, plan, tags.offsets[pairs], unsupported)
 
 
 def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeaning]) -> NDArray[np.float64]:
@@ -313,27 +303,25 @@ def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeani
     return shares
 
 
-def _find_nothing(criterion: Criterion, task: span_detection.DetectionTask) -> Finding:
+def _find_nothing(criterion: Criterion, task: DetectionTask) -> Finding:
     """The finding on a blank text, or on a text without sources."""
     if is_blank([task.answer]):
         return Finding(None, reason=describe_blank(criterion.text))
     return find_without_sources(criterion, split_segments(task.answer))
 
 
-def _find_sentence(answer: str, span: span_detection.AnswerSpan) -> str:
+def _find_sentence(answer: str, span: AnswerSpan) -> str:
     """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
 
 
-def _as_claim(span: span_detection.AnswerSpan, evidence: Segment | None) -> Claim:
+def _as_claim(span: AnswerSpan, evidence: Segment | None) -> Claim:
     verdict = "supported" if span.is_supported else "not_enough_info"
     return span.segment.as_claim(1 - span.probability, verdict, evidence)  # type: ignore[arg-type]
 
 
-def _conclude(
-    criterion: Criterion, answer: span_detection.TaggedAnswer, threshold: float, claims: tuple[Claim, ...]
-) -> Finding:
+def _conclude(criterion: Criterion, answer: TaggedAnswer, threshold: float, claims: tuple[Claim, ...]) -> Finding:
     score = answer.share_supported(threshold)
     if score is None:
         return Finding(None, reason=f"the {criterion.text.replace('_', ' ')} has no token with a letter or a digit")

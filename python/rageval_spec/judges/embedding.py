@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
@@ -86,12 +86,10 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
-        vectors = _Vectors.embed(self._model(), _list_texts(criterion, comparisons))
+        vectors = _Vectors(self._model(), _list_texts(criterion, comparisons))
         mentions = self._look_up(criterion, samples, comparisons)
-        findings = [
-            self._find(criterion, comparison, vectors, named)
-            for comparison, named in zip(comparisons, mentions, strict=True)
-        ]
+        pairs = zip(comparisons, mentions, strict=True)
+        findings = [self._find(criterion, comparison, vectors, named) for comparison, named in pairs]
         return Assessment(findings, vectors.remark_on_cut(self.node.model))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
@@ -124,11 +122,8 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     def _parts(self, text: str) -> dict[str, None]:
         """The text itself, which can be longer than the model reads, and the windows of its sentences."""
-        if not text.strip():
-            return {}
-        return dict.fromkeys(
-            [text.strip(), *(window.text for window in segments.slide_windows([text], self.node.window))]
-        )
+        windows = segments.slide_windows([text], self.node.window)
+        return dict.fromkeys([text.strip(), *(window.text for window in windows)]) if text.strip() else {}
 
     def _look_up(
         self, criterion: Criterion, samples: Sequence[Sample], comparisons: Sequence[_Comparison]
@@ -198,37 +193,31 @@ def _find_role(criterion: Criterion) -> Role:
     return "query" if criterion.against == "question" else "document"
 
 
-class _Vectors(NamedTuple):
+class _Vectors:
     """Unit vectors by role and text."""
 
-    vectors: dict[Role, NDArray[np.float32]]
-    places: dict[Role, dict[str, int]]
-    cut: int
-
-    @classmethod
-    def embed(cls, model: EmbeddingModel[Any], texts: dict[Role, list[str]]) -> _Vectors:
-        vectors: dict[Role, NDArray[np.float32]] = {}
-        places: dict[Role, dict[str, int]] = {}
-        cut = 0
+    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]]) -> None:
+        self._cut = 0
+        self._vectors: dict[Role, NDArray[np.float32]] = {}
+        self._places: dict[Role, dict[str, int]] = {}
         for role, wanted in texts.items():
             distinct = list(dict.fromkeys(wanted))
-            places[role] = {text: place for place, text in enumerate(distinct)}
+            self._places[role] = {text: place for place, text in enumerate(distinct)}
             if distinct:
                 embeddings = model.embed(distinct, role)
-                vectors[role] = _scale(embeddings.vectors, distinct, model)
-                cut += int(embeddings.truncated.sum())
-        return cls(vectors, places, cut)
+                self._vectors[role] = _scale(embeddings.vectors, distinct, model)
+                self._cut += int(embeddings.truncated.sum())
 
     def of(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """The vectors of texts, float32 [texts, dimension]."""
         import numpy as np
 
         if not texts:
-            return np.empty((0, next(iter(self.vectors.values())).shape[1]), np.float32)
-        return self.vectors[role][[self.places[role][text] for text in texts]]
+            return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
+        return self._vectors[role][[self._places[role][text] for text in texts]]
 
     def remark_on_cut(self, model: str) -> tuple[Note, ...]:
-        return note_truncated(self.cut, sum(map(len, self.places.values())), model)
+        return note_truncated(self._cut, sum(map(len, self._places.values())), model)
 
 
 def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingModel[Any]) -> NDArray[np.float32]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, field_validator
 
@@ -145,7 +144,7 @@ class Nli(Judge[NliNode]):
         findings, start = [], 0
         for reading in readings:
             end = start + len(reading.pairs)
-            findings.append(self._find(criterion, reading, probabilities.cut(start, end)))
+            findings.append(self._find(criterion, reading, probabilities[start:end]))
             start = end
         return Assessment(findings, (*self._remark_on_source(), *self._remark_on_cut(answer)))
 
@@ -207,12 +206,11 @@ class Nli(Judge[NliNode]):
 
     def _explain_labels(self, shown: str) -> str:
         name = (self._model().published_name or "").rpartition("/")[2]
-        meant = suggest_known(name) or ""
-        known = (
-            f"; if it is the known model of this name, write `published_as` in models.{self.node.model}: {meant}"
-            if name and meant.startswith("did you")
-            else ""
-        )
+        meant, known = suggest_known(name) or "", ""
+        if name and meant.startswith("did you"):
+            known = (
+                f"; if it is the known model of this name, write `published_as` in models.{self.node.model}: {meant}"
+            )
         return (
             f"'{self.node.model}' calls its labels {shown}, but exactly one must be a word for entailment; if this is "
             "an entailment model, write what the labels stand for, in this order, as 'labels: [...]', each one of "
@@ -256,44 +254,38 @@ class Nli(Judge[NliNode]):
             sources, window.size if window.unit == "characters" else None, self.node.overlap, rulers
         )
 
-    def _find(self, criterion: Criterion, reading: _Reading, found: _Probabilities | None) -> Finding:
+    def _find(self, criterion: Criterion, reading: _Reading, found: NDArray[np.float64] | None) -> Finding:
         if not reading.claims:
             return Finding(None, reason=segments.describe_blank(criterion.text))
         if found is None or not reading.windows:
             return segments.find_without_sources(criterion, reading.claims)
         width = len(reading.windows)
         claims = [
-            self._judge(claim, reading.windows, found.cut(place * width, (place + 1) * width))
+            self._judge(claim, reading.windows, found[place * width : (place + 1) * width])
             for place, claim in enumerate(reading.claims)
         ]
         return Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 
-    def _judge(self, claim: segments.Segment, windows: Sequence[segments.Segment], found: _Probabilities) -> Claim:
-        best, worst = int(found.entailed.argmax()), int(found.contradicted.argmax())
-        score, bound = float(found.entailed[best]), self.node.contradiction
-        if bound is not None and found.contradicted[worst] >= bound:
+    def _judge(self, claim: segments.Segment, windows: Sequence[segments.Segment], found: NDArray[np.float64]) -> Claim:
+        """Judge a claim by the probabilities [windows, 2] of entailment and contradiction."""
+        entailed, contradicted = found.T
+        best, worst = int(entailed.argmax()), int(contradicted.argmax())
+        score, bound = float(entailed[best]), self.node.contradiction
+        if bound is not None and contradicted[worst] >= bound:
             return claim.as_claim(0.0, "contradicted", windows[worst])
         if score >= self._threshold:
             return claim.as_claim(score, "supported", windows[best])
-        if bound is not None:
-            return claim.as_claim(score, "not_enough_info", windows[best])
-        if found.contradicted[worst] >= LIKELIER_THAN_NOT:
+        if bound is None and contradicted[worst] >= LIKELIER_THAN_NOT:
             return claim.as_claim(score, "contradicted", windows[worst])
         return claim.as_claim(score, "not_enough_info", windows[best])
 
     def _remark_on_source(self) -> tuple[Note, ...]:
         """A note on what the judge takes from the table of known models, if it takes anything."""
-        verifier = self._verifier
-        if verifier is None:
+        if (verifier := self._verifier) is None:
             return ()
         taken = list_taken(verifier, self.node.model_fields_set, bool(_read_labels(self._model().labels)))
-        if not taken:
-            return ()
-        message = (
-            f"'{self.context.name}' reads {verifier.key} as its authors do (card and code of {verifier.read}): "
-            f"{'; '.join(taken)}"
-        )
-        return (Note("known_verifier", message),)
+        source = f"'{self.context.name}' reads {verifier.key} as its authors do (card and code of {verifier.read})"
+        return (Note("known_verifier", f"{source}: {'; '.join(taken)}"),) if taken else ()
 
     def _remark_on_cut(self, answer: PairScores) -> tuple[Note, ...]:
         return note_truncated(
@@ -313,8 +305,7 @@ def _read_labels(names: Sequence[str]) -> Sequence[Meaning]:
     return found if len(found) == len(names) and found.count("entailment") == 1 else ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """The pairs to read for one sample: each claim with each window, claim by claim."""
 
     claims: Sequence[segments.Segment]
@@ -322,29 +313,19 @@ class _Reading:
     pairs: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Probabilities:
-    """The probabilities of entailment and of contradiction, each [pairs]."""
-
-    entailed: NDArray[np.float64]
-    contradicted: NDArray[np.float64]
-
-    def cut(self, start: int, end: int) -> _Probabilities:
-        return _Probabilities(self.entailed[start:end], self.contradicted[start:end])
-
-
-def _find_probabilities(logits: NDArray[np.float32], meanings: Sequence[Meaning]) -> _Probabilities:
+def _find_probabilities(logits: NDArray[np.float32], meanings: Sequence[Meaning]) -> NDArray[np.float64]:
+    """The probabilities [pairs, 2] of entailment and of contradiction."""
     import numpy as np
 
     wide = logits.astype(np.float64)
     if len(meanings) == 1:
         # The logistic function, in the form that cannot overflow.
         entailed = 0.5 * (1 + np.tanh(0.5 * wide[:, 0]))
-        return _Probabilities(entailed, np.zeros(len(entailed)))
+        return np.column_stack((entailed, np.zeros(len(entailed))))
     powers = np.exp(wide - wide.max(axis=1, keepdims=True))
     shares = powers / powers.sum(axis=1, keepdims=True)
     contradicted = [place for place, meaning in enumerate(meanings) if meaning == "contradiction"]
-    return _Probabilities(shares[:, meanings.index("entailment")], shares[:, contradicted].sum(axis=1))
+    return np.column_stack((shares[:, meanings.index("entailment")], shares[:, contradicted].sum(axis=1)))
 
 
 PLUGIN = Nli

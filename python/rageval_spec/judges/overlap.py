@@ -159,19 +159,17 @@ class OverlapJudge(Judge[OverlapNode]):
         from rageval_spec.judging.mentions import merge_mentions
 
         claims = [claim for _, claim in judged if claim is not None]
+        looked_up = [one for one, claim in judged if claim is not None]
+        if not judged:
+            return findings.Finding(None, reason=segments.describe_blank(criterion.text))
         if not claims:
-            reason = (
-                f"the {_name_part(criterion.text)} has no content word"
-                if judged
-                else segments.describe_blank(criterion.text)
-            )
-            return findings.Finding(None, reason=reason)
+            return findings.Finding(None, reason=f"the {_name_part(criterion.text)} has no content word")
         if segments.is_blank(sources):
-            return segments.find_without_sources(criterion, [one.claim for one, claim in judged if claim is not None])
+            return segments.find_without_sources(criterion, [one.claim for one in looked_up])
         score = segments.score_claims(claims, self.node.threshold)
         if self.node.combine == "worst":
             score = min(segments.score_claims([claim], self.node.threshold) for claim in claims)
-        mentions = merge_mentions([one.mentions for one, claim in judged if claim is not None])
+        mentions = merge_mentions([one.mentions for one in looked_up])
         return findings.Finding(score, tuple(claims), mentions.describe(_name_part(criterion.against)))
 
     # --- Usefulness ---
@@ -198,11 +196,11 @@ class OverlapJudge(Judge[OverlapNode]):
         told = [share for share in shares if share[-1].total]
         if not told:
             return findings.Finding(None, reason=f"the {_name_part(criterion.against)} has no content word")
+        least = USEFUL_FROM if self.node.threshold is None else self.node.threshold
         claims = []
         for number, piece in enumerate(pieces):
             score = max(share[number].share or 0.0 for share in told)
             reason = None if piece.text.strip() else "it has no text"
-            least = USEFUL_FROM if self.node.threshold is None else self.node.threshold
             claims.append(piece.as_claim(score, "supported" if score >= least else "not_enough_info", reason=reason))
         return findings.Finding(segments.score_claims(claims, self.node.threshold), tuple(claims))
 

@@ -94,8 +94,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        stages = (self.node.answerability, self.node.faithfulness, self.node.relevance)
-        return tuple(dict.fromkeys(stage.judge for stage in stages if stage is not None))
+        return tuple(dict.fromkeys(stage.judge for stage in self._judged_stages().values()))
 
     @property
     def scale(self) -> tuple[float, float] | None:
@@ -116,8 +115,10 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         if (retrieval := self.node.retrieval) is not None and retrieval.model is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
-        if (fault := self._find_conflict()) is not None:
-            return fault
+        given = {name: getattr(self.node, name) for name in waterfall_stages.STAGES}
+        own = [name for name, stage in given.items() if stage is not None and "person" in stage.model_fields_set]
+        if self.node.calibrated is not None and own:
+            return f"{own[0]} has its own 'person', which the calibration would replace; remove one"
         stages = self._judges()
         if not KINDS & self.abilities:
             return f"faithfulness.judge: '{self.node.faithfulness.judge}' can neither assess support nor grade"
@@ -126,14 +127,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             if (judge := stages.get(name)) and not {"grade", ability} & judge.abilities:
                 return f"{name}.judge: '{judge.context.name}' can neither grade nor assess {ability}"
         return None
-
-    def _find_conflict(self) -> str | None:
-        """A bound for a person that the spec has, although the calibration would replace it."""
-        stages = {name: getattr(self.node, name) for name in waterfall_stages.STAGES}
-        own = [name for name, stage in stages.items() if stage is not None and "person" in stage.model_fields_set]
-        if self.node.calibrated is None or not own:
-            return None
-        return f"{own[0]} has its own 'person', which the calibration would replace; remove one"
 
     def read_stages(self, criterion: Criterion, samples: Sequence[Sample]) -> Mapping[str, Sequence[float | None]]:
         """Every sample's value at every stage, as if no stage decided anything, by the stage.
@@ -191,13 +184,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
                 route = waterfall_stages.Route(name, stage, criterion, judged.get(place), self.node.phrases)
                 if decision := route.decide(samples[place], reading):
                     decisions[place] = decision
-        for place in range(len(samples)):
-            if place not in decisions:
-                decisions[place] = waterfall_stages.accept(criterion, judged.get(place), waterfall_stages.LAST, None)
+        routed = [
+            decisions.get(place) or waterfall_stages.accept(criterion, judged.get(place), waterfall_stages.LAST, None)
+            for place in range(len(samples))
+        ]
         if samples:
-            routed = [decisions[place] for place in range(len(samples))]
             notes.append(waterfall_stages.describe_routes(routed, [name for name, _, _ in stages]))
-        return Assessment([decisions[place].finding for place in range(len(samples))], tuple(dict.fromkeys(notes)))
+        return Assessment([decision.finding for decision in routed], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
@@ -229,14 +222,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
         return find_entries(self)
 
+    def _judged_stages(self) -> dict[str, waterfall_stages.JudgedStage]:
+        """The stages that ask a judge, in their order; those that are disabled are missing."""
+        stages = {name: getattr(self.node, name) for name in ("answerability", "faithfulness", "relevance")}
+        return {name: stage for name, stage in stages.items() if stage is not None}
+
     def _judges(self) -> dict[str, Judge[Any]]:
-        """The judges by stage, in the order of the stages; stages without a judge are missing."""
-        stages = {
-            "answerability": self.node.answerability,
-            "faithfulness": self.node.faithfulness,
-            "relevance": self.node.relevance,
-        }
-        return {name: self.context.judge(stage.judge) for name, stage in stages.items() if stage is not None}
+        return {name: self.context.judge(stage.judge) for name, stage in self._judged_stages().items()}
 
     def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[waterfall_stages.StageValue]:
         """Each sample's highest similarity of a context, or the reranker's probability, or the retriever's score."""
@@ -244,7 +236,11 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         assert stage is not None, "its stage is asked"
         if stage.model is None:
             if not any(sample.scores for sample in samples):
-                notes.append(Note("no_scores", self._explain_no_scores(), level="warning"))
+                message = (
+                    f"judges.{self.context.name}.retrieval: no answer has scores of its contexts, so 'by: scores' "
+                    "decides nothing; record a score for each context, or use 'by: similarity'"
+                )
+                notes.append(Note("no_scores", message, level="warning"))
             return [self._read_scores(sample) for sample in samples]
         readable = [sample for sample in samples if _speaks_of("retrieval", sample)]
         pairs = [(s.question, context) for s in readable for context in s.contexts or () if context.strip()]
@@ -258,18 +254,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             for s in samples
         ]
 
-    def _explain_no_scores(self) -> str:
-        return (
-            f"judges.{self.context.name}.retrieval: no answer has scores of its contexts, so 'by: scores' decides "
-            "nothing; record a score for each context, or use 'by: similarity'"
-        )
-
     def _read_scores(self, sample: Sample) -> waterfall_stages.StageValue:
-        """The highest of the recorded scores of the contexts; no value without any.
-
-        Raises:
-            UsageError: a score is above 1, so that the bounds of the stage say nothing about it.
-        """
+        """The highest of the recorded scores of the contexts; no value without any."""
         if not (known := [score for score in sample.scores or () if score is not None]):
             return _SILENT
         top = max(known)

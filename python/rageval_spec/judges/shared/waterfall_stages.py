@@ -63,16 +63,13 @@ class Stage(BaseModel):
 
     def _advise(self, lower: str, upper: str) -> str:
         """What to write if one of two conflicting bounds is a default; "" if the spec gives both."""
-        if upper not in self.model_fields_set:
-            default, bound, side = upper, getattr(self, lower), "more"
-        elif lower not in self.model_fields_set:
-            default, bound, side = lower, getattr(self, upper), "less"
-        else:
-            return ""
-        return (
-            f": {getattr(self, default):g} is the default of '{default}'; write '{default}: {bound:g}' or {side}, "
-            f"or '{default}: null' to disable it"
-        )
+        for default, other, side in ((upper, lower, "more"), (lower, upper, "less")):
+            if default not in self.model_fields_set:
+                return (
+                    f": {getattr(self, default):g} is the default of '{default}'; write '{default}: "
+                    f"{getattr(self, other):g}' or {side}, or '{default}: null' to disable it"
+                )
+        return ""
 
 
 class RetrievalStage(Stage):
@@ -138,6 +135,7 @@ class RelevanceStage(Stage):
     )
 
 
+JudgedStage = AnswerabilityStage | FaithfulnessStage | RelevanceStage
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the accepted samples, most confident first, at which a note gives the risk."""
 TO_A_PERSON = "sent to a person"
@@ -238,7 +236,11 @@ def describe_routes(decisions: Sequence[StageDecision], stages: Sequence[str]) -
     """
     total = len(decisions)
     counts = Counter(decision.outcome for decision in decisions)
-    parts = [_count_share(counts[outcome], total, words) for outcome, words in _OUTCOMES.items() if counts[outcome]]
+    parts = [
+        f"{count} {words} ({format_percent(count / total)})"
+        for outcome, words in _OUTCOMES.items()
+        if (count := counts[outcome])
+    ]
     accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
     message = f"{count_noun(total, 'sample')}: {', '.join(parts)}"
     if accepted:
@@ -255,10 +257,6 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
         "failed": "failed",
     }
 )
-
-
-def _count_share(count: int, total: int, words: str) -> str:
-    return f"{count} {words} ({format_percent(count / total)})"
 
 
 def _tabulate_stages(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
