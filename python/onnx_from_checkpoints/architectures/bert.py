@@ -12,14 +12,14 @@ including the exact GELU (with erf).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes, find_buckets
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, find_buckets
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 
+class _Head(NamedTuple):
+    """A classifier: the names of its two linear layers, and the operator between them."""
+
+    dense: str
+    activation: str
+    labels: str
+
+
+_POOLER = _Head("pooler.dense", "Tanh", "classifier")
+"""Its first layer is the encoder's own."""
+_DENSE = _Head("classifier.dense", "Tanh", "classifier.out_proj")
+
+
 @dataclass(frozen=True, slots=True)
 class TensorNames:
     """How one architecture names its tensors.
@@ -36,7 +49,8 @@ class TensorNames:
     Attributes:
         layer: the prefix of a layer's tensors, with the layer's number.
         positions: `absolute` counts from 0; `offset` counts tokens other than padding from `pad_token_id` + 1.
-        head: the kind of its sequence classifier.
+        head: its sequence classifier.
+        renamed: its keys in config.json, by BERT's.
     """
 
     layer: str
@@ -50,8 +64,12 @@ class TensorNames:
     output_norm: str
     positions: Literal["absolute", "offset"] = "absolute"
     types: bool = True
-    head: Literal["pooler", "dense", "gelu", "relu"] = "dense"
-    renamed: tuple[tuple[str, str], ...] = ()
+    head: _Head = _DENSE
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def own_key(self, name: str) -> str:
+        """The key of config.json for BERT's `name`."""
+        return self.renamed.get(name, name)
 
 
 _BERT = TensorNames(
@@ -64,11 +82,11 @@ _BERT = TensorNames(
     widened="intermediate.dense",
     narrowed="output.dense",
     output_norm="output.LayerNorm",
-    head="pooler",
+    head=_POOLER,
 )
 
 
-_ROBERTA = replace(_BERT, positions="offset", head="dense")
+_ROBERTA = replace(_BERT, positions="offset", head=_DENSE)
 _MPNET = replace(
     _ROBERTA,
     query="attention.attn.q",
@@ -89,20 +107,20 @@ _DISTILBERT = TensorNames(
     narrowed="ffn.lin2",
     output_norm="output_layer_norm",
     types=False,
-    head="relu",
-    renamed=(
-        ("hidden_size", "dim"),
-        ("num_hidden_layers", "n_layers"),
-        ("num_attention_heads", "n_heads"),
-        ("intermediate_size", "hidden_dim"),
-        ("hidden_act", "activation"),
-    ),
+    head=_Head("pre_classifier", "Relu", "classifier"),
+    renamed={
+        "hidden_size": "dim",
+        "num_hidden_layers": "n_layers",
+        "num_attention_heads": "n_heads",
+        "intermediate_size": "hidden_dim",
+        "hidden_act": "activation",
+    },
 )
 FAMILIES: Mapping[str, TensorNames] = {
     "bert": _BERT,
     "camembert": _ROBERTA,
     "distilbert": _DISTILBERT,
-    "electra": replace(_BERT, head="gelu"),
+    "electra": replace(_BERT, head=_DENSE._replace(activation="Gelu")),
     "mpnet": _MPNET,
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
@@ -132,31 +150,27 @@ class BertShape:
 
 
 def read_shape(config: Mapping[str, Any]) -> BertShape:
-    """The shape that config.json describes, in one spelling for all architectures.
-
-    Raises:
-        UnsupportedModel: the architecture, activation or kind of positions is not supported; the message names what is.
-        DamagedFile: a size is missing or invalid.
-    """
+    """The shape that config.json describes."""
     model_type, family = _find_family(config)
-    names = dict(family.renamed)
-    hidden = contract.read_size(config, names.get("hidden_size", "hidden_size"))
-    heads = contract.read_size(config, names.get("num_attention_heads", "num_attention_heads"))
+    hidden = contract.read_size(config, family.own_key("hidden_size"))
+    heads = contract.read_size(config, family.own_key("num_attention_heads"))
     if hidden % heads:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
     return BertShape(
         model_type=model_type,
         family=family,
         hidden=hidden,
-        layers=contract.read_size(config, names.get("num_hidden_layers", "num_hidden_layers")),
+        layers=contract.read_size(config, family.own_key("num_hidden_layers")),
         heads=heads,
-        inner=contract.read_size(config, names.get("intermediate_size", "intermediate_size")),
+        inner=contract.read_size(config, family.own_key("intermediate_size")),
         vocabulary=contract.read_size(config, "vocab_size"),
         positions=contract.read_size(config, "max_position_embeddings"),
         types=contract.read_size(config, "type_vocab_size", 2) if family.types else 0,
         embedding=contract.read_size(config, "embedding_size", 128) if model_type == "electra" else hidden,
-        activation=contract.read_activation(config, names.get("hidden_act", "hidden_act"), "gelu", ACTIVATIONS),
-        epsilon=_read_epsilon(config) if model_type != "distilbert" else 1e-12,
+        activation=contract.read_activation(config, family.own_key("hidden_act"), "gelu", ACTIVATIONS),
+        epsilon=1e-12
+        if model_type == "distilbert"
+        else contract.read_epsilon(config, "layer_norm_eps", 1e-12, "a number from 0 to 1"),
         padding=_read_padding(config, 1 if family.positions == "offset" else 0),
         buckets=_read_buckets(config) if model_type == "mpnet" else 0,
     )
@@ -177,13 +191,6 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, TensorNames]:
             )
     contract.refuse_unless(config, "position_embedding_type", "absolute", None)
     return model_type, FAMILIES[model_type]
-
-
-def _read_epsilon(config: Mapping[str, Any]) -> float:
-    epsilon = config.get("layer_norm_eps", 1e-12)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
-        raise DamagedFile(f"config.json: 'layer_norm_eps' must be a number from 0 to 1, but is {epsilon!r}")
-    return float(epsilon)
 
 
 def _read_padding(config: Mapping[str, Any], default: int) -> int:
@@ -210,42 +217,21 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
     """
     shape = read_shape(config)
     weights.refuse_layers(shape.family.layer, shape.layers)
-    if wanted.task != "classification" or shape.family.head != "pooler":
+    if wanted.task != "classification" or shape.family.head != _POOLER:
         weights.pass_over("pooler.")  # of the task of pretraining; files have it although nothing uses it
-    return contract.build_for(wanted.task, _Builder(shape, weights, wanted.padded, wanted.tabled))
+    return _Bert(shape, weights, wanted.padded, wanted.tabled).build(wanted.task)
 
 
-class _Builder:
-    """Builds one model, layer by layer."""
-
+class _Bert(Encoder):
     def __init__(self, shape: BertShape, weights: Weights, padded: bool, tabled: bool) -> None:
+        super().__init__(weights, shape.hidden, padded)
         self._shape = shape
         self._family = shape.family
-        self._weights = weights
-        self._nodes = Nodes()
-        self._layers = Layers(self._nodes, weights)
-        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
-        self._mask = self._nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
         self._places = self._find_places()
         self._tabled = tabled and shape.embedding == shape.hidden and _count_bytes(shape) <= MOST_BYTES_OF_TABLES
         self._embedded = ""
 
-    def build_encoder(self) -> onnx.ModelProto:
-        hidden = self._run_layers(first_only=False)
-        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
-
-    def build_token_classifier(self) -> onnx.ModelProto:
-        logits, labels = self._layers.label_tokens(self._run_layers(first_only=False), "classifier", self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
-
-    def build_classifier(self) -> onnx.ModelProto:
-        """Build a classifier. It reads only the first token, so the last layer computes only that one."""
-        first = self._run_layers(first_only=True)
-        first = self._nodes.add("Squeeze", first, self._nodes.vector(1))
-        logits, labels = self._classify(first)
-        return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
-
-    def _run_layers(self, *, first_only: bool) -> str:
+    def _run_layers(self, *, first_only: bool = False) -> str:
         hidden = self._embed()
         bias = self._bucket_distances() if self._shape.buckets else ""
         for number in range(self._shape.layers):
@@ -263,7 +249,7 @@ class _Builder:
         self._embedded = embedded
         if shape.embedding == shape.hidden:
             return embedded
-        return self._layers.apply_linear(embedded, "embeddings_project", shape.embedding, shape.hidden)
+        return self.apply_linear(embedded, "embeddings_project", shape.embedding, shape.hidden)
 
     def _read_embeddings(self) -> dict[str, Array]:
         """Embeddings of words and positions, and of token types if there are several."""
@@ -279,78 +265,67 @@ class _Builder:
 
     def _look_up(self, prefix: str, tables: Mapping[str, Array]) -> str:
         """Sum, for each token, its rows in the tables, which are stored as constants named prefix + name."""
-        nodes = self._nodes
-        held = {name: nodes.hold(prefix + name, table) for name, table in tables.items()}
-        found = nodes.add("Gather", held["words"], "input_ids")
+        held = {name: self.hold(prefix + name, table) for name, table in tables.items()}
+        found = self.add("Gather", held["words"], "input_ids")
         if "types" in held:
-            found = nodes.add("Add", found, nodes.add("Gather", held["types"], "token_type_ids"))
-        return nodes.add("Add", found, self._place(held["positions"]))
+            found = self.add("Add", found, self.add("Gather", held["types"], "token_type_ids"))
+        return self.add("Add", found, self._place(held["positions"]))
 
     def _find_places(self) -> str:
         """The number of tokens, or the position of each token if positions skip padding."""
-        nodes = self._nodes
         if self._family.positions == "absolute":
-            return nodes.add("Shape", "input_ids", start=1, end=2)
-        padding = nodes.number(self._shape.padding)
-        empty = nodes.add("Equal", "input_ids", padding)
-        counted = nodes.add("Cast", nodes.add("Not", empty), to=onnx.TensorProto.INT64)
-        places = nodes.add("Mul", nodes.add("CumSum", counted, nodes.number(1)), counted)
-        return nodes.add("Add", places, padding)
+            return self.add("Shape", "input_ids", start=1, end=2)
+        padding = self.number(self._shape.padding)
+        empty = self.add("Equal", "input_ids", padding)
+        counted = self.add("Cast", self.add("Not", empty), to=onnx.TensorProto.INT64)
+        places = self.add("Mul", self.add("CumSum", counted, self.number(1)), counted)
+        return self.add("Add", places, padding)
 
     def _place(self, positions: str) -> str:
         """Rows of the tokens: [tokens, width], or [texts, tokens, width] if positions skip padding."""
-        nodes = self._nodes
         if self._family.positions == "absolute":
-            return nodes.add("Slice", positions, nodes.vector(0), self._places, nodes.vector(0))
-        return nodes.add("Gather", positions, self._places)
+            return self.add("Slice", positions, self.vector(0), self._places, self.vector(0))
+        return self.add("Gather", positions, self._places)
 
     def _bucket_distances(self) -> str:
         """MPNet's attention bias by distance, [1, heads, tokens, tokens]."""
-        shape, nodes = self._shape, self._nodes
+        shape, reach = self._shape, self._shape.positions
         table = self._weights.read("encoder.relative_attention_bias.weight", shape.buckets, shape.heads)
-        reach = shape.positions
         by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets)]
-        tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
-        places = nodes.add("Range", nodes.number(0), tokens, nodes.number(1))
-        from_each = nodes.add("Unsqueeze", places, nodes.vector(1))
-        distances = nodes.add("Add", nodes.add("Sub", places, from_each), nodes.number(reach))
-        bias = nodes.add("Gather", nodes.hold("distances", by_distance), distances)
-        return nodes.add("Unsqueeze", nodes.add("Transpose", bias, perm=[2, 0, 1]), nodes.vector(0))
+        places = self.count_to(self.count_tokens())
+        from_each = self.add("Unsqueeze", places, self.vector(1))
+        distances = self.add("Add", self.add("Sub", places, from_each), self.number(reach))
+        bias = self.add("Gather", self.hold("distances", by_distance), distances)
+        return self.add("Unsqueeze", self.add("Transpose", bias, perm=[2, 0, 1]), self.vector(0))
 
     def _run_layer(self, number: int, hidden: str, bias: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape, names, nodes = self._shape, self._family, self._nodes
+        shape, names = self._shape, self._family
         layer = names.layer.format(number)
         asking = hidden
         if first_only:
-            asking = self._layers.take_first(hidden, 1)
-            bias = self._layers.take_first(bias, 2) if bias else ""
+            asking = self.take_first(hidden, 1)
+            bias = self.take_first(bias, 2) if bias else ""
         attended = self._attend(layer, asking, hidden, bias)
-        attended = self._layers.apply_linear(attended, layer + names.attended, shape.hidden, shape.hidden)
-        attended = self._normalize(nodes.add("Add", asking, attended), layer + names.attention_norm, shape.hidden)
-        inner = self._widen(attended, layer + names.widened)
-        inner = self._layers.apply_linear(inner, layer + names.narrowed, shape.inner, shape.hidden)
-        return self._normalize(nodes.add("Add", attended, inner), layer + names.output_norm, shape.hidden)
+        attended = self.apply_linear(attended, layer + names.attended, shape.hidden, shape.hidden)
+        attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm, shape.hidden)
+        inner = self.widen(attended, layer + names.widened, shape.hidden, shape.inner, shape.activation)
+        inner = self.apply_linear(inner, layer + names.narrowed, shape.inner, shape.hidden)
+        return self._normalize(self.add("Add", attended, inner), layer + names.output_norm, shape.hidden)
 
     def _attend(self, layer: str, asking: str, hidden: str, bias: str) -> str:
-        shape, names = self._shape, self._family
-        projected, biases = [], []
-        for source, name in ((asking, names.query), (hidden, names.key), (hidden, names.value)):
-            values, one = self._project(source, layer + name)
-            projected.append(values)
-            biases.append(one)
-        together = self._nodes.hold(f"{layer}attention.bias", np.concatenate(biases))
-        inputs = [*projected, together, self._mask, bias]
-        while not inputs[-1]:
-            inputs.pop()
-        return self._nodes.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=shape.heads)
+        names = self._family
+        sources = ((asking, names.query), (hidden, names.key), (hidden, names.value))
+        projected, biases = zip(*(self._project(source, layer + name) for source, name in sources), strict=True)
+        together = self.hold(f"{layer}attention.bias", np.concatenate(biases))
+        return self.attend(*projected, together, self._mask, bias, heads=self._shape.heads)
 
     def _project(self, source: str, name: str) -> tuple[str, Array]:
         """Queries, keys or values before the bias is added, and the bias."""
-        weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.hidden)
+        weight, bias = self._weights.read_linear(name, self._width, self._width)
         if self._tabled and source == self._embedded:
             return self._look_up_projected(name, weight, bias)
-        return self._layers.multiply(source, name, weight), bias
+        return self.multiply(source, name, weight), bias
 
     def _look_up_projected(self, name: str, weight: Array, bias: Array) -> tuple[str, Array]:
         """Look up projections of normalised embeddings instead of multiplying.
@@ -358,40 +333,24 @@ class _Builder:
         Normalising is linear except for the division by the standard deviation, which depends on all embeddings of a
         token. Up to that division, the projection of a sum of embeddings is therefore the sum of their projections.
         """
-        scale, shift = (
-            self._weights.read(f"embeddings.LayerNorm.{kind}", self._shape.hidden) for kind in ("weight", "bias")
-        )
+        scale, shift = (self._weights.read(f"embeddings.LayerNorm.{kind}", self._width) for kind in ("weight", "bias"))
         exact = weight.astype(np.float64)
         tables = {
             kind: ((table - table.mean(axis=1, keepdims=True, dtype=np.float64)) * scale @ exact).astype(np.float32)
             for kind, table in self._read_embeddings().items()
         }
-        projected = self._nodes.add("Mul", self._look_up(f"{name}.", tables), f"{self._embedded}_{_INVERSE}")
+        projected = self.add("Mul", self._look_up(f"{name}.", tables), f"{self._embedded}_{_INVERSE}")
         return projected, (bias + shift @ exact).astype(np.float32)
 
-    def _widen(self, hidden: str, name: str) -> str:
-        """The inner layer of the feed-forward network, including its activation."""
-        weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.inner)
-        return self._layers.activate(self._layers.multiply(hidden, name, weight), name, bias, self._shape.activation)
-
-    def _classify(self, first: str) -> tuple[str, int]:
-        """The logits for first tokens [texts, hidden], and the number of labels."""
-        shape, nodes = self._shape, self._nodes
-        if self._family.head == "pooler":
-            pooled = self._layers.apply_gemm(first, self._weights.read, "pooler.dense", shape.hidden, shape.hidden)
-            return self._layers.label(nodes.add("Tanh", pooled), "classifier", shape.hidden)
-        if self._family.head == "relu":
-            pooled = self._layers.apply_gemm(
-                first, self._weights.read_head, "pre_classifier", shape.hidden, shape.hidden
-            )
-            return self._layers.label(nodes.add("Relu", pooled), "classifier", shape.hidden)
-        pooled = self._layers.apply_gemm(first, self._weights.read_head, "classifier.dense", shape.hidden, shape.hidden)
-        pooled = nodes.add("Gelu" if self._family.head == "gelu" else "Tanh", pooled)
-        return self._layers.label(pooled, "classifier.out_proj", shape.hidden)
+    def _classify(self) -> tuple[str, int]:
+        first, head = self._run_first(), self._family.head
+        read = self._weights.read if head == _POOLER else self._weights.read_head
+        pooled = self.apply_gemm(first, read, head.dense, self._width, self._width)
+        return self.label(self.add(head.activation, pooled), head.labels, self._width)
 
     def _normalize(self, source: str, name: str, size: int) -> str:
         besides = ("mean", _INVERSE) if self._tabled and not self._embedded else ()
-        return self._layers.normalize(source, name, size, self._shape.epsilon, besides)
+        return self.normalize(source, name, size, self._shape.epsilon, besides)
 
 
 def _count_bytes(shape: BertShape) -> int:

@@ -20,14 +20,12 @@ import numpy as np
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Encoder
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from onnx_from_checkpoints.configuration import Task
 
     Array = NDArray[np.float32]
 
@@ -257,7 +255,7 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
         weights.pass_over("encoder.rel_embeddings.", "encoder.LayerNorm.")
     if not shape.positions:
         weights.pass_over("embeddings.position_embeddings.")
-    return _Builder(shape, weights, padded=wanted.padded).build(wanted.task)
+    return _Deberta(shape, weights, padded=wanted.padded).build(wanted.task)
 
 
 class _Between(NamedTuple):
@@ -280,30 +278,12 @@ class _Between(NamedTuple):
     single: bool = False
 
 
-class _Builder:
-    """Builds one model, layer by layer."""
-
+class _Deberta(Encoder):
     def __init__(self, shape: DebertaShape, weights: Weights, *, padded: bool) -> None:
+        super().__init__(weights, shape.hidden, padded)
         self._shape = shape
-        self._weights = weights
-        self._nodes = Nodes()
-        self._layers = Layers(self._nodes, weights)
-        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
-        self._mask = self._hide_padding() if padded else ""
 
-    def build(self, task: Task) -> onnx.ModelProto:
-        """Build the graph for a task. A classifier reads only the first token, so its last layer computes no other."""
-        hidden = self._run_layers(first_only=task == "classification")
-        width = self._shape.hidden
-        if task == "classification":
-            logits, labels = self._classify(hidden)
-            return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
-        if task == "token_classification":
-            logits, labels = self._layers.label_tokens(hidden, "classifier", width)
-            return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
-        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", width])
-
-    def _run_layers(self, *, first_only: bool) -> str:
+    def _run_layers(self, *, first_only: bool = False) -> str:
         shape = self._shape
         embedded = hidden = self._embed()
         between = self._find_distances(shape.distances) if shape.distances else None
@@ -317,36 +297,35 @@ class _Builder:
 
     def _embed(self) -> str:
         """Normalised sum of the embeddings of words and, in some models, of absolute positions and token types."""
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         words = self._weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
-        found = nodes.add("Gather", nodes.hold("words", words), "input_ids")
+        found = self.add("Gather", self.hold("words", words), "input_ids")
         if shape.positions:
             places = self._weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
-            tokens = nodes.add("Shape", "input_ids", start=1, end=2)
-            rows = nodes.add("Slice", nodes.hold("positions", places), nodes.vector(0), tokens, nodes.vector(0))
-            found = nodes.add("Add", found, rows)
+            tokens = self.add("Shape", "input_ids", start=1, end=2)
+            rows = self.add("Slice", self.hold("positions", places), self.vector(0), tokens, self.vector(0))
+            found = self.add("Add", found, rows)
         if shape.types:
-            found = nodes.add("Add", found, self._look_up_types())
+            found = self.add("Add", found, self._look_up_types())
         if shape.embedding != shape.hidden:
             weight = self._weights.read("embeddings.embed_proj.weight", shape.hidden, shape.embedding).T
-            found = self._layers.multiply(found, "embeddings.embed_proj", weight)
+            found = self.multiply(found, "embeddings.embed_proj", weight)
         return self._normalize(found, "embeddings.LayerNorm")
 
     def _look_up_types(self) -> str:
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         kinds = self._weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.embedding)
-        held = nodes.hold("types", kinds)
+        held = self.hold("types", kinds)
         if shape.types == 1:
             return held
         self._inputs.append("token_type_ids")
-        return nodes.add("Gather", held, "token_type_ids")
+        return self.add("Gather", held, "token_type_ids")
 
-    def _hide_padding(self) -> str:
+    def _mark_padding(self) -> str:
         """What is added to scores: 0 for tokens and the lowest float32 for padding, [texts, 1, tokens]."""
-        nodes = self._nodes
-        empty = nodes.add("Equal", nodes.add("Unsqueeze", "attention_mask", nodes.vector(1)), nodes.number(0))
-        lowest = nodes.hold("lowest", np.array(np.finfo(np.float32).min))
-        return nodes.add("Where", empty, lowest, nodes.hold("nothing", np.array(0, np.float32)))
+        empty = self.add("Equal", self.add("Unsqueeze", "attention_mask", self.vector(1)), self.number(0))
+        lowest = self.hold("lowest", np.array(np.finfo(np.float32).min))
+        return self.add("Where", empty, lowest, self.hold("nothing", np.array(0, np.float32)))
 
     def _read_distances(self, distances: Distances) -> NDArray[np.float64]:
         """The embeddings of distances, normalised if the model does so: [rows, hidden]."""
@@ -360,41 +339,40 @@ class _Builder:
         return np.asarray(centred / deviation * scale + shift)
 
     def _find_distances(self, distances: Distances) -> _Between:
-        nodes = self._nodes
-        texts, tokens = (nodes.add("Shape", "input_ids", start=axis, end=axis + 1) for axis in (0, 1))
-        places = nodes.add("Range", nodes.number(0), nodes.add("Squeeze", tokens), nodes.number(1))
-        found = nodes.add("Sub", nodes.add("Unsqueeze", places, nodes.vector(1)), places)
-        reach = nodes.number(distances.reach)
-        found = nodes.add("Add", nodes.add("Clip", found, nodes.number(-distances.reach), reach), reach)
-        rows = nodes.add("Gather", nodes.hold("rows", distances.rows), found)
-        first, last = (nodes.add(f"Reduce{which}", rows, keepdims=0) for which in ("Min", "Max"))
-        counted = nodes.add("Cast", nodes.add("Sub", rows, first), to=onnx.TensorProto.INT32)
-        rows = nodes.add("Expand", counted, nodes.add("Concat", texts, tokens, tokens, axis=0))
+        texts, tokens = (self.add("Shape", "input_ids", start=axis, end=axis + 1) for axis in (0, 1))
+        places = self.count_to(self.add("Squeeze", tokens))
+        found = self.add("Sub", self.add("Unsqueeze", places, self.vector(1)), places)
+        reach = self.number(distances.reach)
+        found = self.add("Add", self.add("Clip", found, self.number(-distances.reach), reach), reach)
+        rows = self.add("Gather", self.hold("rows", distances.rows), found)
+        first, last = (self.add(f"Reduce{which}", rows, keepdims=0) for which in ("Min", "Max"))
+        counted = self.add("Cast", self.add("Sub", rows, first), to=onnx.TensorProto.INT32)
+        rows = self.add("Expand", counted, self.add("Concat", texts, tokens, tokens, axis=0))
         return _Between(
             distances,
             self._read_distances(distances),
-            first=nodes.add("Unsqueeze", first, nodes.vector(0)),
-            end=nodes.add("Unsqueeze", nodes.add("Add", last, nodes.number(1)), nodes.vector(0)),
-            rows=nodes.declare(rows, "texts", "tokens", "tokens", kind=onnx.TensorProto.INT32),
+            first=self.add("Unsqueeze", first, self.vector(0)),
+            end=self.add("Unsqueeze", self.add("Add", last, self.number(1)), self.vector(0)),
+            rows=self.declare(rows, "texts", "tokens", "tokens", kind=onnx.TensorProto.INT32),
         )
 
     def _run_layer(self, number: int, hidden: str, between: _Between | None, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape, nodes, layers = self._shape, self._nodes, self._layers
+        shape = self._shape
         layer = _LAYER.format(number)
         asking = hidden
         if first_only:
-            asking = layers.take_first(hidden, 1)
-            between = between and between._replace(rows=layers.take_first(between.rows, 1), single=True)
+            asking = self.take_first(hidden, 1)
+            between = between and between._replace(rows=self.take_first(between.rows, 1), single=True)
         attended = self._attend(f"{layer}attention.self.", asking, hidden, between)
-        attended = layers.apply_linear(attended, f"{layer}attention.output.dense", shape.hidden, shape.hidden)
-        attended = self._normalize(nodes.add("Add", asking, attended), f"{layer}attention.output.LayerNorm")
-        inner = self._widen(attended, f"{layer}intermediate.dense")
-        inner = layers.apply_linear(inner, f"{layer}output.dense", shape.inner, shape.hidden)
-        return self._normalize(nodes.add("Add", attended, inner), f"{layer}output.LayerNorm")
+        attended = self.apply_linear(attended, f"{layer}attention.output.dense", shape.hidden, shape.hidden)
+        attended = self._normalize(self.add("Add", asking, attended), f"{layer}attention.output.LayerNorm")
+        inner = self.widen(attended, f"{layer}intermediate.dense", shape.hidden, shape.inner, shape.activation)
+        inner = self.apply_linear(inner, f"{layer}output.dense", shape.inner, shape.hidden)
+        return self._normalize(self.add("Add", attended, inner), f"{layer}output.LayerNorm")
 
     def _attend(self, names: str, asking: str, hidden: str, between: _Between | None) -> str:
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         queries = self._project_heads(asking, f"{names}query_proj", "tokens" if asking == hidden else 1)
         keys, values = (self._project_heads(hidden, f"{names}{part}_proj") for part in ("key", "value"))
         tables = self._project_distances(names, between) if between else {}
@@ -406,17 +384,17 @@ class _Builder:
             if between and "p2c" in tables:
                 added.append(self._look_up_queries(keys[head], tables["p2c"][head], between))
             shares = self._share(queries[head], keys[head], added)
-            attended.append(nodes.add("MatMul", shares, values[head]))
-        return nodes.add("Concat", *attended, axis=-1)
+            attended.append(self.add("MatMul", shares, values[head]))
+        return self.add("Concat", *attended, axis=-1)
 
     def _project_heads(self, source: str, name: str, tokens: str | int = "tokens") -> Sequence[str]:
         """Queries, keys or values of each head: [texts, tokens, head's width]."""
-        shape, nodes = self._shape, self._nodes
-        projected = self._layers.apply_linear(source, name, shape.hidden, shape.hidden)
+        shape = self._shape
+        projected = self.apply_linear(source, name, shape.hidden, shape.hidden)
         # A quantised product has no known shape, and then nothing of the head would have one.
-        nodes.declare(projected, "texts", tokens, shape.hidden)
+        self.declare(projected, "texts", tokens, shape.hidden)
         others = [str(head) for head in range(1, shape.heads)]
-        first = nodes.add("Split", projected, axis=-1, num_outputs=shape.heads, besides=others)
+        first = self.add("Split", projected, axis=-1, num_outputs=shape.heads, besides=others)
         return [first, *(f"{first}_{head}" for head in others)]
 
     def _project_distances(self, names: str, between: _Between) -> dict[str, Sequence[str]]:
@@ -431,66 +409,62 @@ class _Builder:
             )
             projected = (between.embeddings @ weight.astype(np.float64) + bias) * shape.scale
             heads = np.split(projected.astype(np.float32), shape.heads, axis=1)
-            found[term] = [self._nodes.hold(f"{names}{term}.{head}", table) for head, table in enumerate(heads)]
+            found[term] = [self.hold(f"{names}{term}.{head}", table) for head, table in enumerate(heads)]
         return found
 
     def _look_up_keys(self, queries: str, table: str, between: _Between) -> str:
         """The products of queries with the keys of distances: [texts, queries, keys]."""
-        nodes = self._nodes
         needed = self._take_needed(table, between)
         if between.single:
             # One query as the left operand would be multiplied together with those of the other texts of a batch, and
             # by another kernel than alone: the bits of a text would depend on the other texts.
-            products = nodes.add("FusedMatMul", needed, queries, domain=MICROSOFT, transB=1)
-            products = nodes.add("Reshape", products, nodes.vector(0, 1, -1))
-            nodes.declare(products, "texts", 1, "needed")
+            products = self.add("FusedMatMul", needed, queries, domain=MICROSOFT, transB=1)
+            products = self.add("Reshape", products, self.vector(0, 1, -1))
+            self.declare(products, "texts", 1, "needed")
         else:
-            products = nodes.add("FusedMatMul", queries, needed, domain=MICROSOFT, transB=1)
-            nodes.declare(products, "texts", "tokens", "needed")
-        return nodes.add("GatherElements", products, between.rows, axis=2)
+            products = self.add("FusedMatMul", queries, needed, domain=MICROSOFT, transB=1)
+            self.declare(products, "texts", "tokens", "needed")
+        return self.add("GatherElements", products, between.rows, axis=2)
 
     def _look_up_queries(self, keys: str, table: str, between: _Between) -> str:
         """The products of keys with the queries of distances: [texts, queries, keys]."""
-        nodes = self._nodes
-        products = nodes.add("FusedMatMul", self._take_needed(table, between), keys, domain=MICROSOFT, transB=1)
-        nodes.declare(products, "texts", "needed", "tokens")
-        return nodes.add("GatherElements", products, between.rows, axis=1)
+        products = self.add("FusedMatMul", self._take_needed(table, between), keys, domain=MICROSOFT, transB=1)
+        self.declare(products, "texts", "needed", "tokens")
+        return self.add("GatherElements", products, between.rows, axis=1)
 
     def _take_needed(self, table: str, between: _Between) -> str:
         """The rows of a table of distances that the batch needs: [rows, width of a head]."""
-        nodes = self._nodes
-        needed = nodes.add("Slice", table, between.first, between.end, nodes.vector(0))
-        return nodes.declare(needed, "needed", self._shape.hidden // self._shape.heads)
+        needed = self.add("Slice", table, between.first, between.end, self.vector(0))
+        return self.declare(needed, "needed", self._shape.hidden // self._shape.heads)
 
     def _share(self, queries: str, keys: str, added: Sequence[str]) -> str:
         """How much each query takes of each key's value: [texts, queries, keys]."""
-        nodes = self._nodes
-        scores = nodes.add("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self._shape.scale)
+        scores = self.add("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self._shape.scale)
         for one in added:
-            scores = nodes.add("Add", scores, one)
-        return nodes.add("Softmax", scores, axis=-1)
+            scores = self.add("Add", scores, one)
+        return self.add("Softmax", scores, axis=-1)
 
     def _convolve(self, convolution: Convolution, embedded: str, hidden: str) -> str:
         """Add the convolution over the embeddings to the output of the first layer, and normalise.
 
         The convolution is a product with the embeddings of neighbours side by side, so that it can be quantised.
         """
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         if self._mask:
-            seen = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
-            embedded = nodes.add("Mul", embedded, nodes.add("Unsqueeze", seen, nodes.vector(2)))
+            seen = self.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
+            embedded = self.add("Mul", embedded, self.add("Unsqueeze", seen, self.vector(2)))
         before = convolution.size // 2
-        filled = nodes.add("Pad", embedded, nodes.vector(0, before, 0, 0, before, 0))
-        tokens = nodes.add("Shape", "input_ids", start=1, end=2)
+        filled = self.add("Pad", embedded, self.vector(0, before, 0, 0, before, 0))
+        tokens = self.add("Shape", "input_ids", start=1, end=2)
         neighbours = [
-            nodes.add("Slice", filled, start := nodes.vector(place), nodes.add("Add", tokens, start), nodes.vector(1))
+            self.add("Slice", filled, start := self.vector(place), self.add("Add", tokens, start), self.vector(1))
             for place in range(convolution.size)
         ]
-        together = nodes.add("Concat", *neighbours, axis=-1) if len(neighbours) > 1 else neighbours[0]
+        together = self.add("Concat", *neighbours, axis=-1) if len(neighbours) > 1 else neighbours[0]
         name = "encoder.conv.conv"
-        product = self._layers.multiply(together, name, self._read_kernel(f"{name}.weight", convolution))
+        product = self.multiply(together, name, self._read_kernel(f"{name}.weight", convolution))
         bias = self._weights.read(f"{name}.bias", shape.hidden)
-        added = nodes.add("Add", hidden, self._layers.activate(product, name, bias, convolution.activation))
+        added = self.add("Add", hidden, self.activate(product, name, bias, convolution.activation))
         return self._normalize(added, "encoder.conv.LayerNorm")
 
     def _read_kernel(self, name: str, convolution: Convolution) -> Array:
@@ -504,17 +478,10 @@ class _Builder:
             matrix[:, group, group] = kernel[group].transpose(2, 1, 0)
         return matrix.reshape(-1, width)
 
-    def _widen(self, hidden: str, name: str) -> str:
-        """The inner layer of the feed-forward network, including its activation."""
-        weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.inner)
-        return self._layers.activate(self._layers.multiply(hidden, name, weight), name, bias, self._shape.activation)
-
     def _normalize(self, source: str, name: str) -> str:
-        return self._layers.normalize(source, name, self._shape.hidden, self._shape.epsilon)
+        return self.normalize(source, name, self._shape.hidden, self._shape.epsilon)
 
-    def _classify(self, hidden: str) -> tuple[str, int]:
-        """The logits [texts, labels] from the first tokens, and the number of labels."""
-        shape, nodes, layers = self._shape, self._nodes, self._layers
-        first = nodes.add("Gather", hidden, nodes.number(0), axis=1)
-        pooled = layers.apply_gemm(first, self._weights.read_head, "pooler.dense", shape.hidden, shape.hidden)
-        return layers.label(ACTIVATIONS[shape.pooled](nodes, pooled), "classifier", shape.hidden)
+    def _classify(self) -> tuple[str, int]:
+        first = self.add("Gather", self._run_layers(first_only=True), self.number(0), axis=1)
+        pooled = self.apply_gemm(first, self._weights.read_head, "pooler.dense", self._width, self._width)
+        return self.label(ACTIVATIONS[self._shape.pooled](self, pooled), "classifier", self._width)

@@ -13,15 +13,7 @@ from typing import Any
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import (
-    ACTIVATIONS,
-    MICROSOFT,
-    Layers,
-    Nodes,
-    Rotary,
-    Rotation,
-    Windows,
-)
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, Rotary, Rotation, Windows
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
@@ -64,16 +56,11 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
     """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     weights.refuse_layers("layers.{}.", len(shape.kinds))
-    return contract.build_for(wanted.task, _Builder(shape, weights, wanted.padded))
+    return _ModernBert(shape, weights, wanted.padded).build(wanted.task)
 
 
 def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
-    """The shape that config.json describes, in the spelling of transformers 4 or 5.
-
-    Raises:
-        UnsupportedModel: a setting is not supported; the message names its key.
-        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
-    """
+    """The shape that config.json describes, in the spelling of transformers 4 or 5."""
     for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
         contract.refuse_unless(config, key, False, None)
     hidden = contract.read_size(config, "hidden_size")
@@ -120,81 +107,57 @@ def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
 def _read_theta(config: Mapping[str, Any], kind: str) -> float:
     """`theta` from `rope_parameters` (transformers 5), or from a key of its own (transformers 4)."""
     key, default = _OLD_THETA[kind]
-    scaling = config.get("rope_scaling")
-    if scaling is not None:
-        raise UnsupportedModel(f"config.json: 'rope_scaling' {scaling!r} is not supported; only null is")
+    contract.refuse_unless(config, "rope_scaling", None)
     every = config.get("rope_parameters") or {}
     if not isinstance(every, Mapping) or not set(every) <= set(_OLD_THETA):
         raise UnsupportedModel(
             f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}"
         )
-    where, own = f"rope_parameters.{kind}.", every.get(kind) or {}
-    if not isinstance(own, Mapping):
-        raise DamagedFile(f"config.json: 'rope_parameters.{kind}' must be an object, but is {own!r}")
-    contract.read_choice(own, "rope_type", "default", ("default",), where)
-    if own.get("partial_rotary_factor", 1) != 1:
-        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
+    own, _ = contract.read_rope(every.get(kind), f"rope_parameters.{kind}")
     if "rope_theta" not in own:
         if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
             key, default = _OLD_THETA[_FULL]
         return contract.read_number(config, key, default)
+    where = f"rope_parameters.{kind}."
     theta = contract.read_number(own, "rope_theta", default, where=where)
     if config.get(key) is not None and contract.read_number(config, key, default) != theta:
         raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
     return theta
 
 
-class _Builder:
-    """Builds one model, layer by layer."""
-
+class _ModernBert(Encoder):
     def __init__(self, shape: ModernBertShape, weights: Weights, padded: bool) -> None:
+        super().__init__(weights, shape.hidden, padded)
         self._shape = shape
-        self._weights = weights
-        self._nodes = nodes = Nodes()
-        self._layers = Layers(nodes, weights)
-        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
-        self._mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
-        tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
-        size = shape.hidden // shape.heads
+        tokens, size = self.count_tokens(), shape.hidden // shape.heads
         self._rotary = {
-            kind: Rotary(nodes, Rotation(shape.thetas[kind], size), tokens, shape.heads, size)
+            kind: Rotary(self, Rotation(shape.thetas[kind], size), tokens, shape.heads, size)
             for kind in sorted(set(shape.kinds))
         }
         if _SLIDING in shape.kinds:
-            self._windows = Windows(nodes, shape.reach, shape.heads, shape.hidden, cut=not padded)
+            self._windows = Windows(self, shape.reach, shape.heads, shape.hidden, cut=not padded)
 
-    def build_encoder(self) -> onnx.ModelProto:
-        hidden = self._run_layers(first_only=False)
-        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+    def _classify_tokens(self, hidden: str) -> tuple[str, int]:
+        rows = self.add("Reshape", hidden, self.vector(-1, self._width))
+        return self.label_tokens(self._prepare_head(rows), "classifier", self._width)
 
-    def build_token_classifier(self) -> onnx.ModelProto:
-        hidden = self._run_layers(first_only=False)
-        rows = self._nodes.add("Reshape", hidden, self._nodes.vector(-1, self._shape.hidden))
-        logits, labels = self._layers.label_tokens(self._prepare_head(rows), "classifier", self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
-
-    def build_classifier(self) -> onnx.ModelProto:
-        """Build a classifier. If it reads only the first token, the last layer computes only that one."""
+    def _classify(self) -> tuple[str, int]:
         if self._shape.pooling == "cls":
-            first = self._run_layers(first_only=True)
-            pooled = self._nodes.add("Squeeze", first, self._nodes.vector(1))
+            pooled = self._run_first()
         else:
-            pooled = self._layers.average(self._run_layers(first_only=False), padded=bool(self._mask))
-        logits, labels = self._layers.label(self._prepare_head(pooled), "classifier", self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
+            pooled = self.average(self._run_layers(), padded=bool(self._mask))
+        return self.label(self._prepare_head(pooled), "classifier", self._width)
 
     def _prepare_head(self, pooled: str) -> str:
         """What both classifiers do before the last linear layer, for rows [rows, hidden]."""
         shape, read = self._shape, self._weights.read_head
-        dense = self._layers.apply_gemm(pooled, read, "head.dense", shape.hidden, shape.hidden, biased=shape.head_bias)
-        active = ACTIVATIONS[shape.head_activation](self._nodes, dense)
-        return self._layers.normalize(
-            active, "head.norm", shape.hidden, shape.epsilon, biased=shape.norm_bias, read=read
-        )
+        dense = self.apply_gemm(pooled, read, "head.dense", shape.hidden, shape.hidden, biased=shape.head_bias)
+        active = ACTIVATIONS[shape.head_activation](self, dense)
+        return self.normalize(active, "head.norm", shape.hidden, shape.epsilon, biased=shape.norm_bias, read=read)
 
-    def _run_layers(self, *, first_only: bool) -> str:
-        words = self._nodes.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._shape.hidden))
-        hidden = self._normalize(self._nodes.add("Gather", words, "input_ids"), "embeddings.norm")
+    def _run_layers(self, *, first_only: bool = False) -> str:
+        words = self.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._width))
+        hidden = self._normalize(self.add("Gather", words, "input_ids"), "embeddings.norm")
         last = len(self._shape.kinds) - 1
         for number in range(last + 1):
             hidden = self._run_layer(number, hidden, first_only=first_only and number == last)
@@ -202,18 +165,18 @@ class _Builder:
 
     def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals, for all tokens or only the first."""
-        nodes, shape, layer = self._nodes, self._shape, f"layers.{number}."
+        shape, layer = self._shape, f"layers.{number}."
         # The embeddings are normalised already, so the first layer has no norm.
         normal = self._normalize(hidden, f"{layer}attn_norm") if number else hidden
         attend = self._attend_from_first if first_only else self._attend
         attended = attend(layer, shape.kinds[number], normal)
-        attended = self._layers.apply_linear(
+        attended = self.apply_linear(
             attended, f"{layer}attn.Wo", shape.hidden, shape.hidden, biased=shape.attention_bias
         )
         if first_only:
-            hidden = self._layers.take_first(hidden, 1)
-        hidden = nodes.add("Add", hidden, attended)
-        return nodes.add("Add", hidden, self._feed(layer, self._normalize(hidden, f"{layer}mlp_norm")))
+            hidden = self.take_first(hidden, 1)
+        hidden = self.add("Add", hidden, attended)
+        return self.add("Add", hidden, self._feed(layer, self._normalize(hidden, f"{layer}mlp_norm")))
 
     def _attend(self, layer: str, kind: str, normal: str) -> str:
         rotary = self._rotary[kind]
@@ -221,41 +184,31 @@ class _Builder:
         queries, keys = rotary.turn(queries), rotary.turn(keys)
         if kind == _SLIDING:
             return self._windows.attend(queries, keys, values, self._mask)
-        return self._attend_all(queries, keys, values, self._mask)
+        return self.attend(queries, keys, values, "", self._mask, heads=self._shape.heads)
 
     def _attend_from_first(self, layer: str, kind: str, normal: str) -> str:
         """Attention of the first token, whose rotary angle is 0, to all tokens or to the ones within reach."""
-        mask = self._mask
+        mask, within = self._mask, self._shape.reach + 1
         if kind == _SLIDING:
-            normal, mask = self._take_within_reach(normal), self._take_within_reach(mask) if mask else ""
-        queries = self._project(layer, 0, self._layers.take_first(normal, 1))
+            normal, mask = self.take_first(normal, 1, within), self.take_first(mask, 1, within) if mask else ""
+        queries = self._project(layer, 0, self.take_first(normal, 1))
         keys, values = (self._project(layer, part, normal) for part in (1, 2))
-        return self._attend_all(queries, self._rotary[kind].turn(keys), values, mask)
-
-    def _take_within_reach(self, source: str) -> str:
-        nodes = self._nodes
-        return nodes.add("Slice", source, nodes.vector(0), nodes.vector(self._shape.reach + 1), nodes.vector(1))
-
-    def _attend_all(self, *inputs: str) -> str:
-        queries, keys, values, mask = inputs
-        named = (queries, keys, values, *(("", mask) if mask else ()))
-        return self._nodes.add("MultiHeadAttention", *named, domain=MICROSOFT, num_heads=self._shape.heads)
+        return self.attend(queries, self._rotary[kind].turn(keys), values, "", mask, heads=self._shape.heads)
 
     def _project(self, layer: str, part: int, source: str) -> str:
         """Queries (part 0), keys (1) or values (2)."""
-        hidden, biased = self._shape.hidden, self._shape.attention_bias
-        return self._layers.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, hidden, hidden, biased=biased)
+        biased = self._shape.attention_bias
+        return self.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, self._width, self._width, biased=biased)
 
     def _feed(self, layer: str, source: str) -> str:
         """The gated feed-forward network."""
-        nodes, shape, biased = self._nodes, self._shape, self._shape.inner_bias
+        shape, biased = self._shape, self._shape.inner_bias
         inner, gate = (
-            self._layers.apply_stacked(source, f"{layer}mlp.Wi", part, 2, shape.hidden, shape.inner, biased=biased)
+            self.apply_stacked(source, f"{layer}mlp.Wi", part, 2, shape.hidden, shape.inner, biased=biased)
             for part in range(2)
         )
-        gated = nodes.add("Mul", ACTIVATIONS[shape.activation](nodes, inner), gate)
-        return self._layers.apply_linear(gated, f"{layer}mlp.Wo", shape.inner, shape.hidden, biased=biased)
+        gated = self.add("Mul", ACTIVATIONS[shape.activation](self, inner), gate)
+        return self.apply_linear(gated, f"{layer}mlp.Wo", shape.inner, shape.hidden, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
-        shape = self._shape
-        return self._layers.normalize(source, name, shape.hidden, shape.epsilon, biased=shape.norm_bias)
+        return self.normalize(source, name, self._width, self._shape.epsilon, biased=self._shape.norm_bias)

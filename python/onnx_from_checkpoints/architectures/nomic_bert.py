@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Layers, Nodes, Rotary, Rotation
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, Rotary, Rotation
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
@@ -107,16 +107,11 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
     weights.refuse_layers(names.layer, shape.layers)
     if wanted.task != "classification":
         weights.pass_over("pooler.")
-    return contract.build_for(wanted.task, _Builder(shape, names, weights, wanted.padded))
+    return _NomicBert(shape, names, weights, wanted.padded).build(wanted.task)
 
 
 def read_shape(config: Mapping[str, Any]) -> NomicBertShape:
-    """The shape that config.json describes, in either spelling.
-
-    Raises:
-        UnsupportedModel: a setting is not supported; the message names its key.
-        DamagedFile: a size or a number is missing or impossible, or two keys contradict each other.
-    """
+    """The shape that config.json describes, in either spelling."""
     _refuse_variants(config)
     is_own = any(key in config for key in _OWN_KEYS)
     hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
@@ -190,14 +185,10 @@ def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
 
 def _read_rotation(config: Mapping[str, Any], size: int, is_own: bool) -> Rotation:
     """The angles. A scaling factor extends texts beyond those of training, by dynamic NTK scaling."""
-    where, own = "rope_parameters.", config.get("rope_parameters") or {}
-    if not isinstance(own, Mapping):
-        raise DamagedFile(f"config.json: 'rope_parameters' must be an object, but is {own!r}")
+    own, kind = contract.read_rope(config.get("rope_parameters"), kinds=("default", "dynamic"))
+    where = "rope_parameters."
     if "rope_theta" in config:
         own = {"rope_theta": config["rope_theta"], **own}
-    kind = contract.read_choice(own, "rope_type", "default", ("default", "dynamic"), where)
-    if own.get("partial_rotary_factor", 1) != 1:
-        raise UnsupportedModel(f"config.json: '{where}partial_rotary_factor' is not supported; only 1 is")
     width = size * _read_fraction(config, is_own)
     if width % 2:
         raise DamagedFile(
@@ -244,35 +235,18 @@ def _round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-class _Builder:
-    """Builds one model, layer by layer."""
-
+class _NomicBert(Encoder):
     def __init__(self, shape: NomicBertShape, names: _Names, weights: Weights, padded: bool) -> None:
-        self._shape, self._names, self._weights = shape, names, weights
-        self._nodes = nodes = Nodes()
-        self._layers = Layers(nodes, weights)
-        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
-        self._mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
-        tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
-        self._rotary = Rotary(nodes, shape.rotation, tokens, shape.heads, shape.hidden // shape.heads)
+        super().__init__(weights, shape.hidden, padded)
+        self._shape, self._names = shape, names
+        size = shape.hidden // shape.heads
+        self._rotary = Rotary(self, shape.rotation, self.count_tokens(), shape.heads, size)
 
-    def build_encoder(self) -> onnx.ModelProto:
-        hidden = self._run_layers(first_only=False)
-        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+    def _classify(self) -> tuple[str, int]:
+        pooled = self.apply_gemm(self._run_first(), self._weights.read, "pooler.dense", self._width, self._width)
+        return self.label(self.add("Tanh", pooled), "classifier", self._width)
 
-    def build_token_classifier(self) -> onnx.ModelProto:
-        logits, labels = self._layers.label_tokens(self._run_layers(first_only=False), "classifier", self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
-
-    def build_classifier(self) -> onnx.ModelProto:
-        """Build a classifier. It reads only the first token, so the last layer computes only that one."""
-        hidden, nodes = self._shape.hidden, self._nodes
-        first = nodes.add("Squeeze", self._run_layers(first_only=True), nodes.vector(1))
-        pooled = self._layers.apply_gemm(first, self._weights.read, "pooler.dense", hidden, hidden)
-        logits, labels = self._layers.label(nodes.add("Tanh", pooled), "classifier", hidden)
-        return nodes.finish(self._inputs, logits, "logits", ["texts", labels])
-
-    def _run_layers(self, *, first_only: bool) -> str:
+    def _run_layers(self, *, first_only: bool = False) -> str:
         hidden = self._embed()
         for number in range(self._shape.layers):
             last = number == self._shape.layers - 1
@@ -281,47 +255,44 @@ class _Builder:
 
     def _embed(self) -> str:
         """Normalised sum of word and type embeddings."""
-        shape, nodes = self._shape, self._nodes
-        name = "embeddings.word_embeddings.weight"
+        shape, name = self._shape, KNOWN
         words = self._weights.read(name, shape.vocabulary, shape.hidden)
         kinds = np.zeros((0, shape.hidden), np.float32)
         if shape.types:
             kinds = self._weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
         if shape.types == 1:
             words = words + kinds[0]
-        embedded = nodes.add("Gather", nodes.hold(name, words), "input_ids")
+        embedded = self.add("Gather", self.hold(name, words), "input_ids")
         if shape.types > 1:
             self._inputs.append("token_type_ids")
-            embedded = nodes.add("Add", embedded, nodes.add("Gather", nodes.hold("types", kinds), "token_type_ids"))
+            embedded = self.add("Add", embedded, self.add("Gather", self.hold("types", kinds), "token_type_ids"))
         return self._normalize(embedded, self._names.embedding_norm)
 
     def _run_layer(self, layer: str, hidden: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape, names, nodes = self._shape, self._names, self._nodes
-        asking = self._layers.take_first(hidden, 1) if first_only else hidden
+        shape, names = self._shape, self._names
+        asking = self.take_first(hidden, 1) if first_only else hidden
         sources = (asking, hidden, hidden)
         queries, keys, values = (self._project(layer, part, source) for part, source in enumerate(sources))
         if not first_only:  # the first token turns by the angle 0
             queries = self._rotary.turn(queries)
-        inputs = (queries, self._rotary.turn(keys), values, *(("", self._mask) if self._mask else ()))
-        attended = nodes.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=shape.heads)
-        attended = self._apply(attended, layer + names.attended, shape.hidden, shape.hidden, shape.attention_bias)
-        attended = self._normalize(nodes.add("Add", asking, attended), layer + names.attention_norm)
-        inner = self._apply(attended, layer + names.inner, shape.hidden, shape.inner, shape.inner_bias)
-        gate = self._apply(attended, layer + names.gate, shape.hidden, shape.inner, shape.inner_bias)
-        inner = nodes.add("Mul", inner, ACTIVATIONS[shape.activation](nodes, gate))
-        inner = self._apply(inner, layer + names.narrowed, shape.inner, shape.hidden, shape.output_bias)
-        return self._normalize(nodes.add("Add", attended, inner), layer + names.output_norm)
+        attended = self.attend(queries, self._rotary.turn(keys), values, "", self._mask, heads=shape.heads)
+        attended = self.apply_linear(
+            attended, layer + names.attended, shape.hidden, shape.hidden, biased=shape.attention_bias
+        )
+        attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm)
+        inner = self.apply_linear(attended, layer + names.inner, shape.hidden, shape.inner, biased=shape.inner_bias)
+        gate = self.apply_linear(attended, layer + names.gate, shape.hidden, shape.inner, biased=shape.inner_bias)
+        inner = self.add("Mul", inner, ACTIVATIONS[shape.activation](self, gate))
+        inner = self.apply_linear(inner, layer + names.narrowed, shape.inner, shape.hidden, biased=shape.output_bias)
+        return self._normalize(self.add("Add", attended, inner), layer + names.output_norm)
 
     def _project(self, layer: str, part: int, source: str) -> str:
         """Queries (part 0), keys (1) or values (2)."""
-        hidden, names, biased = self._shape.hidden, self._names, self._shape.attention_bias
+        width, names, biased = self._width, self._names, self._shape.attention_bias
         if not names.stacked:
-            return self._apply(source, layer + names.separate[part], hidden, hidden, biased)
-        return self._layers.apply_stacked(source, layer + names.stacked, part, 3, hidden, hidden, biased=biased)
-
-    def _apply(self, source: str, name: str, inputs: int, outputs: int, biased: bool) -> str:
-        return self._layers.apply_linear(source, name, inputs, outputs, biased=biased)
+            return self.apply_linear(source, layer + names.separate[part], width, width, biased=biased)
+        return self.apply_stacked(source, layer + names.stacked, part, 3, width, width, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
-        return self._layers.normalize(source, name, self._shape.hidden, self._shape.epsilon)
+        return self.normalize(source, name, self._width, self._shape.epsilon)

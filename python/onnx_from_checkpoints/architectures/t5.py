@@ -11,7 +11,7 @@ keys nor the values of all tokens: a query times the keys' weights can be compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_activation, read_size
-from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Layers, Nodes, find_buckets
+from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_activation, read_epsilon, read_size
+from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Encoder, find_buckets
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.weights import Weights
 
@@ -89,12 +89,7 @@ class T5Shape:
 
 
 def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
-    """The shape that config.json describes.
-
-    Raises:
-        UnsupportedModel: the activation is not supported; the message names what is.
-        DamagedFile: a size is missing or invalid.
-    """
+    """The shape that config.json describes."""
     kind = config["model_type"]
     layers = read_size(config, "num_layers")
     activation, gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
@@ -116,7 +111,7 @@ def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
         vocabulary=read_size(config, "vocab_size"),
         buckets=buckets,
         furthest=furthest,
-        epsilon=_read_epsilon(config),
+        epsilon=read_epsilon(config, "layer_norm_epsilon", 1e-6, "a small number"),
         activation=activation,
         gated=gated,
         biased_layers=kind == "umt5",
@@ -128,9 +123,7 @@ def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
 def read_hhem_shape(config: Mapping[str, Any], weights: Weights) -> T5Shape:
     """The shape of HHEM-2.1-Open, whose config.json names only its foundation; the sizes are those of its tensors.
 
-    Raises:
-        UnsupportedModel: the foundation is not a FLAN-T5, whose activation, epsilon and reach are known.
-        DamagedFile: tensors are missing.
+    The foundation must be a FLAN-T5, whose activation, epsilon and reach are known.
     """
     foundation = config.get("foundation")
     if not isinstance(foundation, str) or foundation.rstrip("/").rpartition("/")[2] not in _FOUNDATIONS:
@@ -174,13 +167,6 @@ def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator,
     return _ACTIVATIONS[name], gated
 
 
-def _read_epsilon(config: Mapping[str, Any]) -> float:
-    epsilon = config.get("layer_norm_epsilon", 1e-6)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
-        raise DamagedFile(f"config.json: 'layer_norm_epsilon' must be a small number, but is {epsilon!r}")
-    return float(epsilon)
-
-
 def _read_start(config: Mapping[str, Any]) -> int:
     """The decoder's first token: padding, unless the configuration names another."""
     start = config.get("decoder_start_token_id")
@@ -217,27 +203,15 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> o
     weights.pass_over("shared.", "encoder.embed_tokens.", "decoder.embed_tokens.")
     if wanted.bare:
         weights.pass_over("decoder.", "lm_head.")
-    builder = _Builder(shape, weights, wanted.padded)
-    if wanted.replies:
-        if config.get("model_type") != "t5":
-            raise UnsupportedModel(f"replies: are not supported for {config.get('model_type')}, only for t5")
-        return builder.build_reply(wanted.replies)
-    if wanted.task == "token_classification":
-        return builder.build_token_classifier(_find_classifier(weights))
-    if wanted.task == "classification":
-        _refuse_other_heads(weights, is_hhem)
-        return builder.build_first_token_classifier(_find_classifier(weights))
-    return builder.build_encoder()
-
-
-def _refuse_other_heads(weights: Weights, is_hhem: bool) -> None:
-    """Refuse the heads that transformers puts on a T5 decoder."""
-    if not is_hhem:
+    if wanted.replies and config.get("model_type") != "t5":
+        raise UnsupportedModel(f"replies: are not supported for {config.get('model_type')}, only for t5")
+    if wanted.task == "classification" and not wanted.replies and not is_hhem:  # it has a head on its decoder
         head = "T5ForSequenceClassification" if "classification_head.dense.weight" in weights.names else "its head"
         raise UnsupportedModel(
             f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
             "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
         )
+    return _T5(shape, weights, wanted).build("classification" if wanted.replies else wanted.task)
 
 
 def _find_classifier(weights: Weights) -> str:
@@ -246,52 +220,39 @@ def _find_classifier(weights: Weights) -> str:
     return found[0].removesuffix(".weight") if found else "classifier"
 
 
-class _Builder:
-    """Builds one model, layer by layer."""
-
-    def __init__(self, shape: T5Shape, weights: Weights, padded: bool) -> None:
+class _T5(Encoder):
+    def __init__(self, shape: T5Shape, weights: Weights, wanted: WantedGraph) -> None:
+        super().__init__(weights, shape.hidden, wanted.padded)
         self._shape = shape
-        self._weights = weights
-        self._nodes = Nodes()
-        self._layers = Layers(self._nodes, weights)
-        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
-        self._mask = self._nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
-        self._hidden_padding = self._hide_padding() if padded else ""
+        self._replies = wanted.replies
+        self._hidden_padding = self._hide_padding() if wanted.padded else ""
         self._distances = ""
 
-    def build_encoder(self) -> onnx.ModelProto:
-        hidden = self._encode(first_only=False)
-        return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
+    def _classify_tokens(self, hidden: str) -> tuple[str, int]:
+        return self.label_tokens(hidden, _find_classifier(self._weights), self._width)
 
-    def build_token_classifier(self, classifier: str) -> onnx.ModelProto:
-        logits, labels = self._layers.label_tokens(self._encode(first_only=False), classifier, self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
+    def _classify(self) -> tuple[str, int]:
+        """HHEM is a token classifier of which only the first token counts."""
+        if self._replies:
+            return self._reply(), len(self._replies)
+        return self.label(self._run_first(), _find_classifier(self._weights), self._width)
 
-    def build_first_token_classifier(self, classifier: str) -> onnx.ModelProto:
-        """Build HHEM: a token classifier of which only the first token counts."""
-        first = self._nodes.add("Squeeze", self._encode(first_only=True), self._nodes.vector(1))
-        logits, labels = self._layers.label(first, classifier, self._shape.hidden)
-        return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
-
-    def build_reply(self, replies: Sequence[int]) -> onnx.ModelProto:
-        """Build the encoder and the decoder's first step, which gives the logits of the tokens `replies`."""
-        shape, weights, nodes = self._shape, self._weights, self._nodes
+    def _reply(self) -> str:
+        """The logits of the tokens `replies` after the decoder's first step: [texts, replies]."""
+        shape, weights = self._shape, self._weights
         weights.refuse_layers("decoder.block.{}.", shape.decoder_layers)
         # transformers 3 wrote it, and never added it to a score.
         weights.pass_over("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.")
-        hidden = self._encode(first_only=False)
-        last = self._decode(hidden)
+        last = self._decode(self._run_layers())
         name = "lm_head.weight" if weights.has("lm_head.weight") else "shared.weight"
-        rows = weights.read(name, shape.vocabulary, shape.hidden)[list(replies)]
+        rows = weights.read(name, shape.vocabulary, shape.hidden)[list(self._replies)]
         if shape.scales_output:
             rows = rows * np.float32(shape.hidden**-0.5)
-        logits = nodes.add("MatMul", nodes.add("Squeeze", last, nodes.vector(1)), nodes.hold("replies", rows.T))
-        return nodes.finish(self._inputs, logits, "logits", ["texts", len(replies)])
+        return self.add("MatMul", self.add("Squeeze", last, self.vector(1)), self.hold("replies", rows.T))
 
-    def _encode(self, *, first_only: bool) -> str:
-        """The normalised output of the encoder, for all tokens or only the first."""
+    def _run_layers(self, *, first_only: bool = False) -> str:
         shape = self._shape
-        hidden = self._nodes.add("Gather", self._nodes.hold("shared.weight", self._read_embeddings()), "input_ids")
+        hidden = self.add("Gather", self.hold("shared.weight", self._read_embeddings()), "input_ids")
         bias = ""
         for number in range(shape.layers):
             layer = f"encoder.block.{number}."
@@ -312,34 +273,33 @@ class _Builder:
         normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
         name = f"{layer}layer.0.SelfAttention."
         projected = [self._project(normed, name + part) for part in "qkv"]
-        attended = self._nodes.add(
-            "MultiHeadAttention", *projected, "", self._mask, bias, domain=MICROSOFT, num_heads=self._shape.heads,
-            scale=1.0, mask_filter_value=_LOWEST,
-        )  # fmt: skip
-        hidden = self._nodes.add("Add", hidden, self._multiply(attended, f"{name}o", self._read_output(name)))
+        attended = self.attend(
+            *projected, "", self._mask, bias, heads=self._shape.heads, scale=1.0, mask_filter_value=_LOWEST
+        )
+        hidden = self.add("Add", hidden, self.multiply(attended, f"{name}o", self._read_output(name)))
         return self._feed_forward(f"{layer}layer.1.", hidden)
 
     def _run_last_layer(self, layer: str, hidden: str, bias: str) -> str:
         """A layer for the first token only: [texts, 1, hidden]."""
         normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
-        first = self._layers.take_first(normed, 1)
-        row = self._nodes.add("Squeeze", self._layers.take_first(bias, 2), self._nodes.vector(2))
+        first = self.take_first(normed, 1)
+        row = self.add("Squeeze", self.take_first(bias, 2), self.vector(2))
         attended = self._attend_from_one(f"{layer}layer.0.SelfAttention.", first, normed, row)
-        hidden = self._nodes.add("Add", self._layers.take_first(hidden, 1), attended)
+        hidden = self.add("Add", self.take_first(hidden, 1), attended)
         return self._feed_forward(f"{layer}layer.1.", hidden)
 
     def _decode(self, encoded: str) -> str:
         """The decoder's normalised output for its start token: [texts, 1, hidden]."""
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         start = self._read_embeddings()[shape.start][None, None]
-        hidden = nodes.hold("start", start)
+        hidden = self.hold("start", start)
         for number in range(shape.decoder_layers):
             layer = f"decoder.block.{number}."
             normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
-            hidden = nodes.add("Add", hidden, self._attend_to_itself(f"{layer}layer.0.SelfAttention.", normed))
+            hidden = self.add("Add", hidden, self._attend_to_itself(f"{layer}layer.0.SelfAttention.", normed))
             normed = self._normalize(hidden, f"{layer}layer.1.layer_norm")
             attended = self._attend_from_one(f"{layer}layer.1.EncDecAttention.", normed, encoded, "")
-            hidden = self._feed_forward(f"{layer}layer.2.", nodes.add("Add", hidden, attended))
+            hidden = self._feed_forward(f"{layer}layer.2.", self.add("Add", hidden, attended))
         return self._normalize(hidden, "decoder.final_layer_norm")
 
     def _attend_to_itself(self, name: str, normed: str) -> str:
@@ -347,7 +307,7 @@ class _Builder:
         self._weights.pass_over(*(f"{name}{part}." for part in ("q", "k", "relative_attention_bias")))
         values = self._read_projection(f"{name}v").astype(np.float64)
         both = (values @ self._read_output(name)).astype(np.float32)
-        return self._multiply(normed, f"{name}vo", both)
+        return self.multiply(normed, f"{name}vo", both)
 
     def _attend_from_one(self, name: str, asking: str, source: str, bias: str) -> str:
         """Attention of one token [texts, 1, hidden] to those of `source` [texts, tokens, hidden].
@@ -355,45 +315,40 @@ class _Builder:
         `bias` is empty or [1, heads, tokens]. The weights of keys and values are applied to the one token's query and
         context, for each head, instead of to all tokens.
         """
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         heads, size = shape.heads, shape.head_size
-        query = nodes.add("Reshape", self._project(asking, f"{name}q"), nodes.vector(-1, heads, 1, size))
+        query = self.add("Reshape", self._project(asking, f"{name}q"), self.vector(-1, heads, 1, size))
         keys = self._read_projection(f"{name}k").T.reshape(heads, size, shape.hidden)
-        wanted = nodes.add("MatMul", query, nodes.hold(f"{name}k.by_head", keys))
-        wanted = nodes.add("Squeeze", wanted, nodes.vector(2))
-        scores = nodes.add("MatMul", wanted, nodes.add("Transpose", source, perm=[0, 2, 1]))
+        wanted = self.add("MatMul", query, self.hold(f"{name}k.by_head", keys))
+        wanted = self.add("Squeeze", wanted, self.vector(2))
+        scores = self.add("MatMul", wanted, self.add("Transpose", source, perm=[0, 2, 1]))
         for added in (bias, self._hidden_padding):
-            scores = nodes.add("Add", scores, added) if added else scores
-        context = nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), source)
-        context = nodes.add("Unsqueeze", context, nodes.vector(2))
+            scores = self.add("Add", scores, added) if added else scores
+        context = self.add("MatMul", self.add("Softmax", scores, axis=-1), source)
+        context = self.add("Unsqueeze", context, self.vector(2))
         values = self._read_projection(f"{name}v").reshape(shape.hidden, heads, size).transpose(1, 0, 2)
-        attended = nodes.add("MatMul", context, nodes.hold(f"{name}v.by_head", values))
-        attended = nodes.add("Reshape", attended, nodes.vector(-1, 1, shape.inner))
-        return self._multiply(attended, f"{name}o", self._read_output(name))
+        attended = self.add("MatMul", context, self.hold(f"{name}v.by_head", values))
+        attended = self.add("Reshape", attended, self.vector(-1, 1, shape.inner))
+        return self.multiply(attended, f"{name}o", self._read_output(name))
 
     def _feed_forward(self, layer: str, hidden: str) -> str:
         """The feed-forward network with its norm and residual."""
-        shape, nodes, name = self._shape, self._nodes, f"{layer}DenseReluDense."
+        shape, name = self._shape, f"{layer}DenseReluDense."
         normed = self._normalize(hidden, f"{layer}layer_norm")
+        widths = shape.hidden, shape.feed_forward
+        first = f"{name}wi_0" if shape.gated else f"{name}wi"
+        inner = self._activate(self.apply_linear(normed, first, *widths, biased=False))
         if shape.gated:
-            inner = nodes.add(
-                "Mul", self._activate(self._widen(normed, f"{name}wi_0")), self._widen(normed, f"{name}wi_1")
-            )
-        else:
-            inner = self._activate(self._widen(normed, f"{name}wi"))
-        narrowed = self._weights.read(f"{name}wo.weight", shape.hidden, shape.feed_forward).T
-        return nodes.add("Add", hidden, self._multiply(inner, f"{name}wo", narrowed))
-
-    def _widen(self, normed: str, name: str) -> str:
-        shape = self._shape
-        return self._multiply(normed, name, self._weights.read(f"{name}.weight", shape.feed_forward, shape.hidden).T)
+            inner = self.add("Mul", inner, self.apply_linear(normed, f"{name}wi_1", *widths, biased=False))
+        narrowed = self.apply_linear(inner, f"{name}wo", shape.feed_forward, shape.hidden, biased=False)
+        return self.add("Add", hidden, narrowed)
 
     def _activate(self, inner: str) -> str:
         operator, domain, attributes = self._shape.activation
-        return self._nodes.add(operator, inner, domain=domain, **attributes)
+        return self.add(operator, inner, domain=domain, **attributes)
 
     def _project(self, source: str, name: str) -> str:
-        return self._multiply(source, name, self._read_projection(name))
+        return self.multiply(source, name, self._read_projection(name))
 
     def _read_projection(self, name: str) -> Array:
         """The weights of queries, keys or values: [hidden, inner]."""
@@ -403,22 +358,17 @@ class _Builder:
         """The weights of what is attended: [inner, hidden]."""
         return self._weights.read(f"{name}o.weight", self._shape.hidden, self._shape.inner).T
 
-    def _multiply(self, source: str, name: str, weight: Array) -> str:
-        return self._layers.multiply(source, name, weight)
-
     def _normalize(self, source: str, name: str) -> str:
-        """T5's norm: division by the root of the mean square, and a scale."""
-        scale = self._nodes.hold(f"{name}.weight", self._weights.read(f"{name}.weight", self._shape.hidden))
-        return self._nodes.add("SimplifiedLayerNormalization", source, scale, axis=-1, epsilon=self._shape.epsilon)
+        return self.normalize_by_root(source, name, self._width, self._shape.epsilon)
 
     def _bias_by_distance(self, layer: str) -> str:
         """The bias on attention scores: [1, heads, tokens, tokens]."""
-        shape, nodes = self._shape, self._nodes
+        shape = self._shape
         name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", shape.furthest
         table = self._weights.read(name, shape.buckets, shape.heads)
         by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets, reach)].T
-        bias = nodes.add("Gather", nodes.hold(f"{name}.by_distance", by_distance), self._find_distances(), axis=1)
-        return nodes.add("Unsqueeze", bias, nodes.vector(0))
+        bias = self.add("Gather", self.hold(f"{name}.by_distance", by_distance), self._find_distances(), axis=1)
+        return self.add("Unsqueeze", bias, self.vector(0))
 
     def _find_distances(self) -> str:
         """The distance of each key from each query, counted from 0 for the largest to the left: [tokens, tokens].
@@ -426,18 +376,16 @@ class _Builder:
         Beyond `furthest` all distances have the same bucket.
         """
         if not self._distances:
-            nodes, reach = self._nodes, self._shape.furthest
-            tokens = nodes.add("Squeeze", nodes.add("Shape", "input_ids", start=1, end=2))
-            places = nodes.add("Range", nodes.number(0), tokens, nodes.number(1))
-            distances = nodes.add("Sub", places, nodes.add("Unsqueeze", places, nodes.vector(1)))
-            within = nodes.add("Clip", distances, nodes.number(-reach), nodes.number(reach))
-            self._distances = nodes.add("Add", within, nodes.number(reach))
+            reach = self._shape.furthest
+            places = self.count_to(self.count_tokens())
+            distances = self.add("Sub", places, self.add("Unsqueeze", places, self.vector(1)))
+            within = self.add("Clip", distances, self.number(-reach), self.number(reach))
+            self._distances = self.add("Add", within, self.number(reach))
         return self._distances
 
     def _hide_padding(self) -> str:
         """What is added to the scores of one token's attention: 0, or a huge negative number for padding."""
-        nodes = self._nodes
-        present = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
-        absent = nodes.add("Sub", nodes.hold("one", np.array(1, np.float32)), present)
-        hidden = nodes.add("Mul", absent, nodes.hold("lowest", np.array(_LOWEST, np.float32)))
-        return nodes.add("Unsqueeze", hidden, nodes.vector(1))
+        present = self.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
+        absent = self.add("Sub", self.hold("one", np.array(1, np.float32)), present)
+        hidden = self.add("Mul", absent, self.hold("lowest", np.array(_LOWEST, np.float32)))
+        return self.add("Unsqueeze", hidden, self.vector(1))

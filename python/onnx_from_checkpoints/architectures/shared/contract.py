@@ -1,6 +1,7 @@
 """What a module of an architecture provides, and how it reads its settings from config.json.
 
-Settings are sizes, flags, numbers and choices.
+Settings are sizes, flags, numbers and choices. A choice that is not supported is an `UnsupportedModel`, any other value
+that is missing or impossible a `DamagedFile`.
 """
 
 from __future__ import annotations
@@ -61,34 +62,8 @@ class Architecture(Protocol):
         """
 
 
-class Builder(Protocol):
-    """Builds the graphs of one model; see `WantedGraph.task`."""
-
-    def build_encoder(self) -> onnx.ModelProto:
-        """Build the graph that outputs `last_hidden_state`."""
-
-    def build_classifier(self) -> onnx.ModelProto:
-        """Build the graph that outputs `logits`."""
-
-    def build_token_classifier(self) -> onnx.ModelProto:
-        """Build the graph that outputs `token_logits`."""
-
-
-def build_for(task: Task, builder: Builder) -> onnx.ModelProto:
-    """Build the graph for a task."""
-    if task == "classification":
-        return builder.build_classifier()
-    if task == "token_classification":
-        return builder.build_token_classifier()
-    return builder.build_encoder()
-
-
 def read_flag(config: Mapping[str, Any], key: str, default: bool) -> bool:
-    """True or false.
-
-    Raises:
-        DamagedFile: the value is something else.
-    """
+    """True or false."""
     value = config.get(key, default)
     if not isinstance(value, bool):
         raise DamagedFile(f"config.json: '{key}' must be true or false, but is {value!r}")
@@ -96,26 +71,23 @@ def read_flag(config: Mapping[str, Any], key: str, default: bool) -> bool:
 
 
 def read_number(config: Mapping[str, Any], key: str, default: float, *, where: str = "") -> float:
-    """A number above 0.
-
-    Args:
-        where: the key of the object in config.json that `config` is, with a dot; empty for the whole file.
-
-    Raises:
-        DamagedFile: the value is something else.
-    """
+    """A number above 0; `where` is the key of the object in config.json that `config` is, with a dot."""
     value = config.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise DamagedFile(f"config.json: '{where}{key}' must be a number above 0, but is {value!r}")
     return float(value)
 
 
-def read_choice(config: Mapping[str, Any], key: str, default: str, supported: Collection[str], where: str = "") -> str:
-    """One of the supported words.
+def read_epsilon(config: Mapping[str, Any], key: str, default: float, wanted: str) -> float:
+    """What a norm adds to the variance: from 0 to below 1; `wanted` describes that in the message."""
+    epsilon = config.get(key, default)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not 0 <= epsilon < 1:
+        raise DamagedFile(f"config.json: '{key}' must be {wanted}, but is {epsilon!r}")
+    return float(epsilon)
 
-    Raises:
-        UnsupportedModel: the value is something else; the message lists the supported words.
-    """
+
+def read_choice(config: Mapping[str, Any], key: str, default: str, supported: Collection[str], where: str = "") -> str:
+    """One of the supported words; the message about any other lists them."""
     value = config.get(key, default)
     if not isinstance(value, str) or value not in supported:
         names = ", ".join(sorted(supported))
@@ -135,35 +107,36 @@ _SYNONYMS: Mapping[str, str] = {
 
 
 def read_activation(config: Mapping[str, Any], key: str, default: str, supported: Collection[str]) -> str:
-    """The activation function that a key names, by the one of its names that is in `supported`.
-
-    Raises:
-        UnsupportedModel: the value is something else; the message lists the supported words.
-    """
+    """The activation function that a key names, by the one of its names that is in `supported`."""
     names = {name: name for name in supported}
     names |= {other: name for other, name in _SYNONYMS.items() if name in names}
     return names[read_choice(config, key, default, names)]
 
 
 def refuse_unless(config: Mapping[str, Any], key: str, *allowed: object) -> None:
-    """Refuse a value that changes the numbers in a way that is not supported; a missing key is allowed.
-
-    Raises:
-        UnsupportedModel: the value is not one of `allowed`.
-    """
+    """Refuse a value that changes the numbers in a way that is not supported; a missing key is allowed."""
     if key in config and config[key] not in allowed:
         wanted = " or ".join("null" if one is None else str(one).lower() for one in allowed)
         raise UnsupportedModel(f"config.json: '{key}' {config[key]!r} is not supported; only {wanted} is")
 
 
 def read_size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
-    """A whole number above 0.
-
-    Raises:
-        DamagedFile: it is missing and has no default, or is something else.
-    """
+    """A whole number above 0."""
     size = config.get(key, default)
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         found = "is missing" if size is None else f"must be a whole number above 0, but is {size!r}"
         raise DamagedFile(f"config.json: '{key}' {found}")
     return size
+
+
+def read_rope(
+    stated: object, where: str = "rope_parameters", kinds: Collection[str] = ("default",)
+) -> tuple[Mapping[str, Any], str]:
+    """The object with the settings of rotary positions, which is at `where` in config.json, and their kind."""
+    found = stated or {}
+    if not isinstance(found, Mapping):
+        raise DamagedFile(f"config.json: '{where}' must be an object, but is {found!r}")
+    kind = read_choice(found, "rope_type", "default", kinds, f"{where}.")
+    if found.get("partial_rotary_factor", 1) != 1:
+        raise UnsupportedModel(f"config.json: '{where}.partial_rotary_factor' is not supported; only 1 is")
+    return found, kind

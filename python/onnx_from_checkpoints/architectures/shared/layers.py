@@ -23,6 +23,7 @@ from onnx_from_checkpoints.onnx_files import make_constant
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from onnx_from_checkpoints.configuration import Task
     from onnx_from_checkpoints.weights import Weights
 
     Array = NDArray[np.float32]
@@ -103,18 +104,33 @@ class Nodes:
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="rageval-spec")
 
+    def count_tokens(self) -> str:
+        """The number of tokens, an int64 scalar."""
+        return self.add("Squeeze", self.add("Shape", "input_ids", start=1, end=2))
 
-class Layers:
-    """Adds layers to one graph from one model's weights."""
+    def count_to(self, limit: str) -> str:
+        """The numbers from 0 to below `limit`."""
+        return self.add("Range", self.number(0), limit, self.number(1))
 
-    def __init__(self, nodes: Nodes, weights: Weights) -> None:
-        """Keep both."""
-        self._nodes = nodes
+    def attend(self, *inputs: str, heads: int, **attributes: Any) -> str:
+        """ONNX Runtime's own attention: queries, keys, values, their biases, the padding and a bias on the scores.
+
+        All three are [texts, tokens, hidden]. An input that is not there is "".
+        """
+        last = max(place for place, name in enumerate(inputs) if name)
+        return self.add("MultiHeadAttention", *inputs[: last + 1], domain=MICROSOFT, num_heads=heads, **attributes)
+
+
+class Layers(Nodes):
+    """A graph under construction with the layers of one model's weights."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
         self._weights = weights
 
     def multiply(self, source: str, name: str, weight: Array) -> str:
         """`source` times `weight` [inputs, outputs], which is stored as `<name>.weight`."""
-        return self._nodes.add("MatMul", source, self._nodes.hold(f"{name}.weight", weight))
+        return self.add("MatMul", source, self.hold(f"{name}.weight", weight))
 
     def apply_linear(self, source: str, name: str, inputs: int, outputs: int, *, biased: bool = True) -> str:
         """A linear layer over the last dimension."""
@@ -135,7 +151,7 @@ class Layers:
 
     def _apply(self, source: str, name: str, weight: Array, bias: Array | None) -> str:
         product = self.multiply(source, name, weight)
-        return product if bias is None else self._nodes.add("Add", product, self._nodes.hold(f"{name}.bias", bias))
+        return product if bias is None else self.add("Add", product, self.hold(f"{name}.bias", bias))
 
     def normalize(
         self,
@@ -156,21 +172,29 @@ class Layers:
         """
         read = read or self._weights.read
         kinds = ("weight", "bias") if biased else ("weight",)
-        held = [self._nodes.hold(f"{name}.{kind}", read(f"{name}.{kind}", size)) for kind in kinds]
-        return self._nodes.add("LayerNormalization", source, *held, axis=-1, epsilon=epsilon, besides=besides)
+        held = [self.hold(f"{name}.{kind}", read(f"{name}.{kind}", size)) for kind in kinds]
+        return self.add("LayerNormalization", source, *held, axis=-1, epsilon=epsilon, besides=besides)
+
+    def normalize_by_root(self, source: str, name: str, size: int, epsilon: float) -> str:
+        """Division by the root of the mean square over the last dimension, and a scale."""
+        scale = self.hold(f"{name}.weight", self._weights.read(f"{name}.weight", size))
+        return self.add("SimplifiedLayerNormalization", source, scale, axis=-1, epsilon=epsilon)
 
     def activate(self, product: str, name: str, bias: Array, activation: str) -> str:
         """Add a bias, which is stored as `<name>.bias`, and apply one of `ACTIVATIONS`."""
-        nodes = self._nodes
-        held = nodes.hold(f"{name}.bias", bias)
+        held = self.hold(f"{name}.bias", bias)
         if activation in _WITH_BIAS:
-            return nodes.add(_WITH_BIAS[activation], product, held, domain=MICROSOFT)
-        return ACTIVATIONS[activation](nodes, nodes.add("Add", product, held))
+            return self.add(_WITH_BIAS[activation], product, held, domain=MICROSOFT)
+        return ACTIVATIONS[activation](self, self.add("Add", product, held))
 
-    def take_first(self, source: str, axis: int) -> str:
-        """The first element along an axis, which remains, with the size 1."""
-        nodes = self._nodes
-        return nodes.add("Slice", source, nodes.vector(0), nodes.vector(1), nodes.vector(axis))
+    def widen(self, source: str, name: str, inputs: int, outputs: int, activation: str) -> str:
+        """A linear layer and its activation, in one operator where there is one."""
+        weight, bias = self._weights.read_linear(name, inputs, outputs)
+        return self.activate(self.multiply(source, name, weight), name, bias, activation)
+
+    def take_first(self, source: str, axis: int, count: int = 1) -> str:
+        """The first elements along an axis, which remains."""
+        return self.add("Slice", source, self.vector(0), self.vector(count), self.vector(axis))
 
     def apply_gemm(
         self, source: str, read: Callable[..., Array], name: str, inputs: int, outputs: int, *, biased: bool = True
@@ -179,11 +203,10 @@ class Layers:
 
         `Gemm` is not quantised: a head's share of the time is too small to matter.
         """
-        nodes = self._nodes
-        held = [nodes.hold(f"{name}.weight", read(f"{name}.weight", outputs, inputs))]
+        held = [self.hold(f"{name}.weight", read(f"{name}.weight", outputs, inputs))]
         if biased:
-            held.append(nodes.hold(f"{name}.bias", read(f"{name}.bias", outputs)))
-        return nodes.add("Gemm", source, *held, transB=1)
+            held.append(self.hold(f"{name}.bias", read(f"{name}.bias", outputs)))
+        return self.add("Gemm", source, *held, transB=1)
 
     def label(self, pooled: str, name: str, inputs: int) -> tuple[str, int]:
         """The logits for pooled vectors [texts, inputs], and the number of labels."""
@@ -192,54 +215,86 @@ class Layers:
 
     def label_tokens(self, hidden: str, name: str, inputs: int) -> tuple[str, int]:
         """The logits for the vectors of tokens [texts, tokens, inputs], and the number of labels."""
-        nodes = self._nodes
-        logits, labels = self.label(nodes.add("Reshape", hidden, nodes.vector(-1, inputs)), name, inputs)
-        shape = nodes.add("Concat", nodes.add("Shape", "input_ids"), nodes.vector(labels), axis=0)
-        return nodes.add("Reshape", logits, shape), labels
+        logits, labels = self.label(self.add("Reshape", hidden, self.vector(-1, inputs)), name, inputs)
+        shape = self.add("Concat", self.add("Shape", "input_ids"), self.vector(labels), axis=0)
+        return self.add("Reshape", logits, shape), labels
 
     def average(self, tokens: str, *, padded: bool) -> str:
         """The mean over the tokens of [texts, tokens, values]; if `padded`, those that `attention_mask` leaves."""
-        nodes, axis = self._nodes, self._nodes.vector(1)
+        axis = self.vector(1)
         if not padded:
-            return nodes.add("ReduceMean", tokens, axis, keepdims=0)
-        mask = nodes.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
-        kept = nodes.add("Mul", tokens, nodes.add("Unsqueeze", mask, nodes.vector(2)))
-        total = nodes.add("ReduceSum", kept, axis, keepdims=0)
-        return nodes.add("Div", total, nodes.add("ReduceSum", mask, axis, keepdims=1))
+            return self.add("ReduceMean", tokens, axis, keepdims=0)
+        mask = self.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
+        kept = self.add("Mul", tokens, self.add("Unsqueeze", mask, self.vector(2)))
+        total = self.add("ReduceSum", kept, axis, keepdims=0)
+        return self.add("Div", total, self.add("ReduceSum", mask, axis, keepdims=1))
 
 
-def _apply_gelu(nodes: Nodes, source: str) -> str:
-    return nodes.add("Gelu", source, domain=MICROSOFT)
+class Encoder(Layers):
+    """The graph of one encoder; each architecture adds its layers and its classifier."""
 
+    def __init__(self, weights: Weights, hidden: int, padded: bool) -> None:
+        """Add the mask of padding.
 
-def _apply_fast_gelu(nodes: Nodes, source: str) -> str:
-    return nodes.add("FastGelu", source, domain=MICROSOFT)
+        Args:
+            hidden: the width of a token's vector.
+            padded: see `WantedGraph`.
+        """
+        super().__init__(weights)
+        self._width = hidden
+        self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
+        self._mask = self._mark_padding() if padded else ""
+
+    def build(self, task: Task) -> onnx.ModelProto:
+        """Build the graph for a task; see `WantedGraph.task`."""
+        if task == "classification":
+            logits, labels = self._classify()
+            return self.finish(self._inputs, logits, "logits", ["texts", labels])
+        hidden = self._run_layers()
+        if task == "token_classification":
+            logits, labels = self._classify_tokens(hidden)
+            return self.finish(self._inputs, logits, "token_logits", ["texts", "tokens", labels])
+        return self.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._width])
+
+    def _mark_padding(self) -> str:
+        return self.add("Cast", "attention_mask", to=onnx.TensorProto.INT32)
+
+    def _run_layers(self, *, first_only: bool = False) -> str:
+        """The vectors of all tokens [texts, tokens, hidden]; with `first_only`, the last layer gives only the first."""
+        raise NotImplementedError
+
+    def _classify(self) -> tuple[str, int]:
+        """The logits [texts, labels], and the number of labels.
+
+        Where only the first token counts, the last layer computes no other.
+        """
+        raise NotImplementedError
+
+    def _classify_tokens(self, hidden: str) -> tuple[str, int]:
+        """The logits [texts, tokens, labels] from the vectors of all tokens, and the number of labels."""
+        return self.label_tokens(hidden, "classifier", self._width)
+
+    def _run_first(self) -> str:
+        """The vectors of first tokens: [texts, hidden]."""
+        return self.add("Squeeze", self._run_layers(first_only=True), self.vector(1))
 
 
 def _apply_silu(nodes: Nodes, source: str) -> str:
     return nodes.add("Mul", source, nodes.add("Sigmoid", source))
 
 
-def _apply_sigmoid(nodes: Nodes, source: str) -> str:
-    return nodes.add("Sigmoid", source)
-
-
-def _apply_relu(nodes: Nodes, source: str) -> str:
-    return nodes.add("Relu", source)
-
-
-def _apply_tanh(nodes: Nodes, source: str) -> str:
-    return nodes.add("Tanh", source)
+def _one_operator(operator: str, domain: str = "") -> Callable[[Nodes, str], str]:
+    return lambda nodes, source: nodes.add(operator, source, domain=domain)
 
 
 ACTIVATIONS: Mapping[str, Callable[[Nodes, str], str]] = MappingProxyType(
     {
-        "gelu": _apply_gelu,
-        "gelu_new": _apply_fast_gelu,
-        "relu": _apply_relu,
-        "sigmoid": _apply_sigmoid,
+        "gelu": _one_operator("Gelu", MICROSOFT),
+        "gelu_new": _one_operator("FastGelu", MICROSOFT),
+        "relu": _one_operator("Relu"),
+        "sigmoid": _one_operator("Sigmoid"),
         "silu": _apply_silu,
-        "tanh": _apply_tanh,
+        "tanh": _one_operator("Tanh"),
     }
 )
 """Each adds the nodes of one function and returns the name of its output. `contract.read_activation` gives the
@@ -282,8 +337,8 @@ class Rotary:
         self._attributes: dict[str, Any] = {"interleaved": int(rotation.interleaved), "num_heads": heads}
         if rotation.width != size:
             self._attributes["rotary_embedding_dim"] = rotation.width
-        places = nodes.add("Range", nodes.number(0), tokens, nodes.number(1))
-        places = nodes.add("Unsqueeze", nodes.add("Cast", places, to=onnx.TensorProto.FLOAT), nodes.vector(1))
+        places = nodes.add("Cast", nodes.count_to(tokens), to=onnx.TensorProto.FLOAT)
+        places = nodes.add("Unsqueeze", places, nodes.vector(1))
         angles = nodes.add("Mul", places, _find_frequencies(nodes, rotation, tokens))
         self._cosines, self._sines = nodes.add("Cos", angles), nodes.add("Sin", angles)
 
@@ -357,12 +412,12 @@ class Windows:
             margin = nodes.add("Where", self._is_short, margin, nodes.number(reach))
         size = self._divide_up(tokens, parts)
         length = nodes.add("Add", size, nodes.add("Add", margin, margin))
-        starts = nodes.add("Unsqueeze", nodes.add("Mul", self._count(parts), size), nodes.vector(1))
-        keys = nodes.add("Add", nodes.add("Sub", starts, margin), self._count(length))
+        starts = nodes.add("Unsqueeze", nodes.add("Mul", nodes.count_to(parts), size), nodes.vector(1))
+        keys = nodes.add("Add", nodes.add("Sub", starts, margin), nodes.count_to(length))
         self._bias = self._mask(keys, size, length, margin, reach, tokens)
         if cut:
             last = nodes.add("Sub", tokens, nodes.number(1))
-            self._queries = nodes.add("Min", nodes.add("Add", starts, self._count(size)), last)
+            self._queries = nodes.add("Min", nodes.add("Add", starts, nodes.count_to(size)), last)
             self._keys = nodes.add("Max", nodes.add("Min", keys, last), nodes.number(0))
             self._query_shape, self._key_shape = self._shape_parts(size), self._shape_parts(length)
 
@@ -376,14 +431,12 @@ class Windows:
             return self._attend_whole(queries, keys, values, padding)
         return self._nodes.choose(
             self._is_short,
-            lambda: self._attend_whole(queries, keys, values, ""),
+            lambda: self._attend_whole(queries, keys, values),
             lambda: self._attend_parts(queries, keys, values),
         )
 
-    def _attend_whole(self, *inputs: str) -> str:
-        queries, keys, values, padding = inputs
-        named = (queries, keys, values, "", padding, self._bias)
-        return self._nodes.add("MultiHeadAttention", *named, domain=MICROSOFT, num_heads=self._heads)
+    def _attend_whole(self, queries: str, keys: str, values: str, padding: str = "") -> str:
+        return self._nodes.attend(queries, keys, values, "", padding, self._bias, heads=self._heads)
 
     def _attend_parts(self, queries: str, keys: str, values: str) -> str:
         nodes = self._nodes
@@ -392,7 +445,7 @@ class Windows:
             nodes.add("Reshape", nodes.add("Gather", source, self._keys, axis=1), self._key_shape)
             for source in (keys, values)
         ]
-        found = self._attend_whole(parts, *around, "")
+        found = self._attend_whole(parts, *around)
         shape = nodes.add("Concat", self._texts, nodes.vector(-1, self._hidden), axis=0)
         together = nodes.add("Reshape", found, shape)
         return nodes.add("Slice", together, nodes.vector(0), self._tokens, nodes.vector(1))
@@ -403,8 +456,8 @@ class Windows:
         Not minus infinity: a query of which all keys are masked would become NaN.
         """
         nodes = self._nodes
-        own = nodes.add("Unsqueeze", nodes.add("Add", self._count(size), margin), nodes.vector(1))
-        distances = nodes.add("Abs", nodes.add("Sub", self._count(length), own))
+        own = nodes.add("Unsqueeze", nodes.add("Add", nodes.count_to(size), margin), nodes.vector(1))
+        distances = nodes.add("Abs", nodes.add("Sub", nodes.count_to(length), own))
         near = nodes.add("LessOrEqual", distances, nodes.number(reach))
         exists = nodes.add("GreaterOrEqual", keys, nodes.number(0))
         exists = nodes.add("Unsqueeze", nodes.add("And", exists, nodes.add("Less", keys, tokens)), nodes.vector(1, 2))
@@ -416,10 +469,6 @@ class Windows:
             return bias
         copies = nodes.add("Where", self._is_short, nodes.vector(1), self._texts)
         return nodes.add("Tile", bias, nodes.add("Concat", copies, nodes.vector(1, 1, 1), axis=0))
-
-    def _count(self, limit: str) -> str:
-        """The numbers from 0 to below `limit`."""
-        return self._nodes.add("Range", self._nodes.number(0), limit, self._nodes.number(1))
 
     def _divide_up(self, dividend: str, divisor: str) -> str:
         """The quotient of two positive numbers, rounded up."""

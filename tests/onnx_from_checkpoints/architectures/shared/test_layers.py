@@ -85,13 +85,8 @@ IDS = np.array([[0, 2, 1], [3, 3, 0]])
 
 
 @pytest.fixture
-def nodes() -> Nodes:
-    return Nodes()
-
-
-@pytest.fixture
-def layers(nodes: Nodes) -> Layers:
-    return Layers(nodes, Weights(TENSORS))
+def layers() -> Layers:
+    return Layers(Weights(TENSORS))
 
 
 def run(nodes: Nodes, output: str) -> NDArray[np.float32]:
@@ -104,32 +99,32 @@ def embed(nodes: Nodes) -> str:
     return nodes.add("Gather", nodes.hold("table", TABLE), "input_ids")
 
 
-def test_a_linear_layer(nodes: Nodes, layers: Layers) -> None:
-    found = run(nodes, layers.apply_linear(embed(nodes), "inner", 3, 5))
+def test_a_linear_layer(layers: Layers) -> None:
+    found = run(layers, layers.apply_linear(embed(layers), "inner", 3, 5))
     np.testing.assert_allclose(found, TABLE[IDS] @ TENSORS["inner.weight"].T + TENSORS["inner.bias"], atol=1e-6)
 
 
-def test_normalising(nodes: Nodes, layers: Layers) -> None:
-    found = run(nodes, layers.normalize(embed(nodes), "norm", 3, 1e-5))
+def test_normalising(layers: Layers) -> None:
+    found = run(layers, layers.normalize(embed(layers), "norm", 3, 1e-5))
     centred = TABLE[IDS] - TABLE[IDS].mean(axis=-1, keepdims=True)
     scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(found, scaled * TENSORS["norm.weight"] + TENSORS["norm.bias"], atol=1e-5)
 
 
-def test_each_token_gets_its_labels(nodes: Nodes, layers: Layers) -> None:
-    logits, labels = layers.label_tokens(embed(nodes), "inner", 3)
+def test_each_token_gets_its_labels(layers: Layers) -> None:
+    logits, labels = layers.label_tokens(embed(layers), "inner", 3)
     assert labels == 5
-    found = run(nodes, logits)
+    found = run(layers, logits)
     np.testing.assert_allclose(found, TABLE[IDS] @ TENSORS["inner.weight"].T + TENSORS["inner.bias"], atol=1e-6)
 
 
-def test_the_first_token_keeps_its_axis(nodes: Nodes, layers: Layers) -> None:
-    np.testing.assert_array_equal(run(nodes, layers.take_first(embed(nodes), 1)), TABLE[IDS][:, :1])
+def test_the_first_token_keeps_its_axis(layers: Layers) -> None:
+    np.testing.assert_array_equal(run(layers, layers.take_first(embed(layers), 1)), TABLE[IDS][:, :1])
 
 
-def test_a_mean_leaves_padding_out(nodes: Nodes, layers: Layers) -> None:
-    model = nodes.finish(
-        ["input_ids", "attention_mask"], layers.average(embed(nodes), padded=True), "output", ["texts", "values"]
+def test_a_mean_leaves_padding_out(layers: Layers) -> None:
+    model = layers.finish(
+        ["input_ids", "attention_mask"], layers.average(embed(layers), padded=True), "output", ["texts", "values"]
     )
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     mask = np.array([[1, 1, 0], [1, 1, 1]])
