@@ -50,7 +50,7 @@ def is_free(path: Path) -> bool:
     """Whether a module is as long or short as it is: a word of the spec, a family of models, or a file at the top."""
     package, *folders, _ = path.relative_to(SOURCE).parts
     is_word = package == "rageval_spec" and len(folders) == 1 and folders[0] in registry.SECTIONS
-    is_family = package == "onnx_from_checkpoints" and len(folders) > 0 and folders[-1] in ("families", "architectures")
+    is_family = package == "onnx_from_checkpoints" and len(folders) > 0 and folders[-1] == "architectures"
     return is_word or is_family or not folders or path.stem == "__main__"
 
 

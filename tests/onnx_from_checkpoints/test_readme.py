@@ -12,7 +12,7 @@ import pytest
 
 import onnx_from_checkpoints
 from onnx_from_checkpoints import list_architectures
-from onnx_from_checkpoints.tokenizers.tokenizer_loading import FAMILIES
+from onnx_from_checkpoints.tokenizers.families import FAMILIES
 from tests.onnx_from_checkpoints.folders import write_encoder
 
 HERE = Path(__file__).parent
@@ -46,7 +46,7 @@ def test_the_example_runs_on_a_checkpoint(tmp_path: Path) -> None:
 def test_the_readme_names_every_architecture_and_every_file_of_a_vocabulary() -> None:
     table = README[README.index("## Architectures") : README.index("## Exactness")]
     assert {*list_architectures()} <= {*re.findall(r"`([^`]+)`", table)}
-    assert {name for family in FAMILIES for name in family.FILES} <= {*re.findall(r"`([^`]+)`", table)}
+    assert {name for family in FAMILIES for name in family.files} <= {*re.findall(r"`([^`]+)`", table)}
 
 
 @pytest.mark.parametrize("name", onnx_from_checkpoints.__all__)

@@ -17,7 +17,6 @@ from onnx_from_checkpoints.errors import DamagedFile
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from tokenizers.processors import TemplateProcessing
 
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
@@ -55,10 +54,6 @@ class SpecialToken:
         """The token and its id, which must be known, as post-processors want them."""
         assert self.id is not None, f"{self.content} has no id"
         return self.content, self.id
-
-    def with_id(self, number: int | None) -> SpecialToken:
-        """A copy with this id."""
-        return replace(self, id=number)
 
 
 class TokenizerSettings:
@@ -110,7 +105,6 @@ class TokenizerSettings:
         return default if found is None else found
 
     def optional_flag(self, key: str) -> bool | None:
-        """A flag of tokenizer_config.json that may be null."""
         found = self._config.get(key)
         if found is not None and not isinstance(found, bool):
             _refuse(self.folder / CONFIG, key, "true or false", found)
@@ -177,16 +171,7 @@ class TokenizerSettings:
             _refuse(path, name, "an id as its name", key)
         token = self._token(path, name, value, None)
         special = bool(value.get("special", False)) if isinstance(value, dict) else False
-        return SpecialToken(
-            token.content,
-            token.lstrip,
-            token.rstrip,
-            token.normalized,
-            token.single_word,
-            special,
-            token.named,
-            int(key),
-        )
+        return replace(token, special=special, id=int(key))
 
     def _token(self, path: Path, key: str, value: object, default: SpecialToken | None) -> SpecialToken:
         """A token as a text, or as an object with flags."""
@@ -194,8 +179,7 @@ class TokenizerSettings:
         if isinstance(value, str) and value:
             if value in self._listed:
                 return self._listed[value]
-            flags = default if default is not None else SpecialToken(value)
-            return SpecialToken(value, flags.lstrip, flags.rstrip, flags.normalized, flags.single_word, True, named)
+            return replace(default or SpecialToken(value), content=value, special=True, named=named, id=None)
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(content, str) or not content:
             _refuse(path, key, "a token", value)
@@ -248,9 +232,6 @@ def add_special_tokens(
 
     Returns:
         The special tokens by role, those of `needed` at least, all with their ids.
-
-    Raises:
-        DamagedFile: a needed token is missing, or a file gives a token another id than the vocabulary does.
     """
     found = {key: settings.role(key, defaults.get(key)) for key in ROLES}
     roles = {key: token for key, token in found.items() if token is not None}
@@ -259,19 +240,9 @@ def add_special_tokens(
         require(tokenizer, path, key, roles.get(key))
     _add(tokenizer, path, [*roles.values(), *settings.extra(), *own])
     tokenizer.encode_special_tokens = settings.flag("split_special_tokens", False)
-    roles = {key: token.with_id(tokenizer.token_to_id(token.content)) for key, token in roles.items()}
+    roles = {key: replace(token, id=tokenizer.token_to_id(token.content)) for key, token in roles.items()}
     check_padding(tokenizer, path, settings, roles.get("pad_token"))
     return roles
-
-
-def frame(cls: SpecialToken, sep: SpecialToken) -> TemplateProcessing:
-    """BERT's template, `[CLS] A [SEP] B [SEP]`, in which the second text and its [SEP] are of type 1."""
-    from tokenizers.processors import TemplateProcessing
-
-    single = f"{cls.content}:0 $A:0 {sep.content}:0"
-    return TemplateProcessing(
-        single=single, pair=f"{single} $B:1 {sep.content}:1", special_tokens=[cls.entry, sep.entry]
-    )
 
 
 def _add(tokenizer: Tokenizer, path: Path, tokens: Iterable[SpecialToken]) -> None:
@@ -306,18 +277,14 @@ def _add(tokenizer: Tokenizer, path: Path, tokens: Iterable[SpecialToken]) -> No
 
 
 def require(tokenizer: Tokenizer, path: Path, key: str, token: SpecialToken | None) -> SpecialToken:
-    """The token of a role, with its id.
-
-    Raises:
-        DamagedFile: the role has no token, or the tokenizer does not know it.
-    """
+    """The token of a role, with its id; refuses a role without a token, and one that the tokenizer does not know."""
     if token is None:
         raise DamagedFile(f"{path.parent / CONFIG}: '{key}' is null, but the model needs one")
     number = tokenizer.token_to_id(token.content)
     if number is None:
         named = f"which {token.named} names" if token.named else f"which the model needs as its {key}"
         raise DamagedFile(f"{path}: has no token {token.content}, {named}; the files belong to different models")
-    return token.with_id(number)
+    return replace(token, id=number)
 
 
 def check_padding(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings, padding: SpecialToken | None) -> None:

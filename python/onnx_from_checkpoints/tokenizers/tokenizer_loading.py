@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx_from_checkpoints.errors import DamagedFile
-from onnx_from_checkpoints.tokenizers.families import bert, camembert, deberta, mpnet, roberta, t5, xlm_roberta
-from onnx_from_checkpoints.tokenizers.special_tokens import SpecialToken, TokenizerSettings, check_padding, require
+from onnx_from_checkpoints.tokenizers.families import BERT, FAMILIES, MPNET, ROBERTA, TokenizerFamily
+from onnx_from_checkpoints.tokenizers.special_tokens import TokenizerSettings, check_padding, require
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from tokenizers.processors import PostProcessor
 
 
 _PARALLEL = "TOKENIZERS_PARALLELISM"
@@ -54,14 +53,13 @@ def read_tokenizer(folder: Path, names: Collection[str] | None = None) -> Loaded
     family = find_family(settings)
     if family is None:
         return None
-    missing = [name for name in family.FILES if name not in names]
+    missing = [name for name in family.files if name not in names]
     if missing:
         raise DamagedFile(
-            f"{folder}: its tokenizer needs {' and '.join(family.FILES)}, but {missing[0]} is missing; "
+            f"{folder}: its tokenizer needs {' and '.join(family.files)}, but {missing[0]} is missing; "
             "download the model again"
         )
-    paths = tuple(folder / name for name in family.FILES)
-    return Loaded(family.build(paths, settings), paths[0])
+    return Loaded(family.build(folder, settings), folder / family.files[0])
 
 
 def tame_forks() -> None:
@@ -95,13 +93,6 @@ def adjust(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings) -> Non
     """Apply the options of tokenizer_config.json, and add the family's template if the file adds no special tokens.
 
     Only if the files name a class of a known family, or none at all: generic classes take a tokenizer.json as it is.
-
-    Args:
-        tokenizer: what tokenizer.json holds; changed in place.
-        path: the tokenizer.json.
-
-    Raises:
-        DamagedFile: the tokenizer lacks a token that the model needs, or counts its padding otherwise than config.json.
     """
     if settings.flag("split_special_tokens", False):
         tokenizer.encode_special_tokens = True
@@ -110,15 +101,16 @@ def adjust(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings) -> Non
     family = find_family(settings)
     if family is None:
         return
-    if family in (bert, mpnet):
+    if family in (BERT, MPNET):
         _apply_bert_options(tokenizer, settings)
-    if family is roberta and settings.states("add_prefix_space"):
+    if family is ROBERTA and settings.states("add_prefix_space"):
         _apply_prefix_space(tokenizer, settings.flag("add_prefix_space", False))
-    check_padding(tokenizer, path, settings, settings.role("pad_token", family.DEFAULTS["pad_token"]))
+    check_padding(tokenizer, path, settings, settings.role("pad_token", family.defaults["pad_token"]))
     if tokenizer.num_special_tokens_to_add(is_pair=False):
         _check_template(tokenizer, path)
     else:
-        _add_template(tokenizer, path, family, settings)
+        roles = {key: require(tokenizer, path, key, settings.role(key, family.defaults[key])) for key in family.needed}
+        tokenizer.post_processor = family.make_template(roles, settings)
 
 
 def _apply_bert_options(tokenizer: Tokenizer, settings: TokenizerSettings) -> None:
@@ -161,50 +153,14 @@ def _find_entries(state: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield from zip(entry["tokens"], entry["ids"], strict=True)
 
 
-def _add_template(tokenizer: Tokenizer, path: Path, family: TokenizerFamily, settings: TokenizerSettings) -> None:
-    roles = {key: require(tokenizer, path, key, settings.role(key, family.DEFAULTS[key])) for key in family.NEEDED}
-    tokenizer.post_processor = family.make_template(roles, settings)
-
-
-class TokenizerFamily(Protocol):
-    """A module for the tokenizers of one family."""
-
-    @property
-    def FILES(self) -> Sequence[str]:  # noqa: N802 - a constant of a module
-        """The files that it reads."""
-
-    @property
-    def CLASSES(self) -> Collection[str]:  # noqa: N802
-        """The names of transformers' classes, without `Fast`."""
-
-    @property
-    def MODEL_TYPES(self) -> Collection[str]:  # noqa: N802
-        """The `model_type`s of config.json that use this family if no file names a class."""
-
-    @property
-    def DEFAULTS(self) -> Mapping[str, SpecialToken]:  # noqa: N802
-        """The special tokens by role, such as `cls_token`; a model's files may name others."""
-
-    @property
-    def NEEDED(self) -> Sequence[str]:  # noqa: N802
-        """The roles without which a model of the family cannot be used."""
-
-    def build(self, paths: tuple[Path, ...], settings: TokenizerSettings, /) -> Tokenizer:
-        """Build the tokenizer from `FILES`, which exist."""
-
-    def make_template(self, roles: Mapping[str, SpecialToken], settings: TokenizerSettings, /) -> PostProcessor:
-        """What puts the special tokens of `roles`, all with their ids, around a text and between two."""
-
-
 GENERIC = frozenset({"PreTrainedTokenizer", "TokenizersBackend"})
 """Classes that say nothing about the family."""
-FAMILIES: tuple[TokenizerFamily, ...] = (bert, mpnet, roberta, deberta, xlm_roberta, camembert, t5)
 
 
 def find_family(settings: TokenizerSettings) -> TokenizerFamily | None:
     """The family that the tokenizer's class belongs to, or else the model's type."""
     for name in settings.classes:
-        found = next((family for family in FAMILIES if name in family.CLASSES), None)
+        found = next((family for family in FAMILIES if name in family.classes), None)
         if found is not None or name not in GENERIC:
             return found
-    return next((family for family in FAMILIES if settings.model_type in family.MODEL_TYPES), None)
+    return next((family for family in FAMILIES if settings.model_type in family.model_types), None)

@@ -1,1 +1,0 @@
-"""One module a family of tokenizers, with the same names in each."""
