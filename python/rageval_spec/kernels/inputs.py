@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from rageval_spec import _core
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import np, pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    import numpy as np
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -39,8 +38,6 @@ def read_run(path: str | PathLike[str]) -> pl.DataFrame:
         DataError: a line has too few columns, a score is NaN or not a number, or an id is not UTF-8 (with `file:line`);
             or the file is empty or cannot be read.
     """
-    import polars as pl
-
     check_bounds(path)
     return pl.DataFrame(_core.read_run(path))
 
@@ -54,8 +51,6 @@ def read_qrels(path: str | PathLike[str]) -> pl.DataFrame:
         DataError: a line has the wrong number of columns, a relevance is not a whole number, an id is not UTF-8, or a
             document is judged twice for a query (with `file:line`); or the file is empty or cannot be read.
     """
-    import polars as pl
-
     check_bounds(path)
     return pl.DataFrame(_core.read_qrels(path))
 
@@ -192,8 +187,6 @@ def as_vector(name: str, values: Numbers) -> Floats | array[float]:
     """
     if isinstance(values, array) and values.typecode == "d":
         return values
-    import numpy as np
-
     vector = np.require(values, np.float64, ["C", "A"]) if np.ndim(values) else None
     if vector is None or vector.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {np.ndim(values)}")

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 from rageval_spec import _core
 from rageval_spec.errors import UsageError
 from rageval_spec.kernels.inputs import as_vector, check_between, check_count, check_threads
+from rageval_spec.libraries import np, pl
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.kernels.inputs import Numbers
@@ -307,8 +306,6 @@ def fuse_runs(
             above 0 with "max"; the message names run, row, query and document.
         ValueError: there are no runs, a column is missing or null, or a setting is wrong.
     """
-    import polars as pl
-
     if not runs:
         raise ValueError("there are no runs to fuse")
     weights = [1.0] * len(runs) if weights is None else list(weights)
@@ -327,8 +324,6 @@ def rank_documents(run: pl.DataFrame, depth: int | None = None, *, threads: int 
             document.
         ValueError: a column is missing or null, or a setting is wrong.
     """
-    import polars as pl
-
     if depth is not None:
         check_count("depth", depth)
     return pl.DataFrame(_core.rank_documents(run, depth, check_threads(threads)))

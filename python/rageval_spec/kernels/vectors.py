@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
 from rageval_spec.kernels.inputs import check_count, check_threads
+from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 SimilarityMetric: TypeAlias = Literal["dot", "cosine"]
@@ -86,8 +86,6 @@ def top_k(
 
 
 def _matrix(name: str, values: ArrayLike) -> NDArray[Any] | _core.Vectors:
-    import numpy as np
-
     if _may_be_vector_column(values):
         vectors = _core.read_vectors(values, name)
         if vectors is not None:

@@ -10,11 +10,11 @@ from pydantic import Field, field_validator
 
 from rageval_spec.endpoints.addresses import check_base_url, complete_url
 from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
+from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
 from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.endpoints.calls import Batches
@@ -122,8 +122,6 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
             RagevalError: the endpoint cannot be reached, refuses the call, or gives something other than vectors.
             UsageError: a header cannot be sent.
         """
-        import numpy as np
-
         from rageval_spec.inference.stored_outputs import embed_texts
 
         prefix = self.node.query_prefix if role == "query" else self.node.document_prefix
@@ -154,8 +152,6 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         return Batches(endpoint, Tries(limits, Clock()))
 
     def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
-        import numpy as np
-
         from rageval_spec.inference.stored_outputs import Batch
 
         asked = texts[start : start + self.node.batch]
@@ -188,8 +184,6 @@ class _Vectors:
         Raises:
             WrongReplyError: the vectors are not the ones that were asked for.
         """
-        import numpy as np
-
         items = content.get("data") if isinstance(content, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise _wrong("with no list 'data' of embeddings")
@@ -218,8 +212,6 @@ def _is_number(item: dict[str, Any]) -> bool:
 
 
 def _read_vector(item: dict[str, Any], index: int) -> NDArray[np.float32]:
-    import numpy as np
-
     embedding = item.get("embedding")
     vector = _decode(embedding, index) if isinstance(embedding, str) else _read_numbers(embedding, index)
     if not len(vector):
@@ -230,8 +222,6 @@ def _read_vector(item: dict[str, Any], index: int) -> NDArray[np.float32]:
 
 
 def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
-    import numpy as np
-
     if not isinstance(embedding, list) or not set(map(type, embedding)) <= {int, float}:
         raise _wrong(f"with an embedding of text {index} of the call that is not a list of numbers")
     try:
@@ -244,8 +234,6 @@ def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
 def _decode(embedding: str, index: int) -> NDArray[np.float32]:
     """Decode little-endian float32 values in base64."""
     from binascii import Error, a2b_base64
-
-    import numpy as np
 
     try:
         content = a2b_base64(embedding, strict_mode=True)
@@ -261,8 +249,6 @@ def _decode(embedding: str, index: int) -> NDArray[np.float32]:
 
 def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors to length 1; a zero vector stays zero."""
-    import numpy as np
-
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.inference.model_files import Location
@@ -211,8 +211,6 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         self, model: Any, questions: Sequence[Any], compute: Callable[[Sequence[Any]], Any]
     ) -> Iterator[Batch]:
         """Batches of questions of about the same length, the longest first, so that a lack of memory shows at once."""
-        import numpy as np
-
         from rageval_spec.inference.stored_outputs import Batch
 
         order = np.argsort([-_count_bytes(question) for question in questions], kind="stable")
@@ -383,8 +381,6 @@ def _count_bytes(question: str | tuple[str, str]) -> int:
 
 def _find_truncated(model: Any, questions: Sequence[Any]) -> NDArray[np.bool_]:
     """Whether each question has more tokens than the model reads; one with fewer bytes than that cannot."""
-    import numpy as np
-
     limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
     flags = np.zeros(len(questions), np.bool_)
     if limit is None or not callable(tokenizer):

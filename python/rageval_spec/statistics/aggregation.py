@@ -32,6 +32,7 @@ from rageval_spec import kernels
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Aggregate, Comparison, PairLimit, TieRange
 from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
+from rageval_spec.libraries import pl
 from rageval_spec.statistics import percentiles, weighted_clusters
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
@@ -43,8 +44,6 @@ from rageval_spec.statistics.mean_intervals import (
 from rageval_spec.statistics.percentiles import Summarized, summarize
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.datasets import Design
     from rageval_spec.statistics.intervals import ResamplingSettings
 
@@ -219,8 +218,6 @@ def compare_systems(
     The latter has no interval, and its test is on the logarithms. `wins` counts the queries on which the system is
     better, so lower if lower is better. Fewer than two pairs give a note instead of a comparison.
     """
-    import polars as pl
-
     names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
     if all(names.get(cell.metric) == cell.system for cell in list_cells(values)):
         return PairedTests((), ())  # there is no other system; what follows copies the values
@@ -272,8 +269,6 @@ def _compare(
     threads: int | None,
     designs: Mapping[str, Design] | None,
 ) -> PairedTests:
-    import polars as pl
-
     wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in([*metrics]))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -91,8 +91,6 @@ def bootstrap_interval(
         The interval. None for fewer than two clusters, or if the statistic is undefined for all rows or in more than a
         tenth of the resamples. If all resamples give the same number, the interval is that number.
     """
-    import numpy as np
-
     members = number_clusters(clusters, rows)
     found = _resample(statistic, rows, members, resamples, seed)
     if found is None:
@@ -137,8 +135,6 @@ def _resample(
     statistic: Statistic, rows: int, members: NDArray[np.int64], resamples: int, seed: int
 ) -> tuple[float, Floats] | None:
     """The statistic of all rows, and of the resamples in which it is defined; None if they are too few."""
-    import numpy as np
-
     count = int(members.max()) + 1 if rows else 0
     if count < 2 or resamples < 1:
         return None
@@ -152,8 +148,6 @@ def _resample(
 
 def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
     """The number of each row's cluster, from 0, in the order in which clusters first appear."""
-    import numpy as np
-
     if clusters is None:
         return np.arange(rows)
     places: dict[Hashable, int] = {}
@@ -172,8 +166,6 @@ def _draw(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> 
 
 @lru_cache(maxsize=1)
 def _draw_and_keep(members: bytes, count: int, resamples: int, seed: int) -> tuple[Floats, ...]:
-    import numpy as np
-
     blocks = tuple(_draw_blocks(np.frombuffer(members, dtype=np.int64), count, resamples, seed))
     for block in blocks:
         block.setflags(write=False)
@@ -181,8 +173,6 @@ def _draw_and_keep(members: bytes, count: int, resamples: int, seed: int) -> tup
 
 
 def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterator[Floats]:
-    import numpy as np
-
     random = np.random.Generator(np.random.PCG64(seed))
     at_once = max(1, _AT_ONCE // max(len(members), count))
     for start in range(0, resamples, at_once):
@@ -194,8 +184,6 @@ def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: i
 
 def _leave_out(members: NDArray[np.int64], count: int) -> Iterator[Floats]:
     """Weights without one cluster each; without one of `_MOST_GROUPS` groups of clusters each if there are more."""
-    import numpy as np
-
     groups = members % _MOST_GROUPS
     total = min(count, _MOST_GROUPS)
     at_once = max(1, _AT_ONCE // len(members))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import find_binomial, find_unseen_share
 
 if TYPE_CHECKING:
     from array import array
 
-    import numpy as np
     from numpy.typing import NDArray
 
     Numbers: TypeAlias = NDArray[np.float64] | array[float]
@@ -44,8 +44,6 @@ def read_percentile(statistic: str) -> int | None:
 
 def find_percentile(numbers: Numbers, percent: int) -> float:
     """The percentile of at least one number, interpolated linearly (definition 7 of Hyndman and Fan, 1996)."""
-    import numpy as np
-
     return float(np.percentile(numbers, percent))
 
 
@@ -56,8 +54,6 @@ def find_percentile_interval(numbers: Numbers, percent: int, confidence: float) 
     7.1). Even at a very low confidence, the interval contains the percentile itself. None if there are too few numbers
     for one of the ends: at 95 %, the 50th percentile needs 6 numbers, and the 95th needs 72.
     """
-    import numpy as np
-
     ranks = find_ranks(len(numbers), percent, confidence)
     if ranks is None:
         return None
@@ -77,8 +73,6 @@ def bootstrap_difference(
     all resamples have the same difference, as those of equal pairs do, the interval comes from those of both
     percentiles.
     """
-    import numpy as np
-
     pairs = np.array([numbers, base], dtype=np.float64)
     count = pairs.shape[1]
     if find_ranks(count, percent, confidence) is None:
@@ -105,8 +99,6 @@ def find_difference_ends(
     lies further down or up by this share. `find` gives the percentiles of the values, and `count` is how many pairs
     there are. None if one of the two percentiles is not between 0 and 100.
     """
-    import numpy as np
-
     tail = 50 * (1 - confidence)
     low, high = map(float, np.percentile(np.concatenate(drawn), (tail, 100 - tail)))
     if low < high:
@@ -125,8 +117,6 @@ def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permuta
     The numbers of each pair are exchanged with probability 1/2: if both sides were alike, each exchange would be as
     likely as what was seen. The p-value is (1 + the exchanges with a difference at least as large) / (1 + all).
     """
-    import numpy as np
-
     first, second = np.asarray(numbers, dtype=np.float64), np.asarray(base, dtype=np.float64)
     seen = abs(find_percentile(first, percent) - find_percentile(second, percent))
     random, extreme = np.random.default_rng(seed), 0

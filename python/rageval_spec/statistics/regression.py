@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.statistics.intervals import Floats, Statistic
@@ -77,8 +77,6 @@ def regress(
         An effect for each predictor that is left, in their order; none if there are not at least two rows, or two
         clusters, more than coefficients.
     """
-    import numpy as np
-
     chosen = _choose(predictors, len(outcome))
     columns = [np.ones(len(outcome)), *(predictors[name] for name in chosen)]
     members = number_clusters(clusters, len(outcome))
@@ -124,8 +122,6 @@ def _test(slope: float, error: float, degrees: int) -> float:
 
 def find_determined(predictors: Mapping[str, Floats]) -> dict[str, tuple[str, ...]]:
     """The predictors that `regress` leaves out, each with those before it that determine it; () if it does not vary."""
-    import numpy as np
-
     rows = len(next(iter(predictors.values()), ()))
     chosen = _choose(predictors, rows)
     determined = {}
@@ -140,8 +136,6 @@ def find_determined(predictors: Mapping[str, Floats]) -> dict[str, tuple[str, ..
 
 def _choose(predictors: Mapping[str, Floats], rows: int) -> list[str]:
     """The predictors that tell something that those before them do not."""
-    import numpy as np
-
     kept, chosen = [np.ones(rows) / math.sqrt(max(rows, 1))], []
     for name, numbers in predictors.items():
         scale = float(np.abs(numbers).max()) if rows else 0.0
@@ -169,8 +163,6 @@ def _cluster(design: Floats, bread: Floats, residuals: Floats, members: NDArray[
 
     What only one cluster determines is met exactly there, and tells nothing about the spread.
     """
-    import numpy as np
-
     order, counts = np.argsort(members, kind="stable"), np.bincount(members)
     pulled = residuals * _find_pull(design, bread)
     for rows in np.split(order, np.cumsum(counts)[:-1]):
@@ -188,8 +180,6 @@ def _find_pull(design: Floats, bread: Floats) -> Floats:
 
     Such a row is met exactly, so that it tells nothing about the spread.
     """
-    import numpy as np
-
     left = 1 - np.einsum("ij,jk,ik->i", design, bread, design)
     pull: Floats = np.where(left > _ALIKE, 1 / np.maximum(left, _ALIKE), 0.0)
     return pull
@@ -225,8 +215,6 @@ def associate(judged: Floats, labelled: Floats) -> Mapping[Association, Statisti
 
 def rank(numbers: Floats, weights: Floats) -> Floats:
     """The ranks of the numbers in each resample, from 1; equal numbers, and copies of a row, share their mean rank."""
-    import numpy as np
-
     _, places = np.unique(numbers, return_inverse=True)
     totals = sum_groups(weights, places)
     before = np.cumsum(totals, axis=1) - totals
@@ -236,8 +224,6 @@ def rank(numbers: Floats, weights: Floats) -> Floats:
 
 def sum_groups(weights: Floats, places: NDArray[np.int64]) -> Floats:
     """The weight of each group in each resample; `places` has the number of each row's group, from 0."""
-    import numpy as np
-
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(places[order]) > 0])
     sums: Floats = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -245,8 +231,6 @@ def sum_groups(weights: Floats, places: NDArray[np.int64]) -> Floats:
 
 
 def _correlate(first: Floats, second: Floats, weights: Floats) -> Floats:
-    import numpy as np
-
     total = weights.sum(axis=1, keepdims=True)
     first = first - (weights * first).sum(axis=1, keepdims=True) / total
     second = second - (weights * second).sum(axis=1, keepdims=True) / total
@@ -256,8 +240,6 @@ def _correlate(first: Floats, second: Floats, weights: Floats) -> Floats:
 
 
 def _find_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
-    import numpy as np
-
     if len(first) > MOST_PAIRED:
         return np.full(len(weights), np.nan)
     places = [np.unique(numbers, return_inverse=True)[1] for numbers in (first, second)]
@@ -276,8 +258,6 @@ def _count_untied(places: NDArray[np.int64], weights: Floats) -> Floats:
 
 def _sum_pairs(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
     """Twice the pairs in the same order less those in the opposite one, pair by pair."""
-    import numpy as np
-
     orders = [np.sign(one[:, None] - one[None, :]).astype(float) for one in (first, second)]
     sums: Floats = ((weights @ (orders[0] * orders[1])) * weights).sum(axis=1)
     return sums
@@ -285,8 +265,6 @@ def _sum_pairs(first: NDArray[np.int64], second: NDArray[np.int64], weights: Flo
 
 def _sum_by_levels(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
     """The same, level by level of the second series: each row is compared with all rows of lower levels at once."""
-    import numpy as np
-
     same, lower = np.zeros(len(weights)), np.zeros((len(weights), int(first.max()) + 1))
     for level in range(int(second.max()) + 1):
         here = sum_groups(weights * (second == level), first)
@@ -301,7 +279,5 @@ _NOTHING = 1e-12
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole > _NOTHING, part / whole, np.nan)

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Values: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -167,8 +167,6 @@ def decide(
 
 def _scale(values: Values, population: int | None, bounds: tuple[float, float]) -> Floats:
     """The values on the range [0, 1]."""
-    import numpy as np
-
     scaled = (np.asarray(values, dtype=np.float64) - bounds[0]) / (bounds[1] - bounds[0])
     if not np.all((scaled >= 0) & (scaled <= 1) | np.isnan(scaled)):
         raise ValueError(f"the values must be between {bounds[0]:g} and {bounds[1]:g}")
@@ -193,8 +191,6 @@ def _follow_variance(values: Floats, confidence: float) -> Floats:
     for one value before the first. Draws without a value do not change the variance, so that the wager does not depend
     on the supposed mean.
     """
-    import numpy as np
-
     times = np.arange(1, values.shape[-1] + 1)
     is_known = ~np.isnan(values)
     counts = np.cumsum(is_known, axis=-1)
@@ -209,8 +205,6 @@ def _bet_above(
     values: Floats, mean: float, population: int | None, wager: Floats, parts: Sequence[float] = _PARTS
 ) -> Floats:
     """The logarithm of the capital of the bettor who holds that the mean is above `mean`."""
-    import numpy as np
-
     values = np.where(np.isnan(values), mean, values)
     expected = _expect(values, mean, population)
     safe = np.maximum(expected, _SMALLEST)
@@ -225,8 +219,6 @@ def _bet_above(
 
 def _expect(values: Floats, mean: float, population: int | None) -> Floats:
     """What the mean of the values left to draw is before each value, if `mean` is that of the whole population."""
-    import numpy as np
-
     if population is None:
         return np.full(values.shape, mean)
     before = np.cumsum(values, axis=-1) - values
@@ -265,8 +257,6 @@ def find_changes(values: Sequence[float], alpha: float = ALPHA, seed: int = 20_2
 
     The same numbers give the same result. Fewer than `2 * SHORTEST` numbers have no change.
     """
-    import numpy as np
-
     random = np.random.default_rng(seed)
     found: list[int] = []
     waiting = [(0, len(values))]
@@ -282,8 +272,6 @@ def find_changes(values: Sequence[float], alpha: float = ALPHA, seed: int = 20_2
 
 def _find_change(values: NDArray[np.float64], alpha: float, random: np.random.Generator) -> int | None:
     """Where the largest difference is, if fewer than a share of `alpha` of all orders have one as large."""
-    import numpy as np
-
     count = len(values)
     if count < 2 * SHORTEST or np.ptp(values) == 0:
         return None
@@ -315,8 +303,6 @@ def _bound_chance(largest: float, count: int, span: float) -> float:
 
 def _measure(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each row of centred numbers and each place, the difference between the sides, in standard errors."""
-    import numpy as np
-
     count = rows.shape[1]
     before = np.arange(SHORTEST, count - SHORTEST + 1)
     sums = np.cumsum(rows, axis=1)[:, SHORTEST - 1 : count - SHORTEST]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import SliceGap
 from rageval_spec.data.outcomes import CELL, Cell, split_cells
+from rageval_spec.libraries import np, pl
 from rageval_spec.statistics.aggregation import is_compared
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
@@ -22,8 +23,6 @@ from rageval_spec.statistics.percentiles import Summarized, summarize
 from rageval_spec.statistics.weighted_clusters import Layout, Placed, contrast, lay_out
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.data.datasets import Design
@@ -112,8 +111,6 @@ class _Values(NamedTuple):
 
     def count_parts(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
         """The number of independent parts inside and outside: queries, or clusters of them."""
-        import numpy as np
-
         inside = mask[self.places]
         if self.layout is None:
             return int(inside.sum()), int((~inside).sum())
@@ -133,9 +130,6 @@ class _Family:
         metrics: Mapping[str, Summarized],
         design: Design | None,
     ) -> None:
-        import numpy as np
-        import polars as pl
-
         compared = [name for name, metric in metrics.items() if is_compared(metric)]
         scored = values.select(*CELL, "query_id", "status", "value").filter(
             (pl.col("dataset") == dataset) & (pl.col("status") == "scored") & pl.col("metric").is_in(compared)
@@ -235,8 +229,6 @@ def _test_pairs(
 
 
 def _find_effect(pair: _Pair, difference: float) -> float:
-    import numpy as np
-
     spread = float(np.concatenate(pair).std())
     return abs(difference) / spread if spread > 0 else 0.0
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
 from rageval_spec.statistics.percentiles import find_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
     from array import array
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.statistics.intervals import Floats, ResamplingSettings
@@ -84,8 +84,6 @@ class Layout:
     @cached_property
     def _clusters_in(self) -> Places:
         """The number of clusters that each stratum has."""
-        import numpy as np
-
         pairs = np.unique(self.strata * self.clusters + self.members)
         return np.bincount(pairs // self.clusters, minlength=len(self.inside))
 
@@ -96,8 +94,6 @@ class Layout:
 
     def take(self, values: Sequence[float] | Floats) -> Floats:
         """The values of the questions that count."""
-        import numpy as np
-
         return np.asarray(values, dtype=np.float64)[self.rows]
 
     def average(self, values: Sequence[float] | Floats) -> float:
@@ -112,8 +108,6 @@ class Layout:
         further degree of freedom, in which it varies as much as all values do. Otherwise a small stratum in which all
         values happen to be equal, or which has only one cluster, would seem to be known exactly.
         """
-        import numpy as np
-
         own = self.take(values)
         mean = math.fsum(self.weights * own)
         means = add_up(self.strata, self.weights * own, len(self.inside)) / self._of_strata
@@ -129,8 +123,6 @@ class Layout:
 
     def _stand_in(self, own: Floats, mean: float) -> Floats:
         """Two opposite parts for each of several strata, for the further degree of freedom."""
-        import numpy as np
-
         if len(self.inside) < 2:
             return np.empty(0)
         spread = math.sqrt(float((self.weights * (own - mean) ** 2).sum()) * len(own) / max(1, len(own) - 1))
@@ -154,8 +146,6 @@ class Layout:
         n - 1 for n clusters of equal weight in one stratum; fewer if a few clusters have most of the weight. In several
         strata, n for n clusters of equal weight in one, because of the further degree of freedom.
         """
-        import numpy as np
-
         pairs, places = np.unique(self.strata * self.clusters + self.members, return_inverse=True)
         squares = np.bincount(places, self.weights) ** 2
         strata = pairs // self.clusters
@@ -177,8 +167,6 @@ class Layout:
 
 def lay_out_clusters(clusters: Sequence[Hashable]) -> Layout:
     """The layout of rows that all count the same, with what each of them belongs to."""
-    import numpy as np
-
     count = len(clusters)
     members = number_clusters(clusters, count)
     equal = np.full(count, 1 / max(count, 1))
@@ -192,8 +180,6 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     In each stratum, the scored questions share the weight of all that were asked, in proportion to their own weights.
     If none of those that were asked counts, as in a slice that production does not have, all count the same.
     """
-    import numpy as np
-
     clusters = number_clusters(design.list_clusters(scored), len(scored))
     weights = design.list_weights(scored)
     intended = _weigh_strata(design, asked)
@@ -226,14 +212,10 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
 
 def add_up(places: Places, numbers: Floats, count: int) -> Floats:
     """The sum of the numbers at each of `count` places."""
-    import numpy as np
-
     return np.bincount(places, numbers, minlength=count).astype(np.float64)
 
 
 def _list_strata(design: Design, query_ids: Sequence[str]) -> Places:
-    import numpy as np
-
     return np.array([design.strata.get(query_id, 0) for query_id in query_ids], dtype=np.int64)
 
 
@@ -306,8 +288,6 @@ def find_percentile_interval(placed: Placed, confidence: float) -> Interval | No
     percent = read_percentile(placed.statistic)
     if percent is None:
         return None
-    import numpy as np
-
     ends = find_weighted_interval(np.asarray(placed.values), percent, placed.layout, confidence)
     return ends and Interval(*ends, confidence, WOODRUFF)
 
@@ -316,8 +296,6 @@ def compare_percentiles(
     values: array[float], base: array[float], percent: int, layout: Layout, statistics: ResamplingSettings
 ) -> tuple[float, Interval | None]:
     """The p-value of a difference of percentiles, and its interval; None for too few values."""
-    import numpy as np
-
     both = (np.asarray(values), np.asarray(base), percent, layout)
     seed, confidence = statistics.seed, statistics.confidence
     p_value = permute_difference(*both, permutations=statistics.permutations, seed=seed)
@@ -332,8 +310,6 @@ def contrast(numbers: Floats, is_inside: NDArray[np.bool_], layout: Layout) -> F
     values, so that the sign of each is a matter of chance if there is no difference. They are 0 if no value counts on
     one of the sides.
     """
-    import numpy as np
-
     own, inside = layout.take(numbers), is_inside[layout.rows]
     within, without = (float(layout.weights[side].sum()) for side in (inside, ~inside))
     if not within or not without:
@@ -356,16 +332,12 @@ def find_percentile(numbers: Floats, percent: float, weights: Floats) -> float:
     it and `w(1)` that of the smallest; between them it is interpolated. With equal weights this is definition 7 of
     Hyndman and Fan (1996).
     """
-    import numpy as np
-
     order = np.argsort(numbers, kind="stable")
     return float(_find_all(numbers[order], percent, weights[order][None, :])[0])
 
 
 def _find_all(ordered: Floats, percent: float, weights: Floats) -> Floats:
     """The percentile for each row of weights, of shape (rows, numbers); a row may have weights of 0."""
-    import numpy as np
-
     rows = np.arange(len(weights))
     counted = weights > 0
     first = weights[rows, counted.argmax(axis=1)]
@@ -396,8 +368,6 @@ def find_weighted_interval(
     The share of values up to the percentile has an interval, of Student's t; its ends are percentiles too. None if one
     of them is not between 0 and 1, because the values are too few, or for a single cluster.
     """
-    import numpy as np
-
     own = layout.take(numbers)
     if layout.clusters < 2:
         return None
@@ -419,8 +389,6 @@ def bootstrap_difference(
 
     Whole clusters are drawn, with all their pairs. None if either percentile has no interval of its own.
     """
-    import numpy as np
-
     if any(find_weighted_interval(of, percent, layout, confidence) is None for of in (numbers, base)):
         return None
     orders = [(own := layout.take(of), np.argsort(own, kind="stable")) for of in (numbers, base)]
@@ -444,8 +412,6 @@ def permute_difference(
 
     The two sides of whole clusters are exchanged with probability 1/2.
     """
-    import numpy as np
-
     both = np.concatenate([layout.take(numbers), layout.take(base)])
     order = np.argsort(both, kind="stable")
     ordered, weights = both[order], np.tile(layout.weights, 2)

@@ -22,9 +22,9 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.commands.models.listing import Named, find_model, format_bytes
 from rageval_spec.errors import PASSED, DataError, RagevalError
+from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from onnx_from_checkpoints import Task
@@ -254,8 +254,6 @@ class _Embedding(Job):
         return trial.embed(self.content, progress=progress)
 
     def compare(self, answer: Embeddings, reference: Embeddings) -> dict[str, Any]:
-        import numpy as np
-
         first, second = answer.vectors.astype(np.float64), reference.vectors.astype(np.float64)
         lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
         cosines = (first * second).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
@@ -281,8 +279,6 @@ class _Tagging(Job):
         return trial.tag(self.content, progress)
 
     def compare(self, answer: TokenTags, reference: TokenTags) -> dict[str, Any]:
-        import numpy as np
-
         return {"difference": _compare_logits(np.concatenate(answer.logits), np.concatenate(reference.logits))}
 
 
@@ -294,16 +290,12 @@ def make_job(task: Task | None, texts: Sequence[str]) -> Job:
 
 
 def _compare_logits(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> Difference:
-    import numpy as np
-
     apart = np.abs(_find_probabilities(logits) - _find_probabilities(reference))
     return Difference(float(apart.mean()), float(apart.max())) if apart.size else Difference(0.0, 0.0)
 
 
 def _find_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """The softmax of the logits of several labels, and the logistic function of the logit of a single one."""
-    import numpy as np
-
     wide = logits.astype(np.float64)
     if wide.shape[-1] == 1:
         logistic: NDArray[np.float64] = 0.5 * (1 + np.tanh(0.5 * wide))

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.statistics.intervals import Floats
@@ -107,8 +107,6 @@ def correct_mean(
     Raises:
         ValueError: there are no labels, or the series differ in length.
     """
-    import numpy as np
-
     if not len(labelled) or len(judged) != len(labelled):
         raise ValueError(
             f"{len(labelled)} labels for {len(judged)} judged rows; there must be equally many, at least 1"
@@ -154,8 +152,6 @@ def _correct_unequal(
     The estimate is linear in the judge's weight: `first + w * second`. Each cluster has its part of both, and `w` makes
     the sum of the squared parts smallest.
     """
-    import numpy as np
-
     everything = np.concatenate([judged, unlabelled])
     alone, mean = float(counts @ labelled), float(shares @ everything)
     size = int(max(members.max(), others.max(initial=0))) + 1
@@ -212,8 +208,6 @@ def count_effective(counts: Floats, members: NDArray[np.int64]) -> int:
 
     One for a single cluster.
     """
-    import numpy as np
-
     of_clusters = np.bincount(members, weights=counts)
     return min(len(of_clusters), max(_FEWEST, round(float(of_clusters.sum() ** 2 / (of_clusters**2).sum()))))
 
@@ -229,8 +223,6 @@ def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats
 
 def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) -> float:
     """The variance of the weighted mean; `counts` add up to 1. Not known for one cluster."""
-    import numpy as np
-
     clusters = int(members.max()) + 1
     if clusters < _FEWEST:
         return math.nan
@@ -245,8 +237,6 @@ def _number_others(
     count: int,
 ) -> NDArray[np.int64]:
     """The numbers of the clusters of the other rows; those that the labelled rows have too keep their number."""
-    import numpy as np
-
     first = int(members.max()) + 1
     if clusters is None or other_clusters is None:
         return first + number_clusters(other_clusters, count)
@@ -267,8 +257,6 @@ def _join_variances(
 
     Where they share clusters, their covariance is part of it.
     """
-    import numpy as np
-
     size = int(max(members.max(), others.max())) + 1
     first = np.bincount(members, weights=counts * (errors - counts @ errors), minlength=size)
     second = np.bincount(others, weights=shares * (unlabelled - unlabelled.mean()), minlength=size)
@@ -428,8 +416,6 @@ def correct_share(
         UncorrectableError: no label is yes, or none is no, or the labels do not show that the judge tells them apart.
         ValueError: a number is neither 0 nor 1.
     """
-    import numpy as np
-
     everything = np.concatenate([judged, unlabelled])
     if not np.isin(np.concatenate([everything, labelled]), (0.0, 1.0)).all():
         raise ValueError("every decision and every label must be 0 or 1")
@@ -468,8 +454,6 @@ def correct_share(
 
 
 def _find_rate(is_right: Floats, of_class: NDArray[np.bool_], counts: Floats) -> _Rate:
-    import numpy as np
-
     size = float(counts[of_class].sum()) + 2 * _ADDED
     rate = (float((counts * is_right)[of_class].sum()) + _ADDED) / size
     parts = np.where(of_class, counts * (is_right - rate), 0.0) / size

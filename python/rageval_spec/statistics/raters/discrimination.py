@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import find_exact_interval
 from rageval_spec.statistics.regression import sum_groups
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.data.outcomes import Interval
@@ -44,8 +44,6 @@ class Band:
 
     def decide(self, scores: Floats) -> Ints:
         """1 where the step says yes, -1 where it says no, and 0 where it is unsure or has no score (NaN)."""
-        import numpy as np
-
         yes = np.zeros(len(scores), dtype=bool) if self.high is None else scores >= self.high
         no = np.zeros(len(scores), dtype=bool) if self.low is None else scores <= self.low
         return yes.astype(np.int64) - (no & ~yes)
@@ -83,8 +81,6 @@ def choose_band(scores: Floats, is_yes: Bools, wanted: float) -> Band:
         is_yes: the labels.
         wanted: the agreement, from 0 to 1.
     """
-    import numpy as np
-
     known = ~np.isnan(scores)
     levels, places = np.unique(scores[known], return_inverse=True)
     if not len(levels):
@@ -116,8 +112,6 @@ def choose_bands(
         folds: the fold of each row, from 0.
         questions: the question of each row.
     """
-    import numpy as np
-
     waiting = np.ones(len(is_yes), dtype=bool)
     outside = {int(fold): waiting.copy() for fold in np.unique(folds)}
     chosen = []
@@ -142,8 +136,6 @@ def _decide_outside(
     scores: Floats, is_yes: Bools, target: float, folds: Ints, outside: dict[int, Bools]
 ) -> tuple[Ints, dict[int, Band]]:
     """The decisions on each fold by the band that is chosen on the others, and these bands."""
-    import numpy as np
-
     decided = np.zeros(len(scores), dtype=np.int64)
     bands: dict[int, Band] = {}
     for fold, waits in outside.items():
@@ -170,16 +162,12 @@ def _agree(decided: Ints, is_yes: Bools) -> Bools:
 
 def _find_last(right: Floats, rows: Ints, wanted: float) -> int | None:
     """The last place up to which enough rows are right; None if there is none, or it has too few rows."""
-    import numpy as np
-
     enough = np.flatnonzero((right >= wanted * rows - 1e-9) & (rows >= FEWEST))
     return int(enough[-1]) if len(enough) else None
 
 
 def _divide_scores(yes: Floats, rows: Ints, first: int, last: int) -> tuple[int | None, int | None]:
     """Where both sides could decide the same rows: the last level that is no and the first that is yes."""
-    import numpy as np
-
     cuts = range(first, last + 2)
     no = np.concatenate([[0], np.cumsum(rows - yes)])
     right = [no[cut] + yes[cut:].sum() for cut in cuts]
@@ -216,8 +204,6 @@ def discriminate(values: Floats, is_positive: NDArray[np.bool_]) -> Mapping[Disc
     | `auroc` | the probability that a positive row has a higher value than a negative one; ties count half |
     | `average_precision` | the mean precision over the positive rows, best value first; ties are taken together |
     """
-    import numpy as np
-
     _, places = np.unique(values, return_inverse=True)
 
     def split(weights: Floats) -> tuple[Floats, Floats]:
@@ -248,8 +234,6 @@ def decide(values: Floats, is_positive: NDArray[np.bool_], threshold: float) -> 
     | `balanced_accuracy`, `youden` | the mean of recall and specificity; their sum less 1 |
     | `kappa` | Cohen's kappa of the decisions with the labels |
     """
-    import numpy as np
-
     taken = values >= threshold
     cells = np.stack([taken & is_positive, taken & ~is_positive, ~taken & is_positive, ~taken & ~is_positive], axis=1)
 
@@ -264,8 +248,6 @@ def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: 
 
     Candidates lie halfway between neighbouring values, and at the lowest value, where everything is taken as yes.
     """
-    import numpy as np
-
     yes = int(is_positive.sum())
     if not 0 < yes < len(values):
         return None
@@ -282,8 +264,6 @@ def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted:
 
     The value of the choice is the precision there.
     """
-    import numpy as np
-
     if not is_positive.any():
         return None
     levels, precision = _list_precisions(values, is_positive)
@@ -295,16 +275,12 @@ def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted:
 
 def find_highest_precision(values: Floats, is_positive: NDArray[np.bool_]) -> ChosenThreshold:
     """The threshold with the highest precision; of several, the lowest. There must be a row."""
-    import numpy as np
-
     levels, precision = _list_precisions(values, is_positive)
     return _choose(levels, precision, int(np.argmax(precision)))
 
 
 def _list_precisions(values: Floats, is_positive: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """The different values in ascending order, and the precision if each and all above it are taken as yes."""
-    import numpy as np
-
     levels, places = np.unique(values, return_inverse=True)
     hits = np.bincount(places, weights=is_positive, minlength=len(levels))
     taken = np.cumsum(np.bincount(places, minlength=len(levels))[::-1])[::-1]
@@ -318,8 +294,6 @@ def _choose(levels: Floats, scores: Floats, place: int) -> ChosenThreshold:
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole > 0, part / whole, np.nan)
 

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
+from rageval_spec.libraries import np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.data.datasets import Design
@@ -271,8 +270,6 @@ def _correct_shares(
     pair: LabelledPair, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
     """The difference of two shares with Rogan and Gladen's correction."""
-    import numpy as np
-
     parts, shares = [], []
     for one in pair.sides:
         shares.append(_correct_share(one, confidence))
@@ -345,8 +342,6 @@ class LabelledRows:
     """
 
     def __init__(self, judged: Floats, labels: Floats, weights: Floats, *, layout: Layout | None = None) -> None:
-        import numpy as np
-
         if layout is not None:
             judged, labels, weights = (of[layout.rows] for of in (judged, labels, weights))
         is_labelled = ~np.isnan(labels)
@@ -446,16 +441,12 @@ class LabelledPair:
     @property
     def differences(self) -> LabelledRows:
         """The difference of each query. Its label counts as the rarer of the two would."""
-        import numpy as np
-
         (value, label, weight), (base, base_label, base_weight) = self._own, self._base
         return LabelledRows(value - base, label - base_label, np.maximum(weight, base_weight), layout=self._layout)
 
 
 def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     """The rows of some metrics, in the order of their queries."""
-    import polars as pl
-
     wanted = values.filter(pl.col("metric").is_in(metrics))
     columns = (*outcomes.CELL, "query_id", "status", "value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
     return wanted.select(*columns).sort(*outcomes.CELL, "query_id", maintain_order=True)
@@ -518,8 +509,6 @@ def correct_difference(
         shares: how much each question counts; they add up to 1. By default all count alike.
         confidence: the level of the intervals.
     """
-    import numpy as np
-
     count = len(first.judged)
     members = number_clusters(clusters, count)
     shares = np.full(count, 1 / count) if shares is None else shares
@@ -557,8 +546,6 @@ class _Split(NamedTuple):
 
 
 def _split(side: Side, shares: Floats, members: NDArray[np.int64]) -> _Split:
-    import numpy as np
-
     is_labelled = ~np.isnan(side.labels)
     counts = np.where(is_labelled, shares * np.nan_to_num(side.weights), 0.0)
     counts = counts / counts.sum()
@@ -582,8 +569,6 @@ def _split(side: Side, shares: Floats, members: NDArray[np.int64]) -> _Split:
 
 def _choose_weights(judge: Floats, apart: Floats) -> Floats:
     """The weights of both judges' parts that make the sum of the squared parts smallest; 0 for a judge without any."""
-    import numpy as np
-
     varies = np.flatnonzero((judge**2).sum(axis=1) > _NOTHING)
     weights = np.zeros(len(judge))
     if len(varies):

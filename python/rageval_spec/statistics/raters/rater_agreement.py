@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import bootstrap_interval
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.statistics.intervals import Floats
@@ -86,8 +86,6 @@ class Ratings:
             raters: the raters, in the order of the columns.
             categories: the scale in ascending order; by default the ratings that there are, sorted.
         """
-        import numpy as np
-
         known = tuple(categories) if categories is not None else _sort_categories(ratings.values())
         places = {category: place for place, category in enumerate(known)}
         rows = {item: row for row, item in enumerate(items)}
@@ -132,8 +130,6 @@ def measure_agreement(
         The coefficient. It has no value, and says why, if no item has two ratings, if the raters gave only one
         category (there is then nothing to correct for chance), or if the coefficient does not fit the ratings.
     """
-    import numpy as np
-
     rated = (ratings.codes != MISSING).sum(axis=1) >= 2
     count = int(rated.sum())
     problem = _find_problem(ratings, rated, coefficient)
@@ -165,8 +161,6 @@ def measure_rater(
 
     `items` are those that this rater and at least one other rated. Otherwise like `measure_agreement`.
     """
-    import numpy as np
-
     own = ratings.codes[:, rater]
     others = (ratings.codes != MISSING).sum(axis=1) - 1
     counts = (own != MISSING) & (others > 0)
@@ -184,8 +178,6 @@ def measure_rater(
 
 def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:
     """How often each pair of categories was given to the same item: rows of one rater, columns of the other."""
-    import numpy as np
-
     size = len(ratings.categories)
     a, b = ratings.codes[:, first], ratings.codes[:, second]
     both = (a != MISSING) & (b != MISSING)
@@ -226,30 +218,22 @@ def _prepare(ratings: Ratings, coefficient: Coefficient) -> tuple[Floats, _Combi
 
 def _count_categories(ratings: Ratings) -> Floats:
     """For each item, how many raters gave each category."""
-    import numpy as np
-
     return np.stack([(ratings.codes == place).sum(axis=1) for place in range(len(ratings.categories))], axis=1) * 1.0
 
 
 def _share_agreeing(counts: Floats) -> Floats:
     """For each item, the share of its pairs of ratings that are equal; 0 if it has no pair."""
-    import numpy as np
-
     raters = counts.sum(axis=1)
     shares: Floats = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
     return shares
 
 
 def _prepare_percent(counts: Floats) -> tuple[Floats, _Combine]:
-    import numpy as np
-
     shares = _share_agreeing(counts)
     return np.column_stack([shares, np.ones_like(shares)]), lambda sums: sums[:, 0] / sums[:, 1]
 
 
 def _prepare_kappa(ratings: Ratings, weighting: str) -> tuple[Floats, _Combine]:
-    import numpy as np
-
     size = len(ratings.categories)
     first, second = ratings.codes[:, 0], ratings.codes[:, 1]
     places = np.arange(size)
@@ -265,8 +249,6 @@ def _prepare_kappa(ratings: Ratings, weighting: str) -> tuple[Floats, _Combine]:
 
 
 def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
-    import numpy as np
-
     shares = _share_agreeing(counts)
 
     def combine(sums: Floats) -> Floats:
@@ -278,8 +260,6 @@ def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
 
 
 def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
-    import numpy as np
-
     raters = counts.sum(axis=1, keepdims=True)
     size = counts.shape[1]
 
@@ -295,8 +275,6 @@ def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
 
 def _prepare_nominal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
     """Without a table of pairs of categories, so that labels can be free texts."""
-    import numpy as np
-
     raters = counts.sum(axis=1, keepdims=True)
     within = (counts * (raters - counts)).sum(axis=1, keepdims=True) / (raters - 1)
 
@@ -309,8 +287,6 @@ def _prepare_nominal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
 
 
 def _prepare_ordinal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
-    import numpy as np
-
     size = counts.shape[1]
     raters = counts.sum(axis=1)
     pairs = counts[:, :, None] * counts[:, None, :]
@@ -330,8 +306,6 @@ def _prepare_ordinal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
 
 def _rank_distances(used: Floats) -> Floats:
     """The squared ordinal distances of Krippendorff: between two categories lie those of the ratings between them."""
-    import numpy as np
-
     upto = np.cumsum(used, axis=1) - used / 2
     distances: Floats = (upto[:, :, None] - upto[:, None, :]) ** 2
     return distances
@@ -339,8 +313,6 @@ def _rank_distances(used: Floats) -> Floats:
 
 def _prepare_interval_alpha(ratings: Ratings) -> tuple[Floats, _Combine]:
     """Squared differences are sums of squares, so no table of categories is needed, however many numbers there are."""
-    import numpy as np
-
     there = ratings.codes != MISSING
     numbers = np.array([float(one) for one in ratings.categories])
     centred = numbers - numbers[ratings.codes[there]].mean()
@@ -362,8 +334,6 @@ _NOTHING = 1e-20
 
 def _correct(observed: Floats, by_chance: Floats) -> Floats:
     """Agreement corrected for chance: 1 less the disagreement there is as a part of the one that chance gives."""
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
 

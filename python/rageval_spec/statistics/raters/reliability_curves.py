@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.statistics.intervals import Floats, Statistic
@@ -109,8 +109,6 @@ def rate_values(values: Floats, labels: Floats) -> Mapping[Loss, Statistic]:
 
 def list_losses(values: Floats, labels: Floats) -> Mapping[Loss, Floats]:
     """The losses of `rate_values` for each row."""
-    import numpy as np
-
     kept = np.clip(values, _LEAST, 1 - _LEAST)
     return {
         "brier": (values - labels) ** 2,
@@ -124,8 +122,6 @@ def _average(numbers: Floats) -> Statistic:
 
 def list_bins(values: Floats, labels: Floats) -> tuple[Bin, ...]:
     """The bins of equal width that have rows, in ascending order: a reliability diagram."""
-    import numpy as np
-
     places = _divide_by_width(values)
     insides = ((place, places == place) for place in np.unique(places).tolist())
     return tuple(
@@ -142,8 +138,6 @@ def list_bins(values: Floats, labels: Floats) -> tuple[Bin, ...]:
 
 def split_brier(values: Floats, labels: Floats) -> BrierParts:
     """The parts of the Brier score."""
-    import numpy as np
-
     total = float(((values - labels) ** 2).mean())
     uncertainty = float(labels.var())
     fitted = fit_isotonic(values, labels)
@@ -177,8 +171,6 @@ def measure_error(
         confidence: the level of the interval.
         seed: equal seeds give equal intervals.
     """
-    import numpy as np
-
     places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
     _, places = np.unique(places, return_inverse=True)
     gaps = values - labels
@@ -204,8 +196,6 @@ def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, 
     Both how many rows a bin has and their labels vary by chance. Each bin also gets one cluster's share of the
     variance within bins, because the labels of few rows can be equal by chance.
     """
-    import numpy as np
-
     rows, counts = len(gaps), np.bincount(places)
     sums = np.zeros((int(members.max()) + 1, len(counts)))
     within = sums.copy()
@@ -246,15 +236,11 @@ def _bisect(find: Callable[[float], float], wanted: float) -> float:
 
 def _divide_by_width(values: Floats) -> Places:
     """The number of each row's bin of equal width. A value on an edge belongs to the upper bin, 1 to the last."""
-    import numpy as np
-
     return np.clip(np.floor(values * BINS + _ON_EDGE), 0, BINS - 1).astype(np.int64)
 
 
 def _divide_by_mass(values: Floats) -> Places:
     """The number of each row's bin of about equal mass; equal values are in one bin."""
-    import numpy as np
-
     bins = min(BINS, max(2, len(values) // _FEWEST_IN_BIN))
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2
@@ -388,8 +374,6 @@ def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
         The map, with the two ends of each flat part as its points. None if it would map all values to the same number:
         higher values then do not go with higher labels.
     """
-    import numpy as np
-
     levels, places = np.unique(values, return_inverse=True)
     counts = np.bincount(places, minlength=len(levels)).astype(float)
     means = np.bincount(places, weights=labels, minlength=len(levels)) / np.maximum(counts, 1)
@@ -434,8 +418,6 @@ def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
     Returns:
         The map; None if the curve does not rise: higher values then do not go with higher labels.
     """
-    import numpy as np
-
     spread = float(values.std()) if len(values) else 0.0
     if spread <= _NO_MAP:
         return None
@@ -473,6 +455,4 @@ def _walk(design: Floats, targets: Floats, start: Floats, step: Floats, loss: fl
 
 
 def _find_loss(numbers: Floats, targets: Floats) -> float:
-    import numpy as np
-
     return float((np.logaddexp(0, numbers) - targets * numbers).sum())

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import find_tail, find_upper
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -55,8 +55,6 @@ class Path:
 
     def score(self, values: Floats) -> Floats:
         """How early the path sends each row: 1 for the first bounds, less for later ones, -1 if it never does."""
-        import numpy as np
-
         scores = np.full(len(values), NOWHERE)
         for place in range(len(self.bounds) - 1, -1, -1):
             scores[self.rule(values, self.bounds[place])] = self.place(place)
@@ -90,8 +88,6 @@ def learn_path(values: Floats, is_wrong: Bools, rule: Rule, *, together: bool) -
         together: whether a row must reach all bounds; a slow bound then stays low. Else one bound is enough, and a slow
             one stays high.
     """
-    import numpy as np
-
     columns = [column[~np.isnan(column) & (column >= 0)] for column in values.T]
     quantiles = [np.quantile(one, np.linspace(0, 1, STEPS + 1)) if len(one) else np.ones(STEPS + 1) for one in columns]
     best, chosen = math.inf, (1.0,) * len(columns)
@@ -118,8 +114,6 @@ def _build_path(
 
 def _average_risk(scores: Floats, is_wrong: Bools) -> float:
     """The share of wrong rows among the rows sent, on average over how many are sent; ties are sent together."""
-    import numpy as np
-
     levels, places = np.unique(scores, return_inverse=True)
     rows = np.cumsum(np.bincount(places, minlength=len(levels))[::-1])
     wrong = np.cumsum(np.bincount(places, weights=is_wrong, minlength=len(levels))[::-1])
@@ -128,8 +122,6 @@ def _average_risk(scores: Floats, is_wrong: Bools) -> float:
 
 def send_through_stages(values: Floats, bounds: Sequence[float]) -> Bools:
     """A waterfall: every stage has at least its bound. A stage without a value (NaN) lets the row pass."""
-    import numpy as np
-
     passes: Bools = np.isnan(values) | (values >= np.array(bounds)[None, :])
     sent: Bools = np.logical_and.reduce(passes, axis=1)
     return sent
@@ -142,8 +134,6 @@ def send_through_steps(lows: Sequence[float | None]) -> Rule:
     """
 
     def send(values: Floats, bounds: Sequence[float]) -> Bools:
-        import numpy as np
-
         sent, waiting = np.zeros(len(values), dtype=bool), np.ones(len(values), dtype=bool)
         for column, (low, bound) in enumerate(zip(lows, bounds, strict=True)):
             scores = values[:, column]
@@ -167,8 +157,6 @@ def find_controlled(scores: Floats, is_wrong: Bools, limit: float) -> Guarantee 
     Returns:
         The guarantee; its confidence is 0.5, because a mean is all that it holds for. None if the labels are too few.
     """
-    import numpy as np
-
     grid = np.linspace(1, 0, STEPS + 1)
     sent = scores[None, :] >= grid[:, None]
     wrong = (sent & is_wrong[None, :]).sum(axis=1)
@@ -231,8 +219,6 @@ def find_guarantee(values: Floats, is_wrong: NDArray[np.bool_], limit: float, co
         limit: the largest share of wrong answers among those that are sent, between 0 and 1.
         confidence: the probability with which the promise must be kept.
     """
-    import numpy as np
-
     grid = np.linspace(1, 0, STEPS + 1)
     sent = (values[None, :] >= grid[:, None]).sum(axis=1)
     wrong = ((values[None, :] >= grid[:, None]) & is_wrong[None, :]).sum(axis=1)
@@ -278,8 +264,6 @@ def trace_risk(
     The bounds are exact (Clopper and Pearson, 1934) and hold for one threshold that was chosen beforehand, not for the
     best of them. Answers with values below 0 are never sent, whatever the threshold.
     """
-    import numpy as np
-
     sendable = values[values >= 0]
     if not len(sendable):
         return ()

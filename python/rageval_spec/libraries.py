@@ -1,0 +1,27 @@
+"""numpy and polars, imported when something of them is first used.
+
+Each takes a tenth of a second or more to import, and many commands need neither: `validate`, `plan` and `--help`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["np", "pl"]
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+else:
+
+    class _Library:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> Any:
+            """Import the library for what is asked of it, and keep that, so that it is as fast as a module."""
+            found = self.__dict__[attribute] = getattr(import_module(self._name), attribute)
+            return found
+
+    np, pl = _Library("numpy"), _Library("polars")
